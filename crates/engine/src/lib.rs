@@ -20,6 +20,7 @@ mod run;
 mod scenarios;
 #[cfg(feature = "simulation")]
 pub mod simulated;
+mod slots;
 mod tally;
 pub mod trace;
 mod transport;

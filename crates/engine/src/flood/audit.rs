@@ -3,7 +3,6 @@
 use brunt_record::time::Tick;
 
 use super::{Flood, FloodNetwork, Pace};
-use crate::network::State;
 use crate::transport::Driver;
 
 /// The most bytes of a call of the made-up protocol `mux`: a letter, a number and a dot.
@@ -29,8 +28,10 @@ impl Flood {
             Pace::Closed(quota) if now < self.calls_until && !quota.is_used_up() && !self.interests.pauses => {
                 assert!(!has_room, "a connection has room, and no call");
                 for token in network.connections.ids() {
-                    let state = network.connections[token].state;
-                    assert!(state != State::Idle, "place {token:?} is idle, and nothing will change that");
+                    assert!(
+                        !network.connections[token].is_idle(),
+                        "place {token:?} is idle, and nothing will change that"
+                    );
                 }
             }
             Pace::Open(schedule) if self.is_loading() => {

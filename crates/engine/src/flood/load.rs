@@ -8,7 +8,7 @@ use super::names::Names;
 use super::{CONNECTING_PATIENCE_NS, Flood, FloodNetwork, Pace};
 use crate::network::attempts::Attempts;
 use crate::network::origins::OriginId;
-use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, Load, State};
+use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, Load};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
 use crate::worker::{Leaving, Phases};
@@ -47,7 +47,7 @@ impl<D: Driver> Load<D> for Flood {
             && self.interests.answers
             && self.is_loading()
             && let Some(token) = call.connection()
-            && let Err(refusal) = self.user.answered(status, network.connections[token].client.parts())
+            && let Err(refusal) = self.user.answered(status, network.connections[token].link.client.parts())
         {
             self.refusal = Some(refusal);
         }
@@ -66,7 +66,7 @@ impl<D: Driver> Load<D> for Flood {
 
     fn next_calls(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         let connection = &network.connections[token];
-        if connection.state == State::Open {
+        if connection.is_open() {
             self.outage.made(connection.origin);
             if let Some(growth) = &mut self.growth {
                 growth.made();
@@ -124,7 +124,7 @@ impl<D: Driver> Load<D> for Flood {
             growth.refused(now);
         }
         if gone.drained && self.slots.is_none() {
-            let came_to_nothing = network.connections[token].came_to_nothing();
+            let came_to_nothing = network.connections[token].history.came_to_nothing();
             network.vacate(token);
             if self.owed > 0 {
                 self.owed -= 1;
@@ -140,7 +140,7 @@ impl<D: Driver> Load<D> for Flood {
         if tries_for_calls && self.connects_for_calls() {
             return self.give_work(network, token, now);
         }
-        if tries_for_calls && network.connections[token].came_to_nothing() {
+        if tries_for_calls && network.connections[token].history.came_to_nothing() {
             let grows = self.growth.is_some();
             if grows && (network.taking > 0 && !gone.was_ready || network.places() > self.connections) {
                 return network.vacate(token);

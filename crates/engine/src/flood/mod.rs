@@ -296,7 +296,7 @@ impl Flood {
                 return self.place(network, home, id, now);
             }
             let connection = &network.connections[token];
-            let is_idle = connection.state == State::Idle && connection.carried() == 0;
+            let is_idle = connection.is_idle() && connection.carried() == 0;
             if !is_idle && connection.room(self.pipeline) == 0 {
                 return;
             }
@@ -317,7 +317,7 @@ impl Flood {
                 return;
             }
             let connection = &network.connections[token];
-            if connection.state == State::Idle || connection.room(self.pipeline) > 0 {
+            if connection.is_idle() || connection.room(self.pipeline) > 0 {
                 self.give_work(network, token, now);
             }
         }
@@ -331,11 +331,11 @@ impl Flood {
         let mut composed = false;
         loop {
             let connection = &network.connections[token];
-            let open = connection.state == State::Open;
+            let open = connection.is_open();
             let carried = connection.carried();
             let room = match connection.state {
-                State::Open => connection.room(self.pipeline),
-                State::Backoff | State::Leaving | State::Vacant => 0,
+                State::Open { .. } => connection.room(self.pipeline),
+                State::Backoff { .. } | State::Leaving { .. } | State::Vacant => 0,
                 // One call suffices to have a connection made for it.
                 _ => 1_usize.saturating_sub(carried),
             };
@@ -380,13 +380,13 @@ impl Flood {
         let (target, due) = (self.user.target(call.tag), call.due);
         let token = slots.to(target, token, || network.add(OriginId::at(target)));
         let connection = &network.connections[token];
-        let is_idle = connection.state == State::Idle;
+        let is_idle = connection.is_idle();
         // That a target which refuses connections is left alone for a moment is no time of the call.
-        if connection.state == State::Backoff && matches!(self.pace, Pace::Closed(_)) {
-            let due = connection.deadline;
-            if let Some(call) = network.call_mut(id) {
-                call.due = due;
-            }
+        if let State::Backoff { until } = connection.state
+            && matches!(self.pace, Pace::Closed(_))
+            && let Some(call) = network.call_mut(id)
+        {
+            call.due = until;
         }
         if is_idle && self.shares_outcome(network, target, id, due, now) {
             self.offer_slot(network, token, now);
@@ -401,7 +401,7 @@ impl Flood {
     /// Makes a connection for the call that waits for it.
     fn connect_for_queue<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         let connection = &network.connections[token];
-        if connection.state == State::Idle && connection.carried() > 0 {
+        if connection.is_idle() && connection.carried() > 0 {
             network.connect(self, token, now);
         }
     }
@@ -426,18 +426,22 @@ impl Flood {
 
     /// Whether the user lets the connection pause before its next call. The user is asked once a call.
     fn pauses<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) -> bool {
-        let connection = &mut network.connections[token];
-        if connection.deadline.is_set() {
-            if connection.deadline > now {
-                return true;
+        match &mut network.connections[token].state {
+            State::Idle { paused_until } | State::Open { paused_until } if paused_until.is_set() => {
+                let goes_on = *paused_until > now;
+                if !goes_on {
+                    *paused_until = Tick::NEVER;
+                }
+                return goes_on;
             }
-            connection.deadline = Tick::NEVER;
-            return false;
+            State::Idle { .. } | State::Open { .. } => {}
+            // The user is asked once the connection is ready.
+            _ => return true,
         }
         match self.user.pause() {
             Ok(0) => false,
             Ok(pause) => {
-                network.set_deadline(token, now.saturating_add(pause));
+                network.pause(token, now.saturating_add(pause).min(Tick::LAST));
                 true
             }
             Err(refusal) => {
@@ -463,7 +467,7 @@ impl Flood {
         }
         self.user.expect(certain);
         for (token, since) in freed.drain(..) {
-            if network.connections[token].state == State::Open {
+            if network.connections[token].is_open() {
                 // A call of the closed model is due when it is made. A connection of the open model has been free since
                 // its answer.
                 let closed = matches!(self.pace, Pace::Closed(_));

@@ -19,8 +19,8 @@ impl Flood {
         let reconnect = self.plan.reconnect;
         let connection = &mut network.connections[token];
         let free = match connection.state {
-            State::Open => connection.room(self.pipeline) > 0,
-            State::Idle => reconnect && connection.carried() == 0,
+            State::Open { .. } => connection.room(self.pipeline) > 0,
+            State::Idle { .. } => reconnect && connection.carried() == 0,
             _ => false,
         };
         if free && connection.is_unlisted() {
@@ -29,7 +29,7 @@ impl Flood {
             self.ready.push_back(token);
         }
         let connection = &network.connections[token];
-        if connection.state == State::Idle && !reconnect && connection.is_unlisted() {
+        if connection.is_idle() && !reconnect && connection.is_unlisted() {
             network.connect(self, token, now);
         }
     }
@@ -94,7 +94,7 @@ impl Flood {
         let missing = growth.missing(&standing, now);
         for _ in 0..missing {
             let token = network.add(OriginId::FIRST);
-            network.connections[token].held_up = self.held_up;
+            network.connections[token].history.held_up = self.held_up;
             match &mut self.slots {
                 Some(slots) => {
                     slots.open(token);
@@ -119,9 +119,9 @@ impl Flood {
             && let Some(token) = self.ready.pop_front()
         {
             let connection = &mut network.connections[token];
-            let opens = self.plan.reconnect && connection.state == State::Idle && connection.carried() == 0;
+            let opens = self.plan.reconnect && connection.is_idle() && connection.carried() == 0;
             // A connection that is gone may be listed elsewhere by now, or its place may belong to another.
-            let is_here = connection.state == State::Open || opens || self.slots.is_some();
+            let is_here = connection.is_open() || opens || self.slots.is_some();
             if !is_here || !connection.unlist() {
                 continue;
             }
@@ -135,8 +135,8 @@ impl Flood {
             let connection = &mut network.connections[token];
             let ready_since = connection.ready_since;
             let Some((due, number)) = schedule.take() else { break };
-            let own = own_delay::measure(due, ready_since, connection.held_up, now);
-            (connection.held_up, self.held_up) = (own.held_up, own.held_up);
+            let own = own_delay::measure(due, ready_since, connection.history.held_up, now);
+            (connection.history.held_up, self.held_up) = (own.held_up, own.held_up);
             let snapshot = &mut network.recorder.snapshot;
             snapshot.times.record(Timing::Lag, own.call);
             snapshot.numbers.add(Counter::WaitedForConnection, u64::from(own.has_waited));

@@ -7,7 +7,7 @@ use brunt_record::time::Tick;
 
 use super::{CONNECTING_AT_ONCE, Flood, FloodNetwork, Pace};
 use crate::network::origins::OriginId;
-use crate::network::{Call, Counted, Listing, Recorder, State};
+use crate::network::{Call, Counted, Listing, Recorder};
 use crate::transport::{ConnectionId, Driver};
 
 /// How long open connections are worth waiting for after one was answered, in nanoseconds.
@@ -123,7 +123,7 @@ impl Flood {
         while let Some(token) = self.dormant.pop() {
             let connection = &mut network.connections[token];
             // A place that was given back, and perhaps taken again, is listed no more.
-            if connection.listing == Listing::Dormant && connection.state == State::Idle {
+            if connection.listing == Listing::Dormant && connection.is_idle() {
                 connection.unlist();
                 return Some(token);
             }

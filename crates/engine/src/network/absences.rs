@@ -10,12 +10,12 @@ use crate::transport::Driver;
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// From `now` on, records for each place the time without a server; with `None`, stops.
     pub(crate) fn watch_for_server(&mut self, from: Option<Tick>) {
-        for connection in &mut self.connections.0 {
+        for connection in self.connections.iter_mut() {
             if let Some(from) = from
-                && connection.came_to_nothing()
-                && matches!(connection.state, State::Idle | State::Backoff)
+                && connection.history.came_to_nothing()
+                && matches!(connection.state, State::Idle { .. } | State::Backoff { .. })
             {
-                connection.without_since = from;
+                connection.history.without_since = from;
             }
         }
         self.watched_since = from.unwrap_or(Tick::NEVER);
@@ -39,10 +39,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Adds the time that places were without a server, up to `now`, while it is recorded.
     pub(super) fn count_absences(&mut self, now: Tick) {
-        for connection in &mut self.connections.0 {
-            if connection.without_since.is_set() {
-                let since = connection.without_since;
-                connection.without_since = now.max(since);
+        for connection in self.connections.iter_mut() {
+            if connection.history.without_since.is_set() {
+                let since = connection.history.without_since;
+                connection.history.without_since = now.max(since);
                 self.recorder.snapshot.numbers.add(Counter::WithoutServer, now.since(since));
             }
         }
@@ -51,8 +51,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The load ended at `now`: later time is in no figure.
     pub(crate) fn end_watch(&mut self, now: Tick) {
         self.count_absences(now);
-        for connection in &mut self.connections.0 {
-            connection.without_since = Tick::NEVER;
+        for connection in self.connections.iter_mut() {
+            connection.history.without_since = Tick::NEVER;
         }
         self.watched_since = Tick::NEVER;
     }

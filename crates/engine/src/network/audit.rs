@@ -49,31 +49,30 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         match state {
             State::Vacant => {
                 assert_eq!(calls, (0, 0), "a vacant place has no calls");
-                let given_back = self.vacant.iter().filter(|place| **place == token).count();
-                assert_eq!(given_back, 1, "a vacant place is in the list of those once");
+                assert!(self.connections.taken_at(token).is_none(), "a vacant place was given back");
             }
-            State::Idle => assert_eq!(calls, (0, 0), "what waits for a connection has one made"),
-            State::Backoff | State::Connecting | State::Handshaking | State::Opening => {
+            State::Idle { .. } => assert_eq!(calls, (0, 0), "what waits for a connection has one made"),
+            State::Backoff { .. } | State::Connecting(_) | State::Securing(_) | State::Opening(_) => {
                 assert_eq!(calls.0, 0, "no call is in flight before the connection is there");
-                assert!(connection.deadline.is_set(), "{state:?} has a deadline");
+                assert!(state.ends().is_set(), "{state:?} ends by itself");
             }
-            State::Open => {
+            State::Open { .. } => {
                 let most = self.origins.pipeline(connection.origin);
                 assert!(calls.1 == 0 || connection.streams_left(most) == 0, "waiting calls and room mean progress");
             }
-            State::Leaving => assert!(calls.0 > 0 || connection.deadline.is_set(), "what leaves has an end"),
+            State::Leaving { until } => assert!(calls.0 > 0 || until.is_set(), "what leaves has an end"),
         }
-        if state != State::Open {
-            let is_failing = connection.write_failure.is_some();
-            let nothing = state == State::Leaving || is_failing || connection.unsent.is_empty();
+        if !connection.is_open() {
+            let is_failing = connection.link.write_failure.is_some();
+            let nothing = connection.is_draining() || is_failing || connection.unsent.is_empty();
             assert!(nothing, "{state:?} has nothing to send");
         }
         for id in &connection.queue {
-            let is_made = matches!(state, State::Open | State::Leaving);
+            let is_made = connection.is_there();
             let expires = self.calls.get(*id).map_or(Tick::NEVER, |call| call.expires);
             assert!(!is_made || expires.is_set(), "a call that waits for room has a deadline");
         }
-        assert!(!connection.has_unsent() || connection.stalled_until.is_set(), "bytes that wait have a deadline");
+        assert!(!connection.has_unsent() || connection.link.stalled_until.is_set(), "bytes that wait have a deadline");
         let is_read = self.unread.contains(&token) || !self.driver.has_announced(token);
         assert!(is_read, "what was announced on connection {token:?}, {state:?}, is read");
         let due = self.patience_ends(token);
@@ -87,16 +86,16 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// peer.
     fn audit_unsent(&self, connection: &Connection, call_bytes: Option<usize>) {
         let asked = self.origins.pipeline(connection.origin).max(1);
-        let unsent = connection.unsent.len().saturating_sub(connection.unsent_aside);
+        let unsent = connection.unsent.len().saturating_sub(connection.link.unsent_aside);
         let bounded = call_bytes.is_none_or(|bytes| unsent <= 2 * bytes * asked);
         assert!(bounded, "{unsent} bytes wait for {asked} calls");
     }
 
     fn audit_counts(&self) {
-        let count = |is: fn(&Connection) -> bool| self.connections.0.iter().filter(|connection| is(connection)).count();
+        let count = |is: fn(&Connection) -> bool| self.connections.iter().filter(|connection| is(connection)).count();
         assert_eq!(self.connecting, count(Connection::is_being_made));
-        assert_eq!(self.taking, count(|connection| connection.state == State::Open));
+        assert_eq!(self.taking, count(Connection::is_open));
         assert_eq!(self.leaving, count(Connection::is_draining));
-        assert_eq!(self.vacant.len(), count(|connection| connection.state == State::Vacant));
+        assert_eq!(0, count(|connection| connection.state == State::Vacant), "places that are taken are not vacant");
     }
 }

@@ -7,6 +7,7 @@ use brunt_record::time::Tick;
 
 use super::call::{Call, Stream};
 use super::deadlines::Deadlines;
+use crate::slots::{Recycle, Slots};
 
 /// Name of a call while it lives: its slot, and a number that tells the slot's calls apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,19 +24,10 @@ impl CallId {
     }
 }
 
-/// A slot of [`Calls`].
-#[derive(Debug)]
-struct Slot<T> {
-    /// Grows with each call that the slot has held.
-    generation: u32,
-    call: Option<Call<T>>,
-}
-
 /// The calls of a worker that have begun and not ended.
 #[derive(Debug)]
 pub(crate) struct Calls<T> {
-    slots: Vec<Slot<T>>,
-    vacant: Vec<u32>,
+    slots: Slots<Call<T>>,
     deadlines: Deadlines,
     under_way: u64,
     /// The messages of calls, by the calls' slots, once any call had some.
@@ -44,58 +36,41 @@ pub(crate) struct Calls<T> {
 
 impl<T> Default for Calls<T> {
     fn default() -> Self {
-        Self {
-            slots: Vec::new(),
-            vacant: Vec::new(),
-            deadlines: Deadlines::default(),
-            under_way: 0,
-            streams: Vec::new(),
-        }
+        Self { slots: Slots::default(), deadlines: Deadlines::default(), under_way: 0, streams: Vec::new() }
     }
 }
 
-impl<T> Calls<T> {
+impl<T> Recycle for Call<T> {
+    /// A call holds no memory, and the next one in its slot is written over it.
+    fn recycle(&mut self) {}
+}
+
+impl<T: Copy> Calls<T> {
     /// A call begins.
     #[inline]
     pub(super) fn insert(&mut self, call: Call<T>) -> CallId {
         self.under_way += u64::from(call.measured);
-        let slot = self.vacant.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 0, call: None });
-            (self.slots.len() - 1) as u32
-        });
-        let mut id = CallId { slot, generation: 0 };
-        if let Some(place) = self.slots.get_mut(slot as usize) {
-            debug_assert!(place.call.is_none(), "a slot holds one call at a time");
-            id.generation = place.generation;
-            place.call = Some(call);
-        }
-        id
+        let (slot, generation) = self.slots.insert(call);
+        CallId { slot, generation }
     }
 
     /// The call with this name, unless it has ended.
     #[inline]
     pub(crate) fn get(&self, id: CallId) -> Option<&Call<T>> {
-        let slot = self.slots.get(id.slot as usize)?;
-        if slot.generation == id.generation { slot.call.as_ref() } else { None }
+        self.slots.of(id.slot, id.generation)
     }
 
     /// The same, to change it.
     #[inline]
     pub(crate) fn get_mut(&mut self, id: CallId) -> Option<&mut Call<T>> {
-        let slot = self.slots.get_mut(id.slot as usize)?;
-        if slot.generation == id.generation { slot.call.as_mut() } else { None }
+        self.slots.of_mut(id.slot, id.generation)
     }
 
     /// A call has ended.
     #[inline]
     pub(super) fn remove(&mut self, id: CallId) -> Option<Call<T>> {
-        let slot = self.slots.get_mut(id.slot as usize)?;
-        if slot.generation != id.generation {
-            return None;
-        }
-        let call = slot.call.take()?;
-        slot.generation = slot.generation.wrapping_add(1);
-        self.vacant.push(id.slot);
+        let call = *self.slots.of(id.slot, id.generation)?;
+        self.slots.free(id.slot);
         self.under_way -= u64::from(call.measured);
         Some(call)
     }
@@ -134,25 +109,22 @@ impl<T> Calls<T> {
 
     /// A call with its messages, to change both.
     pub(super) fn streaming(&mut self, id: CallId) -> Option<(&mut Call<T>, &mut Stream)> {
-        let slot = self.slots.get_mut(id.slot as usize)?;
-        let call = slot.call.as_mut().filter(|call| slot.generation == id.generation && call.streams)?;
+        let call = self.slots.of_mut(id.slot, id.generation).filter(|call| call.streams)?;
         Some((call, self.streams.get_mut(id.slot as usize)?))
     }
 
     /// When the oldest call was due that has not ended, leaving out optional answers.
     pub(crate) fn oldest_due(&self) -> Option<Tick> {
-        let calls = self.slots.iter().filter_map(|slot| slot.call.as_ref());
-        calls.filter(|call| !call.is_optional()).map(|call| call.due).min()
+        self.slots.iter().map(|(_, call)| call).filter(|call| !call.is_optional()).map(|call| call.due).min()
     }
 
     /// A call that has timed out at `now`. Each is returned once.
     pub(super) fn overdue(&mut self, now: Tick) -> Option<CallId> {
         while let Some(slot) = self.deadlines.due(now) {
-            let Some(Slot { generation, call: Some(call) }) = self.slots.get(slot as usize) else { continue };
-            if call.expires <= now {
-                return Some(CallId { slot, generation: *generation });
+            let Some(expires) = self.slots.get(slot).map(|call| call.expires) else { continue };
+            if expires <= now {
+                return Some(CallId { slot, generation: self.slots.generation(slot) });
             }
-            let expires = call.expires;
             if expires.is_set() {
                 self.deadlines.arm(slot, expires);
             }
@@ -173,7 +145,7 @@ impl<T> Calls<T> {
 
     /// Calls that have not ended.
     pub(super) fn alive(&self) -> u64 {
-        (self.slots.len() - self.vacant.len()) as u64
+        self.slots.taken() as u64
     }
 
     /// Measured calls that have not ended.
@@ -183,8 +155,7 @@ impl<T> Calls<T> {
 
     /// The calls that have begun and not ended, in no order.
     pub(super) fn ids(&self) -> Vec<CallId> {
-        let live = self.slots.iter().enumerate().filter(|(_, slot)| slot.call.is_some());
-        live.map(|(slot, held)| CallId { slot: slot as u32, generation: held.generation }).collect()
+        self.slots.iter().map(|(slot, _)| CallId { slot, generation: self.slots.generation(slot) }).collect()
     }
 }
 
@@ -192,7 +163,7 @@ impl<T> Drop for Calls<T> {
     /// Dropping a call without an end is a defect.
     fn drop(&mut self) {
         if cfg!(debug_assertions) && !std::thread::panicking() {
-            let left = self.slots.iter().filter(|slot| slot.call.is_some()).count();
+            let left = self.slots.taken();
             assert!(left == 0, "{left} calls were dropped without an end");
         }
     }

@@ -9,8 +9,8 @@ use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
 use super::calls::CallId;
+use super::connection::{Attempt, Link, Step};
 use super::failures::reason_of;
-use super::looks::LookRequest;
 use super::{Load, Network, State};
 use crate::channel::{Channel, Socket};
 use crate::rules::{Rule, is_broken};
@@ -28,37 +28,32 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.first_attempt = now;
         }
         let connection = &mut self.connections[token];
-        connection.connect_until = now.saturating_add(self.terms.connect_timeout_ns).min(Tick::LAST);
         connection.addresses.clear();
         if let Some(route) = self.origins.route(connection.origin).filter(|route| route.addresses.len() > 1) {
             connection.addresses.extend(route.in_turn(token.place()).cloned());
         }
-        connection.client = self.origins.client(connection.origin);
-        connection.look = LookRequest::None;
-        connection.most = self.origins.asked_of(connection.origin);
-        connection.tried = 0;
-        connection.bytes_in = 0;
-        connection.began = now;
-        connection.state = State::Connecting;
+        let (client, most) = (self.origins.client(connection.origin), self.origins.asked_of(connection.origin));
+        connection.link = Link::new(client, most, now);
         self.connecting += 1;
         self.look_at_next(token);
-        self.try_address(load, token, now);
+        let until = now.saturating_add(self.terms.connect_timeout_ns).min(Tick::LAST);
+        self.try_address(load, token, Attempt { until, address_until: until, tried: 0 }, now);
     }
 
     /// Tries the next of the target's addresses. If there are others, it has a moment at first; once all have had that,
     /// they share the rest of the time.
-    fn try_address<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
+    fn try_address<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, attempt: Attempt, now: Tick) {
         let connection = &self.connections[token];
         let route = self.origins.route(connection.origin);
-        let left = connection.connect_until.since(now);
-        let untried = route.map_or(0, |route| route.addresses.len()).saturating_sub(connection.tried) as u64;
+        let left = attempt.until.since(now);
+        let untried = route.map_or(0, |route| route.addresses.len()).saturating_sub(attempt.tried) as u64;
         let patience = match connection.addresses.len() as u64 {
             0 | 1 => left,
             _ if untried > 0 => (left / untried).min(NEXT_ADDRESS_NS),
             others => (left / others).max(NEXT_ADDRESS_NS).min(left),
         };
         let address = connection.addresses.front().or_else(|| route?.addresses.first()).cloned();
-        self.set_deadline(token, now.saturating_add(patience));
+        self.enter(token, State::Connecting(Attempt { address_until: now.saturating_add(patience), ..attempt }));
         let (Some(route), Some(address)) = (self.origins.route(self.connections[token].origin), address) else {
             return;
         };
@@ -70,6 +65,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// An address refused: the others get their chance, then the attempt has failed.
     fn address_failed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, error: &io::Error, now: Tick) {
+        let State::Connecting(attempt) = self.connections[token].state else { return };
         let (failure, reason) = failure_of(error);
         if self.connections[token].addresses.len() < 2 {
             let reason = self.at_address(token, &reason);
@@ -77,30 +73,32 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         self.recorder.trouble(failure, &self.at_address(token, &reason));
         self.driver.close(token);
-        let connection = &mut self.connections[token];
-        connection.addresses.pop_front();
-        connection.tried += 1;
-        self.try_address(load, token, now);
+        self.connections[token].addresses.pop_front();
+        self.try_address(load, token, Attempt { tried: attempt.tried + 1, ..attempt }, now);
     }
 
     /// Connecting has timed out: as a whole, or for the first of several addresses (RFC 8305, section 5).
-    pub(super) fn address_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
+    pub(super) fn address_late<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        token: ConnectionId,
+        attempt: Attempt,
+        now: Tick,
+    ) {
         const REASON: &str = "no connection within the connect timeout";
 
-        if now >= self.connections[token].connect_until {
+        if now >= attempt.until {
             let reason = self.at_address(token, REASON);
             return self.connecting_failed(load, token, Failure::ConnectTimeout, &reason, now);
         }
         let addresses = self.origins.route(self.connections[token].origin).map_or(0, |route| route.addresses.len());
-        if self.connections[token].tried < addresses {
+        if attempt.tried < addresses {
             let reason = self.at_address(token, "no answer to connecting, and the next address was tried");
             self.recorder.trouble(Failure::ConnectTimeout, &reason);
         }
         self.driver.close(token);
-        let connection = &mut self.connections[token];
-        connection.addresses.rotate_left(1);
-        connection.tried += 1;
-        self.try_address(load, token, now);
+        self.connections[token].addresses.rotate_left(1);
+        self.try_address(load, token, Attempt { tried: attempt.tried + 1, ..attempt }, now);
     }
 
     /// The reason with its address, where the target has several.
@@ -112,7 +110,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The socket has connected, or failed to.
-    pub(super) fn socket_connected<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId) {
+    pub(super) fn socket_connected<L: Load<D, Tag = T>>(
+        &mut self,
+        load: &mut L,
+        token: ConnectionId,
+        attempt: Attempt,
+    ) {
         let outcome = self.driver.connected(token);
         let now = self.driver.now();
         match outcome {
@@ -120,45 +123,44 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Err(error) => self.address_failed(load, token, &error, now),
             Ok(true) => {
                 let connection = &mut self.connections[token];
-                connection.connected = now;
-                connection.deadline = connection.connect_until;
-                connection.connect_ns = now.since(connection.began);
+                connection.link.connect_ns = now.since(connection.link.began);
                 // Where there are several addresses, the one that took the connection says more than a number.
                 if let Some(address) = connection.addresses.front() {
                     self.recorder.snapshot.events.add(&format!("{CONNECTED_TO}{address}"), 1);
                 }
-                self.recorder.snapshot.times.record(Timing::Connect, connection.connect_ns);
+                self.recorder.snapshot.times.record(Timing::Connect, connection.link.connect_ns);
+                let step = Step { since: now, until: attempt.until };
                 match self.origins.route(self.connections[token].origin).and_then(|route| route.tls.as_ref()) {
-                    None => self.open(load, token, now),
+                    None => self.open(load, token, step, now),
                     Some(tls) => {
                         let channel = Channel::tls(tls);
-                        self.begin_handshake(load, token, channel, now);
+                        self.secure(load, token, channel, step, now);
                     }
                 }
             }
         }
     }
 
-    fn begin_handshake<L: Load<D, Tag = T>>(
+    fn secure<L: Load<D, Tag = T>>(
         &mut self,
         load: &mut L,
         token: ConnectionId,
         channel: Result<Channel, String>,
+        step: Step,
         now: Tick,
     ) {
         let channel = match channel {
             Ok(channel) => channel,
             Err(reason) => return self.connecting_failed(load, token, Failure::Tls, &reason, now),
         };
-        let connection = &mut self.connections[token];
-        connection.channel = channel;
-        connection.state = State::Handshaking;
+        self.connections[token].link.channel = channel;
+        self.enter(token, State::Securing(step));
         self.flush_channel(token);
     }
 
     /// Sends the channel's own records, if it has any.
     pub(super) fn flush_channel(&mut self, token: ConnectionId) {
-        let channel = &mut self.connections[token].channel;
+        let channel = &mut self.connections[token].link.channel;
         let mut written = 0;
         let outcome = channel.flush(&mut Socket { driver: &mut self.driver, token }, &mut written);
         self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64);
@@ -170,23 +172,22 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Notes whether the channel's handshake is over, after it was fed.
     pub(super) fn was_fed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         let connection = &self.connections[token];
-        if connection.state == State::Handshaking
-            && let Some(handshake) = connection.channel.handshake()
+        if let State::Securing(step) = connection.state
+            && let Some(handshake) = connection.link.channel.handshake()
         {
-            self.recorder.snapshot.times.record(Timing::Tls, now.since(connection.connected));
+            self.recorder.snapshot.times.record(Timing::Tls, now.since(step.since));
             self.recorder.snapshot.numbers.add(Counter::TlsResumed, u64::from(handshake.is_resumed));
-            self.connections[token].connected = now;
-            self.open(load, token, now);
+            self.open(load, token, Step { since: now, ..step }, now);
         }
     }
 
     /// The way to the peer is open: the protocol opens its own connection on it.
-    fn open<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
+    fn open<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, step: Step, now: Tick) {
         let connection = &mut self.connections[token];
-        match connection.client.open(connection.channel.alpn(), &mut self.outgoing) {
+        match connection.link.client.open(connection.link.channel.alpn(), &mut self.outgoing) {
             Ok(Opening::Ready) => self.ready(load, token, now),
             Ok(Opening::Exchange) => {
-                connection.state = State::Opening;
+                self.enter(token, State::Opening(step));
                 self.flush(load, token);
             }
             Err(unsuitable) => self.connecting_failed(load, token, Failure::Handshake, &unsuitable.0, now),
@@ -195,9 +196,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The protocol's opening exchange is over.
     pub(super) fn opened<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
-        let connection = &self.connections[token];
-        if connection.state == State::Opening {
-            self.recorder.snapshot.times.record(Timing::Handshake, now.since(connection.connected));
+        if let State::Opening(step) = self.connections[token].state {
+            self.recorder.snapshot.times.record(Timing::Handshake, now.since(step.since));
             self.ready(load, token, now);
         }
     }
@@ -206,12 +206,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     fn ready<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         let behind = self.behind(now);
         let connection = &mut self.connections[token];
-        connection.state = State::Open;
-        connection.deadline = Tick::NEVER;
+        connection.state = State::OPEN;
         connection.ready_since = now;
-        connection.held_up = connection.held_up.max(behind);
-        if connection.without_since.is_set() {
-            let without = now.since(std::mem::replace(&mut connection.without_since, Tick::NEVER));
+        let history = &mut connection.history;
+        history.held_up = history.held_up.max(behind);
+        if history.without_since.is_set() {
+            let without = now.since(std::mem::replace(&mut history.without_since, Tick::NEVER));
             self.recorder.snapshot.numbers.add(Counter::WithoutServer, without);
         }
         let generation = connection.generation;
@@ -274,7 +274,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if let Some(first) = self.connections[token].queue.front().copied() {
             // A call that its load has queued for a moment only is sent by the load.
             let waits = self.calls.get(first).is_some_and(|call| call.expires.is_set());
-            if waits && self.connections[token].state == State::Open {
+            if waits && self.connections[token].is_open() {
                 self.send_queue(load, token, now);
             }
         }
@@ -283,8 +283,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The reason of failures at a silent target: it answers nothing to connecting, or to the first bytes on a
     /// connection.
     pub(crate) fn silence(&self) -> &'static str {
-        let is_open = |state| matches!(state, State::Handshaking | State::Opening);
-        if self.connections.0.iter().any(|connection| is_open(connection.state)) {
+        let is_silent = |state| matches!(state, State::Securing(_) | State::Opening(_));
+        if self.connections.iter().any(|connection| is_silent(connection.state)) {
             "it takes connections, and says nothing on them"
         } else {
             "no answer to connecting"

@@ -26,7 +26,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let Some(id) = connection.calls.get(answer.position).copied() else { return };
         let has_trace = || self.calls.get(id).is_some_and(|call| load.trace_id(call.tag).is_some());
         if self.recorder.wants_example(Ended::Status(answer.status), has_trace) {
-            self.recorder.excerpt = Some((id, shown(connection.client.excerpt(came))));
+            self.recorder.excerpt = Some((id, shown(connection.link.client.excerpt(came))));
         }
     }
 
@@ -91,7 +91,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             (End::Failed(_, reason), _) => reason.to_owned(),
             (_, Some(token)) => match excerpt.filter(|excerpt| !excerpt.is_empty()) {
                 Some(excerpt) => excerpt,
-                None => shown(self.connections[token].client.parts().body),
+                None => shown(self.connections[token].link.client.parts().body),
             },
             _ => String::new(),
         };

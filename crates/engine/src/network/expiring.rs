@@ -90,30 +90,30 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let connection = &self.connections[token];
         let due = connection.due();
         let since = match connection.state {
-            _ if due == connection.stalled_until => due.before(self.terms.timeout_ns),
-            State::Connecting | State::Handshaking | State::Opening => connection.began,
-            State::Leaving => due.before(FAREWELL_NS),
-            State::Vacant | State::Idle | State::Backoff | State::Open => return due,
+            _ if due == connection.link.stalled_until => due.before(self.terms.timeout_ns),
+            State::Connecting(_) | State::Securing(_) | State::Opening(_) => connection.link.began,
+            State::Leaving { .. } => due.before(FAREWELL_NS),
+            State::Vacant | State::Idle { .. } | State::Backoff { .. } | State::Open { .. } => return due,
         };
         self.stops.put_off(since, due)
     }
 
     fn connection_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
-        if self.connections[token].stalled_until <= now {
+        if self.connections[token].link.stalled_until <= now {
             return self.broken(load, token, Failure::Write, UNREAD, now);
         }
         let reason = match self.connections[token].state {
-            State::Backoff => return self.backed_off(load, token, now),
+            State::Backoff { .. } => return self.backed_off(load, token, now),
             // A pause before the connection's next call is over; the code that set it removes it.
             State::Vacant => return,
-            State::Idle | State::Open => return load.next_calls(self, token, now),
-            State::Leaving => {
+            State::Idle { .. } | State::Open { .. } => return load.next_calls(self, token, now),
+            State::Leaving { .. } => {
                 let reason = self.farewell(token);
                 return self.lost(load, token, Failure::Closed, &reason, now);
             }
-            State::Connecting => return self.address_late(load, token, now),
-            State::Handshaking => "no TLS handshake within the connect timeout",
-            State::Opening => "no opening handshake within the connect timeout",
+            State::Connecting(attempt) => return self.address_late(load, token, attempt, now),
+            State::Securing(_) => "no TLS handshake within the connect timeout",
+            State::Opening(_) => "no opening handshake within the connect timeout",
         };
         self.connecting_failed(load, token, Failure::ConnectTimeout, reason, now);
     }
@@ -144,8 +144,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 let sent = connection.has_sent(&call);
                 let position = connection.calls.iter().position(|known| *known == id);
                 if let Some(position) = position
-                    && (sent || connection.client.is_framed())
-                    && connection.client.give_up(position, &mut self.outgoing)
+                    && (sent || connection.link.client.is_framed())
+                    && connection.link.client.give_up(position, &mut self.outgoing)
                 {
                     connection.take_call(position);
                     self.flush_aside(token);

@@ -13,8 +13,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn look<L: Load<D, Tag = T>>(&mut self, load: &L, token: ConnectionId, answer: &Answer, came: &[u8]) {
         let connection = &mut self.connections[token];
         let call = connection.calls.get(answer.position).and_then(|id| self.calls.get(*id));
-        let is_pending = connection.look == LookRequest::Pending;
-        if is_pending && connection.client.looked().is_none() && connection.client.look() {
+        let is_pending = connection.link.look == LookRequest::Pending;
+        if is_pending && connection.link.client.looked().is_none() && connection.link.client.look() {
             // Of several calls under way another one is looked at, whose answer is still to come.
             return;
         }
@@ -24,7 +24,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         {
             let name = load.request_name(call.tag).unwrap_or_default();
             let due_ns = self.recorder.measured_at(call.due);
-            let client = &connection.client;
+            let client = &connection.link.client;
             if let Some(look) = client.looked() {
                 let said = || {
                     let pieces = [look.beginning, client.excerpt(came), client.parts().body];
@@ -33,7 +33,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.recorder.snapshot.kinds.add(name, answer.status, look, due_ns, said);
             }
         }
-        self.connections[token].look = LookRequest::None;
+        self.connections[token].link.look = LookRequest::None;
         // A connection that ends now leaves the look to the next one that is made.
         if answer.reusable && !self.terms.reconnect {
             self.look_at_next(token);
@@ -45,8 +45,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn look_at_next(&mut self, token: ConnectionId) {
         if self.recorder.looks.wants_one() {
             let connection = &mut self.connections[token];
-            if connection.client.look() {
-                connection.look = LookRequest::Pending;
+            if connection.link.client.look() {
+                connection.link.look = LookRequest::Pending;
             }
             self.recorder.looks.space_out();
         }

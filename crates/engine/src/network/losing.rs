@@ -8,11 +8,10 @@ use brunt_record::time::Tick;
 
 use super::call::{End, Place, Resend};
 use super::calls::CallId;
+use super::connection::Link;
 use super::failures::{GIVEN_UP, WriteFailure};
-use super::origins::NoClient;
 use super::receiving::{MOST_TURNED_AWAY, TURNED_AWAY};
 use super::{FailedAttempt, Gone, Listing, Load, Network, Service, State};
-use crate::channel::Channel;
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
 
@@ -46,7 +45,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ) {
         self.connecting -= 1;
         self.recorder.snapshot.numbers.add(Counter::ConnectionsFailed, 1);
-        if self.connections[token].state == State::Connecting {
+        if matches!(self.connections[token].state, State::Connecting(_)) {
             self.origins.seek_addresses(self.connections[token].origin, now);
         }
         // A silent target has not refused anything.
@@ -54,11 +53,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.refusal = Some(reason.to_owned());
         }
         let connection = &mut self.connections[token];
-        connection.service = connection.service.ended();
-        if !connection.without_since.is_set() && self.watched_since.is_set() {
-            connection.without_since = connection.began.max(self.watched_since);
+        let history = &mut connection.history;
+        history.service = history.service.ended();
+        if !history.without_since.is_set() && self.watched_since.is_set() {
+            history.without_since = connection.link.began.max(self.watched_since);
         }
-        let (origin, took_ns) = (connection.origin, now.since(connection.began));
+        let (origin, took_ns) = (connection.origin, now.since(connection.link.began));
         let waited = std::mem::take(&mut connection.queue);
         let gone = self.shut(token, failure, reason);
         let is_a_calls_own = !waited.is_empty();
@@ -74,7 +74,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The peer's end of the stream was read.
     pub(super) fn came_to_its_end<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
-        match self.connections[token].write_failure.take() {
+        match self.connections[token].link.write_failure.take() {
             Some(failure @ WriteFailure::Reset) => {
                 self.broken(load, token, Failure::Write, &failure.reason(), now);
             }
@@ -86,18 +86,18 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn peer_closed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         let connection = &mut self.connections[token];
         match connection.state {
-            State::Handshaking => {
+            State::Securing(_) => {
                 let reason = "the peer closed during the TLS handshake";
                 return self.connecting_failed(load, token, Failure::Tls, reason, now);
             }
-            State::Opening => {
+            State::Opening(_) => {
                 let reason = "the peer closed during the opening handshake";
                 return self.connecting_failed(load, token, Failure::Handshake, reason, now);
             }
             _ => {}
         }
         let generation = connection.generation;
-        let ended_one = match connection.client.closed() {
+        let ended_one = match connection.link.client.closed() {
             Some(Ok(answer)) => {
                 connection.has_served();
                 self.last_answer = now;
@@ -129,6 +129,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The reason with which the peer ends a connection, as far as it gave one.
     pub(super) fn farewell(&self, token: ConnectionId) -> Cow<'static, str> {
         self.connections[token]
+            .link
             .client
             .farewell()
             .unwrap_or(Cow::Borrowed("the peer closed before the answer was complete"))
@@ -144,7 +145,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         now: Tick,
     ) {
         match self.connections[token].state {
-            State::Open | State::Leaving => self.lost(load, token, failure, reason, now),
+            State::Open { .. } | State::Leaving { .. } => self.lost(load, token, failure, reason, now),
             _ => self.connecting_failed(load, token, failure, reason, now),
         }
     }
@@ -186,7 +187,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let culprit = connection.calls.front().copied();
         // Of calls that were sent behind others, without a frame that tells, the peer has processed those that it has
         // answered (RFC 9112 §9.3.2).
-        let sends_behind_again = connection.service == Service::Answered && !connection.client.is_framed();
+        let sends_behind_again = connection.history.service == Service::Answered && !connection.link.client.is_framed();
         self.lose(load, token, Loss { culprit, failure: Failure::Closed, reason, sends_behind_again }, now);
     }
 
@@ -213,11 +214,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let behind = self.behind(now).max(now.since(self.recorder.arrival(now)));
         let connection = &mut self.connections[token];
         // In time, its successor would have been there that much earlier.
-        connection.held_up = connection.held_up.max(behind);
+        connection.history.held_up = connection.history.held_up.max(behind);
         let by_peer = matches!(failure, Failure::Closed | Failure::Read | Failure::Write);
-        let resendable = by_peer && connection.service == Service::Answered && connection.state == State::Open;
-        let met_its_end_ns = MET_ITS_END_NS.max(2 * connection.connect_ns);
-        connection.service = connection.service.ended();
+        let resendable = by_peer && connection.history.service == Service::Answered && connection.is_open();
+        let met_its_end_ns = MET_ITS_END_NS.max(2 * connection.link.connect_ns);
+        connection.history.service = connection.history.service.ended();
         let calls = std::mem::take(&mut connection.calls);
         if calls.is_empty() && failure != Failure::Closed {
             self.recorder.trouble(failure, reason);
@@ -225,7 +226,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         // A peer that closes, resets or says goodbye ends a connection by itself.
         let is_own =
             reason == GIVEN_UP || !matches!(failure, Failure::Closed | Failure::Read | Failure::Write | Failure::Tls);
-        let bytes_taken = if by_peer { connection.bytes_taken } else { u64::MAX };
+        let bytes_taken = if by_peer { connection.link.bytes_taken } else { u64::MAX };
         let gone = self.shut(token, failure, reason);
         for id in calls {
             let Some(call) = self.calls.get_mut(id) else { continue };
@@ -282,33 +283,27 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.driver.close(token);
         self.outgoing.clear();
         let connection = &mut self.connections[token];
-        let drained = connection.state == State::Leaving;
+        let drained = connection.is_draining();
         let was_ready = connection.is_there();
         self.taking -= usize::from(was_ready && !drained);
         self.leaving -= usize::from(drained);
-        connection.state = State::Idle;
-        connection.channel = Channel::Plain;
+        connection.state = State::IDLE;
         connection.unsent.clear();
-        connection.stalled_until = Tick::NEVER;
-        connection.write_failure = None;
-        connection.unsent_aside = 0;
-        (connection.bytes_out, connection.bytes_taken) = (0, 0);
         connection.generation = connection.generation.wrapping_add(1);
-        if connection.service == Service::Answered {
-            connection.service = Service::NONE;
+        if connection.history.service == Service::Answered {
+            connection.history.service = Service::NONE;
         }
         if !is_broken(Rule::LostLeavesLists) {
             connection.listing = Listing::Unlisted;
         }
-        connection.deadline = Tick::NEVER;
-        if connection.holds.are_any() {
+        let mut link = std::mem::replace(&mut connection.link, Link::none());
+        if link.holds.are_any() {
             let now = self.driver.now();
-            connection.holds.end(now, &mut self.recorder.snapshot.numbers);
+            link.holds.end(now, &mut self.recorder.snapshot.numbers);
         }
         let events = &mut self.recorder.snapshot.events;
-        connection.client.take_events(&mut |name, count| events.add(name, count));
-        let client = std::mem::replace(&mut connection.client, Box::new(NoClient));
-        Gone { token, client, failure, reason, drained, was_ready }
+        link.client.take_events(&mut |name, count| events.add(name, count));
+        Gone { token, client: link.client, failure, reason, drained, was_ready }
     }
 
     /// After a connection is gone: makes another for the calls that wait for it, at once, or after a while if the last
@@ -317,7 +312,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let token = gone.token;
         let connection = &mut self.connections[token];
         // A load that heard of a call's end may have used the place already.
-        if connection.state != State::Idle {
+        if !connection.is_idle() {
             return;
         }
         if gone.drained && !connection.queue.is_empty() {
@@ -338,15 +333,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Waits before the connection is made again, if the last attempt was of no use. Returns whether it waits.
     pub(crate) fn back_off(&mut self, token: ConnectionId, now: Tick) -> bool {
-        if !self.connections[token].came_to_nothing() {
+        if !self.connections[token].history.came_to_nothing() {
             return false;
         }
         let at = self.attempts.retry_at(token.place(), now);
-        self.connections[token].state = State::Backoff;
+        let state = State::Backoff { until: at };
         if is_broken(Rule::BackoffIsWatched) {
-            self.connections[token].deadline = at;
+            self.connections[token].state = state;
         } else {
-            self.set_deadline(token, at);
+            self.enter(token, state);
         }
         true
     }
@@ -357,18 +352,17 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn succeed(&mut self, old: ConnectionId, fresh: ConnectionId, now: Tick) -> bool {
         let behind = self.behind(now);
         let old = &self.connections[old];
-        let service = if old.calls.is_empty() { old.service.ended() } else { Service::NONE };
-        let held_up = old.held_up.max(behind);
-        let fresh_one = &mut self.connections[fresh];
-        (fresh_one.service, fresh_one.held_up) = (service, held_up);
+        let service = if old.calls.is_empty() { old.history.service.ended() } else { Service::NONE };
+        let held_up = old.history.held_up.max(behind);
+        let history = &mut self.connections[fresh].history;
+        (history.service, history.held_up) = (service, held_up);
         self.back_off(fresh, now)
     }
 
     /// The wait after an attempt of no use is over.
     pub(super) fn backed_off<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
         let connection = &mut self.connections[token];
-        connection.state = State::Idle;
-        connection.deadline = Tick::NEVER;
+        connection.state = State::IDLE;
         if connection.queue.is_empty() {
             load.next_calls(self, token, now);
         } else {

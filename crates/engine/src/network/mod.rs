@@ -120,8 +120,6 @@ pub(crate) struct Network<D, T> {
     settles_at: Tick,
     /// Deadlines of connections.
     deadlines: Deadlines,
-    /// Unused places among the connections.
-    vacant: Vec<ConnectionId>,
     /// Connections whose socket may hold more than was read.
     unread: VecDeque<ConnectionId>,
     buffer: Vec<u8>,
@@ -161,7 +159,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             stops: Stops::default(),
             settles_at: Tick::NEVER,
             deadlines: Deadlines::default(),
-            vacant: Vec::new(),
             unread: VecDeque::new(),
             buffer,
             clear: Vec::new(),
@@ -171,48 +168,32 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// A place for a connection to `origin`.
     pub(crate) fn add(&mut self, origin: OriginId) -> ConnectionId {
-        if let Some(token) = self.vacant.pop() {
-            let connection = &mut self.connections[token];
-            connection.state = State::Idle;
-            connection.origin = origin;
-            connection.service = Service::NONE;
-            connection.held_up = 0;
-            return token;
-        }
-        self.connections.0.push(Connection::new(origin));
-        ConnectionId::at(self.connections.len() - 1)
+        self.connections.take(origin)
     }
 
     /// Adds a connection in place of one that is gone, and that was of use or not.
     pub(crate) fn add_after(&mut self, origin: OriginId, came_to_nothing: bool) -> ConnectionId {
         let token = self.add(origin);
-        self.connections[token].service = Service::Unanswered { attempts: u32::from(came_to_nothing) };
+        self.connections[token].history.service = Service::Unanswered { attempts: u32::from(came_to_nothing) };
         token
     }
 
     /// Places that are not vacant: connections, made or to be made.
     #[inline]
     pub(crate) fn places(&self) -> usize {
-        self.connections.len() - self.vacant.len()
+        self.connections.taken()
     }
 
     /// Frees the place of a connection that is gone.
     pub(crate) fn vacate(&mut self, token: ConnectionId) {
-        let connection = &mut self.connections[token];
-        debug_assert!(connection.state != State::Vacant, "a place is given back once");
-        debug_assert!(connection.carried() == 0, "no call is left on a connection that is gone");
-        if connection.state != State::Vacant {
-            connection.state = State::Vacant;
-            connection.deadline = Tick::NEVER;
-            connection.without_since = Tick::NEVER;
-            connection.listing = Listing::Unlisted;
-            self.vacant.push(token);
-        }
+        debug_assert!(self.connections[token].carried() == 0, "no call is left on a connection that is gone");
+        let is_freed = self.connections.free(token);
+        debug_assert!(is_freed, "a place is given back once");
     }
 
     /// Whether the newest connection takes no calls and has answered none: another would be of no more use.
     pub(crate) fn newest_is_barren(&self) -> bool {
-        self.connections.0.get(self.newest.place()).is_some_and(Connection::is_barren)
+        self.connections.taken_at(self.newest).is_some_and(Connection::is_barren)
     }
 
     /// How late this worker is at `now`, in nanoseconds, compared with the time until which it last waited. Events that
@@ -333,9 +314,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn note_events(&mut self, now: Tick) {
         let snapshot = &mut self.recorder.snapshot;
         let events = &mut snapshot.events;
-        for connection in &mut self.connections.0 {
-            connection.holds.count(now, &mut snapshot.numbers);
-            connection.client.take_events(&mut |name, count| events.add(name, count));
+        for connection in self.connections.iter_mut() {
+            connection.link.holds.count(now, &mut snapshot.numbers);
+            connection.link.client.take_events(&mut |name, count| events.add(name, count));
         }
         if self.watched_since.is_set() {
             self.count_absences(now);
@@ -348,8 +329,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             return;
         }
         let token = event.token;
-        if self.connections[token].state == State::Connecting {
-            self.socket_connected(load, token);
+        if let State::Connecting(attempt) = self.connections[token].state {
+            self.socket_connected(load, token, attempt);
             if is_broken(Rule::WhatComesWithAConnectionIsRead) {
                 return;
             }
@@ -394,9 +375,21 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.calls.next_deadline().min(self.deadlines.next())
     }
 
-    /// Sets the connection's deadline: it is looked at by `at`.
-    pub(crate) fn set_deadline(&mut self, token: ConnectionId, at: Tick) {
-        self.connections[token].deadline = at;
-        self.deadlines.arm(token.place() as u32, at);
+    /// The connection pauses before its next call, which its load is asked for at `until`.
+    pub(crate) fn pause(&mut self, token: ConnectionId, until: Tick) {
+        match &mut self.connections[token].state {
+            State::Idle { paused_until } | State::Open { paused_until } => *paused_until = until,
+            _ => return,
+        }
+        self.deadlines.arm(token.place() as u32, until);
+    }
+
+    /// Puts a connection into a state that ends by itself.
+    pub(super) fn enter(&mut self, token: ConnectionId, state: State) {
+        self.connections[token].state = state;
+        let ends = state.ends();
+        if ends.is_set() {
+            self.deadlines.arm(token.place() as u32, ends);
+        }
     }
 }

@@ -39,7 +39,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn readable<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, ended: bool) {
         let connection = &self.connections[token];
         let generation = connection.generation;
-        let ended = ended || connection.write_failure.is_some();
+        let ended = ended || connection.link.write_failure.is_some();
         let settles = self.settles_at.is_set();
         let mut buffer = std::mem::take(&mut self.buffer);
         let (mut reads, mut bytes) = (0, 0);
@@ -89,7 +89,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if let Some(failure) = self.connections[token].write_failure.take() {
+                    if let Some(failure) = self.connections[token].link.write_failure.take() {
                         let now = self.driver.now();
                         self.broken(load, token, Failure::Write, &failure.reason(), now);
                     }
@@ -98,7 +98,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     let now = self.driver.now();
-                    match self.connections[token].client.farewell() {
+                    match self.connections[token].link.client.farewell() {
                         Some(said) => self.broken(load, token, Failure::Closed, &said, now),
                         None => self.broken(load, token, Failure::Read, &reason_of(&error), now),
                     }
@@ -132,7 +132,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     fn received<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, bytes: &[u8], now: Tick) {
         self.has_heard |= !self.has_connected;
-        if self.connections[token].channel.is_plain() {
+        if self.connections[token].link.channel.is_plain() {
             self.received_clear(load, token, bytes, now);
         } else {
             self.received_sealed(load, token, bytes, now);
@@ -147,12 +147,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let mut rest = bytes;
         'fed: while !rest.is_empty() && self.connections[token].generation == generation {
             // What came before a broken record counts.
-            let fed = self.connections[token].channel.feed(&mut rest);
+            let fed = self.connections[token].link.channel.feed(&mut rest);
             if fed.is_ok() {
                 self.was_fed(load, token, now);
             }
             while self.connections[token].generation == generation {
-                match self.connections[token].channel.next_clear(&mut clear) {
+                match self.connections[token].link.channel.next_clear(&mut clear) {
                     Clear::Bytes(count) => self.received_clear(load, token, clear.get(..count).unwrap_or(&[]), now),
                     Clear::Nothing => break,
                     Clear::End => {
@@ -175,11 +175,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Bytes for the protocol arrived.
     fn received_clear<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, bytes: &[u8], now: Tick) {
         self.recorder.snapshot.numbers.add(Counter::ClearIn, bytes.len() as u64);
-        self.connections[token].bytes_in += bytes.len() as u64;
+        self.connections[token].link.bytes_in += bytes.len() as u64;
         let generation = self.connections[token].generation;
         let mut rest = bytes;
         while !rest.is_empty() {
-            match self.connections[token].client.receive(rest, &mut self.outgoing) {
+            match self.connections[token].link.client.receive(rest, &mut self.outgoing) {
                 Ok((taken, progress)) => {
                     let (came, left) = rest.split_at_checked(taken).unwrap_or((rest, &[]));
                     rest = left;
@@ -219,7 +219,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 if !self.recorder.is_ok(answer.status) {
                     self.keep_excerpt(load, token, &answer, came);
                 }
-                if self.recorder.looks.is_due() || self.connections[token].look == LookRequest::Pending {
+                if self.recorder.looks.is_due() || self.connections[token].link.look == LookRequest::Pending {
                     self.look(load, token, &answer, came);
                 }
                 let connection = &mut self.connections[token];
@@ -231,8 +231,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.last_answer = now;
                 let connection = &self.connections[token];
                 // The answer came before the request was sent in full: nobody will read the rest of that.
-                let sent =
-                    self.calls.get(id).is_none_or(|call| connection.has_sent(call) || connection.client.is_framed());
+                let sent = self
+                    .calls
+                    .get(id)
+                    .is_none_or(|call| connection.has_sent(call) || connection.link.client.is_framed());
                 match self.answered(load, token, answer.position, id, answer.status, now) {
                     After::Gone => return false,
                     After::GoesOn => return self.went_on(load, token, now),
@@ -290,7 +292,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 let call = connection.take_call(failed.position);
                 let sent = call
                     .and_then(|id| self.calls.get(id))
-                    .is_none_or(|call| connection.has_sent(call) || connection.client.is_framed());
+                    .is_none_or(|call| connection.has_sent(call) || connection.link.client.is_framed());
                 if let Some(id) = call {
                     self.complete(load, id, End::Failed(failed.failure, &failed.reason), now);
                 }
@@ -316,7 +318,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.retire_if_drained(load, token, now)
             }
             Progress::Closing(reason) => {
-                let opening = self.connections[token].state == State::Opening;
+                let opening = matches!(self.connections[token].state, State::Opening(_));
                 let failure = if opening { Failure::Handshake } else { Failure::Closed };
                 self.broken(load, token, failure, &reason, now);
                 false
@@ -376,7 +378,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let generation = self.connections[token].generation;
         self.flush(load, token);
         while self.connections[token].generation == generation
-            && let Some(answer) = self.connections[token].client.passed_on()
+            && let Some(answer) = self.connections[token].link.client.passed_on()
             && let Some(id) = self.connections[token].calls.get(answer.position).copied()
         {
             match self.answered(load, token, answer.position, id, answer.status, now) {
@@ -396,15 +398,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let from = unprocessed.min(connection.calls.len());
         let turned_away: Vec<CallId> = connection.calls.drain(from..).collect();
         let unsent: Vec<CallId> = connection.queue.drain(..).collect();
-        if connection.state == State::Open || is_broken(Rule::LeavesOnce) {
-            connection.state = State::Leaving;
+        if connection.is_open() || is_broken(Rule::LeavesOnce) {
             // A peer that announces an error closes the connection (RFC 9113 §5.4.1): bytes that it sent before are
             // read until then.
-            let fails = connection.client.farewell().is_some();
+            let fails = connection.link.client.farewell().is_some();
             (self.taking, self.leaving) = (self.taking - 1, self.leaving + 1);
-            if fails {
-                self.set_deadline(token, now + FAREWELL_NS);
-            }
+            self.enter(token, State::Leaving { until: if fails { now + FAREWELL_NS } else { Tick::NEVER } });
             load.draining(self, token, now);
         }
         for id in &unsent {
@@ -447,7 +446,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         now: Tick,
     ) -> bool {
         let connection = &self.connections[token];
-        if connection.state != State::Leaving || connection.carried() > 0 {
+        if !connection.is_draining() || connection.carried() > 0 {
             return true;
         }
         self.say_goodbye(token);

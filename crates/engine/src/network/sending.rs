@@ -9,7 +9,7 @@ use brunt_record::time::Tick;
 use super::call::{Counted, End, Place, Resend};
 use super::calls::CallId;
 use super::failures::WriteFailure;
-use super::{Load, Network, State};
+use super::{Load, Network};
 use crate::channel::{Sent, Socket};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
@@ -79,7 +79,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 break;
             };
             let (more, idempotent) = (message.more, message.idempotent);
-            let first_byte_out = self.connections[token].bytes_out + self.outgoing.len() as u64;
+            let first_byte_out = self.connections[token].link.bytes_out + self.outgoing.len() as u64;
             let started = self.append(token, &message);
             let connection = &mut self.connections[token];
             let Some(call) = self.calls.get_mut(id) else { break };
@@ -88,7 +88,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 call.resend = if idempotent { Resend::Once } else { Resend::Never };
             }
             call.first_byte_out = first_byte_out;
-            call.last_byte = connection.bytes_out + self.outgoing.len() as u64;
+            call.last_byte = connection.link.bytes_out + self.outgoing.len() as u64;
             call.place = Place::InFlight(token);
             call.alone = connection.calls.is_empty();
             call.send(now, timeout_ns);
@@ -110,7 +110,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             if more && call.resend != Resend::Done {
                 next = load.next_of_batch(&call).map(|call| self.begin(call));
                 if let Some(id) = next
-                    && self.connections[token].client.capacity() <= self.connections[token].calls.len()
+                    && self.connections[token].link.client.capacity() <= self.connections[token].calls.len()
                 {
                     // The batch goes on once its peer takes more calls.
                     self.await_room(load, token, id);
@@ -153,7 +153,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let Some(Place::InFlight(token)) = self.calls.get(id).map(|call| call.place) else { return false };
         let connection = &mut self.connections[token];
         let Some(position) = connection.calls.iter().position(|known| *known == id) else { return false };
-        match connection.client.say(position, message, &mut self.outgoing) {
+        match connection.link.client.say(position, message, &mut self.outgoing) {
             Ok(()) => self.flush(load, token),
             Err(reason) => {
                 self.flush_aside(token);
@@ -167,11 +167,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     #[inline]
     fn append(&mut self, token: ConnectionId, message: &Message<'_>) -> Started {
         let connection = &mut self.connections[token];
-        let started = connection.client.start(message, &mut self.outgoing);
+        let started = connection.link.client.start(message, &mut self.outgoing);
         if let Some(tail) = message.tail
-            && !connection.client.is_framed()
+            && !connection.link.client.is_framed()
         {
-            connection.bytes_out += (self.outgoing.len() + tail.bytes().len()) as u64;
+            connection.link.bytes_out += (self.outgoing.len() + tail.bytes().len()) as u64;
             connection.unsent.push(&self.outgoing);
             self.outgoing.clear();
             connection.unsent.push_shared(tail);
@@ -198,12 +198,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     fn send_more(&mut self, token: ConnectionId) -> bool {
         loop {
             let connection = &mut self.connections[token];
-            let pending = connection.client.pending();
-            connection.holds.is_blocked = pending == Pending::HeldBack;
+            let pending = connection.link.client.pending();
+            connection.link.holds.is_blocked = pending == Pending::HeldBack;
             if pending != Pending::Now || !connection.is_sent() {
                 return true;
             }
-            connection.client.more(&mut self.outgoing);
+            connection.link.client.more(&mut self.outgoing);
             if self.outgoing.is_empty() {
                 return true;
             }
@@ -217,8 +217,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     #[inline]
     pub(super) fn send_more_aside(&mut self, token: ConnectionId) {
         let connection = &mut self.connections[token];
-        if connection.client.pending() == Pending::Nothing {
-            connection.holds.is_blocked = false;
+        if connection.link.client.pending() == Pending::Nothing {
+            connection.link.holds.is_blocked = false;
         } else {
             self.send_more(token);
         }
@@ -246,9 +246,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.flush_aside(token);
         let connection = &mut self.connections[token];
         if !connection.unsent.is_empty() {
-            connection.unsent_aside += aside;
+            connection.link.unsent_aside += aside;
         }
-        if connection.unsent_aside > MOST_ASIDE_BYTES {
+        if connection.link.unsent_aside > MOST_ASIDE_BYTES {
             return Err("more than 64 KiB of replies wait for the peer, which does not read them");
         }
         Ok(())
@@ -259,14 +259,16 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn note_holds(&mut self, token: ConnectionId) {
         let connection = &mut self.connections[token];
         // Calls that the plan does not ask for are not held back.
-        let is_full = connection.most > 1 && connection.state == State::Open && {
-            let limit = connection.client.capacity();
+        let is_full = connection.link.most > 1 && connection.is_open() && {
+            let limit = connection.link.client.capacity();
             // A request that asked for the end of the connection is the last by its own wish.
-            limit < connection.most && connection.carried() >= limit && !connection.client.has_asked_to_close()
+            limit < connection.link.most
+                && connection.carried() >= limit
+                && !connection.link.client.has_asked_to_close()
         };
-        if connection.holds.differ(is_full) {
+        if connection.link.holds.differ(is_full) {
             let now = self.driver.now();
-            connection.holds.change(is_full, now, &mut self.recorder.snapshot.numbers);
+            connection.link.holds.change(is_full, now, &mut self.recorder.snapshot.numbers);
         }
     }
 
@@ -274,14 +276,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     fn send_outgoing(&mut self, token: ConnectionId) -> bool {
         loop {
             let connection = &mut self.connections[token];
-            connection.bytes_out += self.outgoing.len() as u64;
-            if connection.write_failure.is_some() {
+            connection.link.bytes_out += self.outgoing.len() as u64;
+            if connection.link.write_failure.is_some() {
                 self.outgoing.clear();
                 return false;
             }
             let mut sent = Sent::default();
             let mut socket = Socket { driver: &mut self.driver, token };
-            let outcome = connection.channel.send(&mut socket, &self.outgoing, &mut connection.unsent, &mut sent);
+            let outcome = connection.link.channel.send(&mut socket, &self.outgoing, &mut connection.unsent, &mut sent);
             let stalls = connection.is_stalled() || !connection.is_sent();
             self.outgoing.clear();
             // The buffer of a large body must not be kept for ever.
@@ -309,20 +311,20 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let connection = &mut self.connections[token];
         let was_stalled = connection.is_stalled();
         if connection.is_sent() {
-            connection.stalled_until = Tick::NEVER;
-            connection.unsent_aside = 0;
+            connection.link.stalled_until = Tick::NEVER;
+            connection.link.unsent_aside = 0;
             if was_stalled {
-                connection.client.resumed(&mut self.outgoing);
+                connection.link.client.resumed(&mut self.outgoing);
                 self.freed.push((token, now));
             }
             return;
         }
         if !was_stalled {
-            connection.client.stalled();
+            connection.link.client.stalled();
         }
         if has_taken || !was_stalled {
             let until = now.saturating_add(self.terms.timeout_ns).min(Tick::LAST);
-            connection.stalled_until = until;
+            connection.link.stalled_until = until;
             if !is_broken(Rule::StallsEnd) {
                 self.deadlines.arm(token.place() as u32, until);
             }
@@ -332,10 +334,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     #[inline]
     fn count(&mut self, token: ConnectionId, sent: Sent) {
         let connection = &mut self.connections[token];
-        if connection.channel.is_plain() {
-            connection.bytes_taken += sent.wire as u64;
+        if connection.link.channel.is_plain() {
+            connection.link.bytes_taken += sent.wire as u64;
         } else if sent.wire > 0 {
-            connection.bytes_taken = connection.bytes_out;
+            connection.link.bytes_taken = connection.link.bytes_out;
         }
         self.recorder.snapshot.numbers.add(Counter::ClearOut, sent.clear as u64);
         self.recorder.snapshot.numbers.add(Counter::WireOut, sent.wire as u64);
@@ -395,21 +397,21 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if !connection.is_there() {
             return;
         }
-        connection.client.close(&mut self.outgoing);
+        connection.link.client.close(&mut self.outgoing);
         self.flush_aside(token);
-        let written = self.connections[token].channel.close(&mut Socket { driver: &mut self.driver, token });
+        let written = self.connections[token].link.channel.close(&mut Socket { driver: &mut self.driver, token });
         self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64);
     }
 
     /// The socket takes more.
     pub(super) fn writable<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId) {
         let connection = &mut self.connections[token];
-        if connection.is_sent() || connection.write_failure.is_some() {
+        if connection.is_sent() || connection.link.write_failure.is_some() {
             return;
         }
         let mut sent = Sent::default();
         let mut socket = Socket { driver: &mut self.driver, token };
-        let outcome = connection.channel.send_waiting(&mut socket, &mut connection.unsent, &mut sent);
+        let outcome = connection.link.channel.send_waiting(&mut socket, &mut connection.unsent, &mut sent);
         self.count(token, sent);
         if let Err(error) = outcome {
             return self.write_failed(token, &error);
@@ -429,12 +431,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn write_failed(&mut self, token: ConnectionId, error: &io::Error) {
         self.outgoing.clear();
         let connection = &mut self.connections[token];
-        if connection.write_failure.is_some() {
+        if connection.link.write_failure.is_some() {
             return;
         }
-        connection.write_failure = Some(WriteFailure::of(error));
+        connection.link.write_failure = Some(WriteFailure::of(error));
         let until = self.driver.now().saturating_add(self.terms.timeout_ns).min(Tick::LAST);
-        connection.stalled_until = until;
+        connection.link.stalled_until = until;
         self.deadlines.arm(token.place() as u32, until);
         self.unread.push_back(token);
     }

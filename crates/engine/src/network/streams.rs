@@ -94,7 +94,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let connection = &mut self.connections[token];
         let sent = connection.has_sent(&call);
         let Some(position) = connection.calls.iter().position(|known| *known == id) else { return };
-        let goes_on = sent && connection.client.give_up(position, &mut self.outgoing);
+        let goes_on = sent && connection.link.client.give_up(position, &mut self.outgoing);
         connection.take_call(position);
         if goes_on {
             self.flush_aside(token);

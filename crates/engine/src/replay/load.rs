@@ -30,7 +30,7 @@ impl<D: Driver> Load<D> for Replaying {
         match (end, call.connection()) {
             (End::Answered(status), Some(token)) => {
                 let at = network.recorder.ended_at(call, None, now);
-                let (took_ns, parts) = (call.service_ns(at), network.connections[token].client.parts());
+                let (took_ns, parts) = (call.service_ns(at), network.connections[token].link.client.parts());
                 self.log.ended(number, Ended::Answered { status, took_ns, parts });
             }
             (End::Answered(_) | End::Failed(..), _) => self.log.ended(number, Ended::Failed),

@@ -1,12 +1,14 @@
 //! Sessions of a log: the calls and the connection of each.
 
 use std::collections::VecDeque;
+use std::mem;
 
 use brunt_plan::random::ByNumber;
 use brunt_protocol::replay::LoggedCall;
 use brunt_record::time::Tick;
 
 use crate::network::CallId;
+use crate::slots::{Recycle, Slots};
 use crate::transport::ConnectionId;
 
 /// A session, or a place for calls without one, which carries them one after the other.
@@ -58,11 +60,20 @@ impl Session {
     }
 }
 
+impl Recycle for Session {
+    /// Forgets the session. What its slot counts goes on, and its lists keep their memory.
+    fn recycle(&mut self) {
+        self.queue.clear();
+        self.planned.clear();
+        let (queue, planned) = (mem::take(&mut self.queue), mem::take(&mut self.planned));
+        *self = Self { queue, planned, rests: self.rests, ..Self::default() };
+    }
+}
+
 /// The sessions of a worker.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    slots: Vec<Session>,
-    vacant: Vec<u32>,
+    slots: Slots<Session>,
     by_key: ByNumber<u32>,
     /// Free places for calls without a session.
     free: Vec<u32>,
@@ -83,12 +94,9 @@ impl Sessions {
             }
             return slot;
         }
-        let slot = self.vacant.pop().unwrap_or_else(|| {
-            self.slots.push(Session::default());
-            (self.slots.len() - 1) as u32
-        });
-        if let Some(session) = self.slots.get_mut(slot as usize) {
-            *session = Session { key, rests: session.rests, ..Session::default() };
+        let slot = self.slots.take(Session::default);
+        if let Some(session) = self.slots.get_mut(slot) {
+            session.key = key;
         }
         if let Some(key) = key {
             self.by_key.insert(key, slot);
@@ -98,7 +106,7 @@ impl Sessions {
 
     /// The session in a slot.
     pub(super) fn get(&mut self, slot: u32) -> Option<&mut Session> {
-        self.slots.get_mut(slot as usize)
+        self.slots.get_mut(slot)
     }
 
     /// All sessions.
@@ -108,7 +116,7 @@ impl Sessions {
 
     /// Adds a session to the idle ones, if it has nothing to do.
     pub(super) fn rest(&mut self, slot: u32, now: Tick) {
-        let Some(session) = self.slots.get_mut(slot as usize).filter(|session| session.is_done()) else { return };
+        let Some(session) = self.slots.get_mut(slot).filter(|session| session.is_done()) else { return };
         if session.is_resting {
             return;
         }
@@ -130,7 +138,7 @@ impl Sessions {
     pub(super) fn take_idle(&mut self, since: Tick) -> Option<ConnectionId> {
         while let Some((rested, slot, rests)) = self.resting.front().copied().filter(|(rested, ..)| *rested <= since) {
             self.resting.pop_front();
-            let Some(session) = self.slots.get_mut(slot as usize) else { continue };
+            let Some(session) = self.slots.get_mut(slot) else { continue };
             if !session.is_resting || session.rests != rests {
                 continue;
             }
@@ -141,7 +149,7 @@ impl Sessions {
                 Some(key) => drop(self.by_key.remove(&key)),
                 None => self.free.retain(|free| *free != slot),
             }
-            self.vacant.push(slot);
+            self.slots.free(slot);
             if connection.is_some() {
                 return connection;
             }

@@ -94,14 +94,14 @@ impl Presence {
 impl VirtualUsers {
     /// Counts the time of all users up to `now`.
     pub(super) fn count_presence<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
-        for user in &mut self.users {
+        for user in self.users.iter_mut() {
             user.presence.count(&mut network.recorder.snapshot.numbers, now);
         }
     }
 
     /// The load ended at `now`: later time is in no figure.
     pub(super) fn end_presence<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
-        for user in &mut self.users {
+        for user in self.users.iter_mut() {
             user.presence.pauses(&mut network.recorder.snapshot.numbers, now);
         }
     }

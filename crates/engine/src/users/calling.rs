@@ -7,7 +7,7 @@ use brunt_record::change::{Action, Change};
 use brunt_record::time::Tick;
 
 use super::placing::alive;
-use super::{Owner, PreparedCall, State, TimedWake, UsersNetwork, VirtualUsers, Wait};
+use super::{Owner, PreparedCall, State, TimedWake, UserCall, UsersNetwork, VirtualUsers, Wait};
 use crate::network::origins::OriginId;
 use crate::network::{Call, CallId, Counted, End, Place};
 use crate::transport::{ConnectionId, Driver};
@@ -76,10 +76,10 @@ impl VirtualUsers {
             self.user(home).ok_or_else(String::new)?.may_hold()?;
         }
         let chain = self.user(user).and_then(|of| of.continues.take());
-        let slot = self.vacant_call();
+        let slot = self.calls.take(UserCall::new);
         match self.encode_into(network, slot, wanted) {
             Ok(origin) => {
-                if let Some(call) = self.calls.get_mut(slot as usize) {
+                if let Some(call) = self.calls.get_mut(slot) {
                     call.chain = chain;
                 }
                 self.trace_call(slot, wanted.client);
@@ -89,7 +89,7 @@ impl VirtualUsers {
                 Ok(slot)
             }
             Err(problem) => {
-                self.vacant_calls.push(slot);
+                self.calls.free(slot);
                 Err(problem)
             }
         }
@@ -103,7 +103,7 @@ impl VirtualUsers {
         wanted: &Wanted,
     ) -> Result<OriginId, String> {
         let Some(client) = self.clients.get(wanted.client) else { return Err("there is no such client".to_owned()) };
-        let Some(call) = self.calls.get_mut(slot as usize) else { return Err(String::new()) };
+        let Some(call) = self.calls.get_mut(slot) else { return Err(String::new()) };
         call.encoded.clear();
         client.caller.encode(&wanted.values, &mut call.encoded).map_err(|e| e.0)?;
         let target = call.encoded.target.take();
@@ -178,8 +178,8 @@ impl VirtualUsers {
             }
             origin
         };
-        let slot = self.vacant_call();
-        if let Some(call) = self.calls.get_mut(slot as usize) {
+        let slot = self.calls.take(UserCall::new);
+        if let Some(call) = self.calls.get_mut(slot) {
             call.prepared = Some(number);
         }
         self.trace_call(slot, client);
@@ -203,14 +203,14 @@ impl VirtualUsers {
     ) {
         let timeout_ns = asked.timeout_ns.or_else(|| self.clients.get(asked.client)?.timeout_ns);
         network.longest_timeout_ns = network.longest_timeout_ns.max(timeout_ns.unwrap_or(0));
-        let arrived = self.users.get_mut(user as usize).and_then(|user| {
+        let arrived = self.users.get_mut(user).and_then(|user| {
             if awaited {
                 user.wait = Wait::Call(slot);
             }
             user.arrived.take()
         });
         let release = self.throttle.as_mut().map_or(now, |throttle| throttle.release(now).max(now));
-        let Some(call) = self.calls.get_mut(slot as usize) else { return };
+        let Some(call) = self.calls.get_mut(slot) else { return };
         call.state = State::Throttled;
         call.user = user;
         call.client = asked.client;
@@ -241,7 +241,7 @@ impl VirtualUsers {
     /// Begins a call. It counts as due from now on, unless it is optional: then its end decides. Its name counts it
     /// once it has ended.
     pub(super) fn begin<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32) -> Option<CallId> {
-        let call = self.calls.get_mut(slot as usize).filter(|call| call.state == State::Throttled)?;
+        let call = self.calls.get_mut(slot).filter(|call| call.state == State::Throttled)?;
         let counted = if call.optional { Counted::OnceEnded } else { Counted::AtOnce };
         let id = network.begin(Call::new(slot, call.due, self.loading, counted));
         call.state = State::UnderWay;
@@ -278,7 +278,7 @@ impl VirtualUsers {
 
     /// Ends a call that its user still has under way.
     pub(super) fn complete<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, end: End<'_>, now: Tick) {
-        if let Some(id) = self.calls.get(slot as usize).and_then(|call| call.id) {
+        if let Some(id) = self.calls.get(slot).and_then(|call| call.id) {
             network.complete(self, id, end, now);
         }
     }
@@ -291,16 +291,18 @@ impl VirtualUsers {
             there.waiting.clear();
         }
         for slot in 0..self.calls.len() as u32 {
-            let Some(call) = self.calls.get(slot as usize) else { break };
+            let Some(call) = self.calls.get(slot) else { continue };
             match call.state {
                 // A throttled call was due a moment ago and begins now, or is not due yet and is forgotten.
                 State::Throttled if call.due <= end => {
                     self.begin(network, slot);
                 }
-                State::Throttled => self.vacate_call(slot),
-                State::Vacant | State::UnderWay | State::Answered(_) | State::Failed(_) => {}
+                State::Throttled => {
+                    self.calls.free(slot);
+                }
+                State::UnderWay | State::Answered(_) | State::Failed(_) => {}
             }
-            let Some(call) = self.calls.get(slot as usize) else { break };
+            let Some(call) = self.calls.get(slot) else { continue };
             let waits = call.id.and_then(|id| network.call(id)).is_some_and(|call| call.place == Place::Waiting);
             if waits {
                 let end_of_call = if call.optional { End::Withdrawn } else { End::Unsent };

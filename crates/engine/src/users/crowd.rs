@@ -9,7 +9,7 @@ use brunt_record::figures::NameId;
 use brunt_record::time::Tick;
 
 use super::absences::Presence;
-use super::{Doing, Outcome, VirtualUser, VirtualUsers, Wake};
+use super::{Doing, Outcome, VirtualUsers, Wake};
 use crate::network::Recorder;
 use crate::pace::Quota;
 use brunt_script::{Library, ScriptError};
@@ -340,8 +340,10 @@ impl VirtualUsers {
         let id = self.next_id;
         self.next_id += self.share.count();
         let presence = Presence::new(due.is_none());
-        let user = VirtualUser { arrived: due, iterations, presence, ..VirtualUser::new(id, crowd, place, scenario) };
-        let slot = self.settle(user);
+        let slot = self.settle(id, crowd, place, scenario);
+        if let Some(user) = self.user(slot) {
+            (user.arrived, user.iterations, user.presence) = (due, iterations, presence);
+        }
         self.alive += 1;
         let figures = &mut recorder.snapshot.figures;
         figures.most_users = figures.most_users.max(self.among.came());
@@ -353,7 +355,7 @@ impl VirtualUsers {
 
     /// Whether a user whose iteration ended with `outcome` begins another.
     pub(super) fn goes_on(&mut self, user: u32, outcome: Outcome) -> bool {
-        let Some(user) = self.users.get_mut(user as usize) else { return false };
+        let Some(user) = self.users.get_mut(user) else { return false };
         let Some(crowd) = self.crowds.get_mut(user.crowd) else { return false };
         if outcome == Outcome::Left {
             return false;
@@ -373,7 +375,7 @@ impl VirtualUsers {
     /// Closes a population whose data is used up: no user joins it any more, and present users end with their
     /// iteration.
     pub(super) fn exhaust(&mut self, user: u32) {
-        let crowd = self.users.get(user as usize).map(|user| user.crowd);
+        let crowd = self.users.get(user).map(|user| user.crowd);
         if let Some(crowd) = crowd.and_then(|crowd| self.crowds.get_mut(crowd)) {
             crowd.closed = true;
             match &mut crowd.kind {

@@ -2,7 +2,7 @@
 
 use brunt_record::time::Tick;
 
-use super::slots::{UserCall, ticket};
+use super::slots::UserCall;
 use super::{Doing, State, VirtualUsers, Wait};
 use crate::trace::Traced;
 use brunt_protocol::scenario::{CompleteAnswer, Value};
@@ -11,8 +11,8 @@ use brunt_script::{Operation, Resumption};
 impl VirtualUsers {
     /// The result of an ended call, as its user is told of it.
     pub(super) fn result(&self, slot: u32, goes_on: bool) -> Resumption<'_> {
-        let Some(call) = self.calls.get(slot as usize) else { return Resumption::Nothing };
-        let ticket = ticket(slot, call.serial);
+        let Some(call) = self.calls.get(slot) else { return Resumption::Nothing };
+        let ticket = self.ticket(slot);
         match call.state {
             State::Answered(status) => {
                 let answered = CompleteAnswer { status, parts: call.kept.parts() };
@@ -20,7 +20,7 @@ impl VirtualUsers {
                 Resumption::Answered { ticket, status, ok: self.is_success(call, status), flags, goes_on }
             }
             State::Failed(failure) => Resumption::Failed { ticket, failure: failure.name(), reason: &call.reason },
-            State::Vacant | State::Throttled | State::UnderWay => Resumption::Nothing,
+            State::Throttled | State::UnderWay => Resumption::Nothing,
         }
     }
 
@@ -65,7 +65,7 @@ impl VirtualUsers {
     /// Whether a user would begin another iteration at once if its current one ended now.
     fn may_go_on(&mut self, user: u32) -> bool {
         let traced = self.trace.is_some();
-        let Some(of) = self.users.get(user as usize) else { return false };
+        let Some(of) = self.users.get(user) else { return false };
         let Some(crowd) = self.crowds.get(of.crowd) else { return false };
         !traced
             && of.doing != Doing::Last
@@ -126,7 +126,7 @@ impl VirtualUsers {
     /// Forgets the answers that a user may have read.
     pub(super) fn forget_answers(&mut self, user: u32) {
         while let Some(slot) = self.user(user).and_then(|of| of.delivered.pop()) {
-            self.vacate_call(slot);
+            self.calls.free(slot);
         }
     }
 }

@@ -97,9 +97,9 @@ impl VirtualUsers {
                 if network.connections[token].room(usize::MAX) > 0 {
                     return self.send_on(network, token, slot, now);
                 }
-                let Some(call) = self.calls.get(slot as usize) else { return };
+                let Some(call) = self.calls.get(slot) else { return };
                 let (home, id) = (self.home(call.user), call.id);
-                if let Some(held) = self.users.get_mut(home as usize).and_then(|user| user.held(handle)) {
+                if let Some(held) = self.users.get_mut(home).and_then(|user| user.held(handle)) {
                     held.waiting.push_back(slot);
                 }
                 if let Some(id) = id {
@@ -128,7 +128,7 @@ impl VirtualUsers {
 
     /// Whether the call in this slot still waits for the connection of this handle: it may have timed out.
     fn waits_for<D: Driver>(&self, network: &UsersNetwork<D>, slot: u32, handle: u32) -> bool {
-        let Some(call) = self.calls.get(slot as usize) else { return false };
+        let Some(call) = self.calls.get(slot) else { return false };
         let waits = call.id.and_then(|id| network.call(id)).is_some_and(|call| call.place == Place::Waiting);
         waits && call.way == Placement::On(handle)
     }
@@ -150,9 +150,9 @@ impl VirtualUsers {
     /// The connection of a call, or what is left of it.
     fn find_held(&mut self, slot: u32, handle: u32) -> Found {
         let nothing = |reason: &str| Found::Nothing(Failure::Closed, reason.to_owned());
-        let home = self.calls.get(slot as usize).map(|call| self.home(call.user));
-        let Some(call) = self.calls.get_mut(slot as usize) else { return nothing("there is no such call") };
-        let held = self.users.get_mut(home.unwrap_or_default() as usize).and_then(|user| user.held(handle));
+        let home = self.calls.get(slot).map(|call| self.home(call.user));
+        let Some(call) = self.calls.get_mut(slot) else { return nothing("there is no such call") };
+        let held = self.users.get_mut(home.unwrap_or_default()).and_then(|user| user.held(handle));
         let Some(held) = held else { return nothing("the script has closed this connection") };
         match &mut held.connection {
             HeldConnection::Open(token) => Found::Connection(*token),
@@ -197,11 +197,11 @@ impl VirtualUsers {
                 }
                 Shown::ReadsOn => {}
             }
-            let Some(call) = self.calls.get_mut(slot as usize) else { return };
+            let Some(call) = self.calls.get_mut(slot) else { return };
             // From now on the call asks for its next answer.
             std::mem::swap(&mut call.encoded, &mut call.next);
             let found = self.find_held(slot, handle);
-            if let Some(call) = self.calls.get_mut(slot as usize) {
+            if let Some(call) = self.calls.get_mut(slot) {
                 std::mem::swap(&mut call.encoded, &mut call.next);
             }
             match found {
@@ -212,7 +212,7 @@ impl VirtualUsers {
                 Found::Connection(_) => return,
             }
         }
-        let Some(id) = self.calls.get(slot as usize).and_then(|call| call.id) else { return };
+        let Some(id) = self.calls.get(slot).and_then(|call| call.id) else { return };
         if let Some(call) = network.call_mut(id) {
             call.send(now, 0);
             call.receive(now);
@@ -222,12 +222,12 @@ impl VirtualUsers {
 
     /// Shows an answer to the script's judge of the call in this slot, if it has one. The answer lies in the slot.
     fn show_judge(&mut self, slot: u32, status: u16, now: Tick) -> Shown {
-        let Some(call) = self.calls.get(slot as usize).filter(|call| call.judged) else { return Shown::Taken };
+        let Some(call) = self.calls.get(slot).filter(|call| call.judged) else { return Shown::Taken };
         let Some(client) = self.clients.get(call.client) else { return Shown::Taken };
         let answered = CompleteAnswer { status, parts: call.kept.parts() };
         let flags = client.caller.flags(&answered);
         let timer = self.begin_step();
-        let Some(call) = self.calls.get(slot as usize) else { return Shown::Taken };
+        let Some(call) = self.calls.get(slot) else { return Shown::Taken };
         let judged = self.library.judge(call.user, now, &call.kept.body, flags, status);
         self.end_step(timer);
         let values = match judged {
@@ -237,7 +237,7 @@ impl VirtualUsers {
             Verdict::Broken(reason) => return Shown::Failed { reason, reusable: false },
         };
         let sees = self.trace.is_some();
-        let Some(call) = self.calls.get_mut(slot as usize) else { return Shown::Taken };
+        let Some(call) = self.calls.get_mut(slot) else { return Shown::Taken };
         let Some(client) = self.clients.get(call.client) else { return Shown::Taken };
         if sees {
             call.before.extend_from_slice(&call.kept.body);
@@ -258,13 +258,13 @@ impl VirtualUsers {
         answer: &AnswerOf<u32>,
     ) -> Judgement {
         let slot = answer.tag;
-        let Some(call) = self.calls.get_mut(slot as usize) else { return Judgement::Ended };
-        network.connections[answer.token].client.hand_over(&mut call.kept);
+        let Some(call) = self.calls.get_mut(slot) else { return Judgement::Ended };
+        network.connections[answer.token].link.client.hand_over(&mut call.kept);
         match self.show_judge(slot, answer.status, answer.now) {
             Shown::Taken => Judgement::Ended,
             Shown::Failed { reason, reusable } => Judgement::Wrong { reason, reusable },
             Shown::ReadsOn => {
-                let Some(call) = self.calls.get(slot as usize) else { return Judgement::Ended };
+                let Some(call) = self.calls.get(slot) else { return Judgement::Ended };
                 let Encoded { bytes, idempotent, hint, .. } = &call.next;
                 let message = Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() };
                 Judgement::GoesOn { ends_sent: network.ask_on(answer.token, &message) }

@@ -53,6 +53,7 @@ use crate::control::Heard;
 use crate::gate::{Horizon, Reach};
 use crate::network::Network;
 use crate::network::origins::OriginId;
+use crate::slots::{Recycle, Slots};
 use crate::trace::Trace;
 use crate::transport::ConnectionId;
 use crate::worker::Leaving;
@@ -161,8 +162,7 @@ enum Doing {
 /// A virtual user.
 #[derive(Debug)]
 struct VirtualUser {
-    generation: u32,
-    /// Its number among all users of the run, from 1; 0 for a slot without a user.
+    /// Its number among all users of the run, from 1.
     id: u64,
     /// Its population, and the place of its scenario in the script.
     crowd: usize,
@@ -221,7 +221,6 @@ impl VirtualUser {
     /// A user with this number, of a population and a scenario, who has done nothing so far.
     fn new(id: u64, crowd: usize, place: u32, scenario: NameId) -> Self {
         Self {
-            generation: 0,
             id,
             crowd,
             place,
@@ -250,6 +249,25 @@ impl VirtualUser {
     }
 }
 
+impl Recycle for VirtualUser {
+    fn recycle(&mut self) {
+        fn emptied<T>(list: &mut Vec<T>) -> Vec<T> {
+            list.clear();
+            std::mem::take(list)
+        }
+        *self = Self {
+            connections: emptied(&mut self.connections),
+            held: emptied(&mut self.held),
+            delivered: emptied(&mut self.delivered),
+            started: emptied(&mut self.started),
+            streams: emptied(&mut self.streams),
+            chains: emptied(&mut self.chains),
+            tasks: emptied(&mut self.tasks),
+            ..Self::new(0, self.crowd, self.place, self.scenario)
+        };
+    }
+}
+
 /// The owner of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
@@ -271,12 +289,10 @@ pub(crate) struct VirtualUsers {
     bases: Vec<Option<OriginId>>,
     crowds: Vec<Crowd>,
     among: AmongWorkers,
-    users: Vec<VirtualUser>,
-    vacant_users: Vec<u32>,
+    users: Slots<VirtualUser>,
     alive: usize,
     prepared: Vec<PreparedCall>,
-    calls: Vec<UserCall>,
-    vacant_calls: Vec<u32>,
+    calls: Slots<UserCall>,
     /// Connections with a call to be sent after this round of resumed users.
     gathered: Vec<ConnectionId>,
     /// The number of the last wait for a message.
@@ -368,12 +384,10 @@ impl VirtualUsers {
             library,
             crowds,
             among,
-            users: Vec::new(),
-            vacant_users: Vec::new(),
+            users: Slots::default(),
             alive: 0,
             prepared: Vec::new(),
-            calls: Vec::new(),
-            vacant_calls: Vec::new(),
+            calls: Slots::default(),
             gathered: Vec::new(),
             waits: 0,
             gathers: false,
@@ -440,7 +454,7 @@ impl VirtualUsers {
     }
 
     fn user(&mut self, user: u32) -> Option<&mut VirtualUser> {
-        self.users.get_mut(user as usize).filter(|user| user.id > 0)
+        self.users.get_mut(user)
     }
 
     /// The owner of a connection.
@@ -484,14 +498,14 @@ impl VirtualUsers {
     }
 
     fn set_timer(&mut self, at: Tick, user: u32, wake: TimedWake) {
-        let generation = self.users.get(user as usize).map_or(0, |user| user.generation);
+        let generation = self.users.generation(user);
         self.timers_set += 1;
         self.timers.push(Reverse(Timer { at, number: self.timers_set, user, generation, wake }));
     }
 
     #[inline]
     fn make_ready(&mut self, user: u32, wake: Wake) {
-        let generation = self.users.get(user as usize).map_or(0, |user| user.generation);
+        let generation = self.users.generation(user);
         self.ready.push_back((user, generation, wake));
     }
 }

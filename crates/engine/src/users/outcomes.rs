@@ -4,9 +4,7 @@ use brunt_record::messages;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::slots::ticket;
 use super::{Chain, Owner, State, UserCall, UsersNetwork, VirtualUsers, Wait, Wake};
-use crate::network::State as ConnectionState;
 use crate::network::{AnswerOf, Call, CallId, Core, End, Gone, Judgement, Load, MessageOf, Recorder};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
@@ -27,7 +25,7 @@ impl<D: Driver> Load<D> for VirtualUsers {
     fn message(&mut self, slot: u32) -> Result<Message<'_>, Refusal> {
         let call = self
             .calls
-            .get(slot as usize)
+            .get(slot)
             .filter(|call| call.inbox.as_ref().is_none_or(|inbox| !inbox.is_partial))
             .ok_or(Refusal::Done)?;
         let Encoded { bytes, idempotent, hint, .. } = self.encoded(call);
@@ -36,28 +34,28 @@ impl<D: Driver> Load<D> for VirtualUsers {
 
     #[inline]
     fn timeout_ns(&self, slot: u32) -> Option<u64> {
-        self.calls.get(slot as usize).and_then(|call| call.timeout_ns)
+        self.calls.get(slot).and_then(|call| call.timeout_ns)
     }
 
     fn request_name(&self, slot: u32) -> Option<&str> {
-        self.names.name(self.calls.get(slot as usize)?.label)
+        self.names.name(self.calls.get(slot)?.label)
     }
 
     fn trace_id(&self, slot: u32) -> Option<String> {
-        self.calls.get(slot as usize)?.trace.map(|ids| ids.trace_id())
+        self.calls.get(slot)?.trace.map(|ids| ids.trace_id())
     }
 
     fn keeps_to_connection(&self, slot: u32) -> bool {
-        self.calls.get(slot as usize).is_none_or(|call| matches!(call.way, Placement::On(_)))
+        self.calls.get(slot).is_none_or(|call| matches!(call.way, Placement::On(_)))
     }
 
     fn excuses(&self, slot: u32, status: u16) -> bool {
-        self.calls.get(slot as usize).is_some_and(|call| self.expects(call, status) == Some(true))
+        self.calls.get(slot).is_some_and(|call| self.expects(call, status) == Some(true))
     }
 
     #[inline]
     fn judge(&mut self, network: &mut UsersNetwork<D>, answer: &AnswerOf<u32>) -> Judgement {
-        if self.calls.get(answer.tag as usize).is_some_and(|call| call.judged) {
+        if self.calls.get(answer.tag).is_some_and(|call| call.judged) {
             self.judge_in_flight(network, answer)
         } else {
             Judgement::Ended
@@ -80,14 +78,13 @@ impl<D: Driver> Load<D> for VirtualUsers {
     }
 
     fn stream_ended(&mut self, recorder: &mut Recorder, call: &Call<u32>, ended: &messages::StreamEnd) {
-        if let Some(slot) = self.calls.get(call.tag as usize) {
+        if let Some(slot) = self.calls.get(call.tag) {
             self.names.record(recorder, slot.label, |calls| calls.stream_ended(ended));
         }
     }
 
     fn next_calls(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, now: Tick) {
-        let is_idle =
-            network.connections[token].state == ConnectionState::Idle && !is_broken(Rule::IdlePlacesAreGivenBack);
+        let is_idle = network.connections[token].is_idle() && !is_broken(Rule::IdlePlacesAreGivenBack);
         if is_idle && matches!(self.owner(token), Owner::User(_) | Owner::Pool) {
             // Its calls have timed out while it waited to be made again: others may have its place.
             self.give_back(network, token, false, now);
@@ -142,7 +139,7 @@ impl VirtualUsers {
             self.make_ready(user, Wake::Ended(slot));
             return;
         }
-        if self.calls.get(slot as usize).is_some_and(|call| call.inbox.is_some()) {
+        if self.calls.get(slot).is_some_and(|call| call.inbox.is_some()) {
             return self.stream_call_ended(slot);
         }
         let Some(user_of_call) = self.user(user) else { return };
@@ -154,7 +151,7 @@ impl VirtualUsers {
 
     /// Records under its name a call that is still under way when the run ends.
     fn cut_short(&mut self, recorder: &mut Recorder, call: &Call<u32>, now: Tick) {
-        let Some(slot) = self.calls.get(call.tag as usize) else { return };
+        let Some(slot) = self.calls.get(call.tag) else { return };
         if recorder.counts(call) {
             let (response, service) = slot.times_until(call, now);
             self.names.record(recorder, slot.label, |calls| {
@@ -166,12 +163,12 @@ impl VirtualUsers {
                 }
             });
         }
-        self.vacate_call(call.tag);
+        self.calls.free(call.tag);
     }
 
     /// The label of an answer that leads on, and its call's chain up to it; `None` for a call's last answer.
     fn led_on(&mut self, recorder: &mut Recorder, call: &Call<u32>, status: u16) -> Option<(u32, Chain)> {
-        let ended = self.calls.get(call.tag as usize).filter(|ended| ended.inbox.is_none())?;
+        let ended = self.calls.get(call.tag).filter(|ended| ended.inbox.is_none())?;
         let answered = CompleteAnswer { status, parts: ended.kept.parts() };
         let word = self.clients.get(ended.client)?.caller.leads_on(self.encoded(ended), &answered)?;
         let before = ended.chain.unwrap_or(Chain { due: call.due, sent: call.sent, hops: 0, trace: ended.trace });
@@ -191,14 +188,14 @@ impl VirtualUsers {
     #[inline]
     fn answered<D: Driver>(&mut self, network: &mut UsersNetwork<D>, call: &Call<u32>, status: u16, now: Tick) {
         let slot = call.tag;
-        let Some(ended) = self.calls.get_mut(slot as usize) else { return };
+        let Some(ended) = self.calls.get_mut(slot) else { return };
         let mut bytes_in = 0;
         if let Some(token) = call.connection() {
             let connection = &mut network.connections[token];
-            bytes_in = connection.bytes_in.saturating_sub(ended.bytes_before);
+            bytes_in = connection.link.bytes_in.saturating_sub(ended.bytes_before);
             // An answer that was judged was handed over for that already.
             if !ended.judged {
-                connection.client.hand_over(&mut ended.kept);
+                connection.link.client.hand_over(&mut ended.kept);
             }
         }
         ended.state = State::Answered(status);
@@ -207,11 +204,11 @@ impl VirtualUsers {
         let (user, awaited) = (ended.user, ended.awaited);
         let recorder = &mut network.recorder;
         let hop = self.led_on(recorder, call, status);
-        if let (Some((label, _)), Some(ended)) = (hop, self.calls.get_mut(slot as usize)) {
+        if let (Some((label, _)), Some(ended)) = (hop, self.calls.get_mut(slot)) {
             (ended.label, ended.chain) = (label, None);
         }
         if recorder.counts(call)
-            && let Some(ended) = self.calls.get(slot as usize)
+            && let Some(ended) = self.calls.get(slot)
         {
             let (label, bytes_out) = (ended.label, self.encoded(ended).bytes.len() as u64);
             let at = recorder.ended_at(call, None, now);
@@ -240,7 +237,7 @@ impl VirtualUsers {
                 self.name_status(recorder, slot, status);
             }
         }
-        let ticket = self.calls.get(slot as usize).map(|call| ticket(slot, call.serial) as u64);
+        let ticket = self.calls.get(slot).map(|_| self.ticket(slot) as u64);
         if let Some(user) = self.user(user) {
             user.found_nobody = false;
             user.presence.answered(&mut network.recorder.snapshot.numbers, call, now);
@@ -256,7 +253,7 @@ impl VirtualUsers {
 
     /// Records a failed call.
     fn failed(&mut self, recorder: &mut Recorder, call: &Call<u32>, failure: Failure, reason: &str, now: Tick) {
-        let Some(ended) = self.calls.get(call.tag as usize) else { return };
+        let Some(ended) = self.calls.get(call.tag) else { return };
         let (user, label) = (ended.user, ended.label);
         if recorder.counts(call) {
             let at = recorder.ended_at(call, Some(failure), now);
@@ -276,7 +273,7 @@ impl VirtualUsers {
 
     /// Marks a call as failed for its user, with the reason.
     fn tell_failed(&mut self, call: &Call<u32>, failure: Failure, reason: &str, now: Tick) {
-        let Some(ended) = self.calls.get_mut(call.tag as usize) else { return };
+        let Some(ended) = self.calls.get_mut(call.tag) else { return };
         ended.state = State::Failed(failure);
         ended.id = None;
         ended.ended = Some((*call, now));
@@ -289,7 +286,7 @@ impl VirtualUsers {
     /// Records the name of an answer's status, if its protocol has one.
     #[cold]
     fn name_status(&self, recorder: &mut Recorder, slot: u32, status: u16) {
-        let Some(call) = self.calls.get(slot as usize) else { return };
+        let Some(call) = self.calls.get(slot) else { return };
         let Some(client) = self.clients.get(call.client) else { return };
         if let Some(name) = client.caller.status_name(self.encoded(call), status) {
             self.names.record(recorder, call.label, |calls| calls.name_status(status, &name));

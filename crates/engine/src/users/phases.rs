@@ -6,12 +6,10 @@ use brunt_record::figures::Figure as _;
 use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
+#[cfg(feature = "simulation")]
+use super::Owner;
 use super::crowd::Crowd;
 use super::{LOOK_NS, TIMED, UsersNetwork, VirtualUsers};
-#[cfg(feature = "simulation")]
-use super::{Owner, VirtualUser};
-#[cfg(feature = "simulation")]
-use crate::network::State;
 use crate::transport::Driver;
 use crate::worker::{Leaving, Phases};
 
@@ -69,12 +67,12 @@ impl<D: Driver> Phases<D> for VirtualUsers {
 
     #[cfg(feature = "simulation")]
     fn audit(&self, network: &UsersNetwork<D>, _now: Tick) {
-        let own = self.users.iter().flat_map(|user| user.waiting.all());
-        let held = self.users.iter().flat_map(VirtualUser::waiting_on_held);
-        let held = held.filter_map(|slot| self.calls.get(slot as usize)?.id.as_ref());
+        let own = self.users.iter().flat_map(|(_, user)| user.waiting.all());
+        let held = self.users.iter().flat_map(|(_, user)| user.waiting_on_held());
+        let held = held.filter_map(|slot| self.calls.get(slot)?.id.as_ref());
         network.audit(Some(own.chain(held).chain(network.origins.waiting())), None);
         for token in network.connections.ids() {
-            let is_idle = network.connections[token].state == State::Idle;
+            let is_idle = network.connections[token].is_idle();
             let is_taken = matches!(self.owner(token), Owner::User(_) | Owner::Pool);
             assert!(!(is_idle && is_taken), "place {token:?} has no connection, and none is made");
         }

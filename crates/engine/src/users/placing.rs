@@ -6,7 +6,7 @@ use brunt_record::time::Tick;
 
 use super::{Owner, UsersNetwork, VirtualUsers};
 use crate::network::origins::{OriginId, Pool};
-use crate::network::{CallId, Connections, End, Listing, Network, State as ConnectionState};
+use crate::network::{CallId, Connections, End, Listing, Network};
 use crate::transport::{ConnectionId, Driver};
 use brunt_script::Placement;
 
@@ -41,7 +41,7 @@ fn next_pooled<D: Driver>(network: &mut UsersNetwork<D>, origin: OriginId) -> Op
 impl VirtualUsers {
     /// Takes a call to a connection with room or to a new one, or lets it wait for one.
     pub(super) fn place<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: Tick) {
-        let Some(call) = self.calls.get(slot as usize) else { return };
+        let Some(call) = self.calls.get(slot) else { return };
         let Some(id) = call.id else { return };
         let (origin, way, client) = (call.origin, call.way, call.client);
         let user = self.home(call.user);
@@ -117,7 +117,7 @@ impl VirtualUsers {
     ) {
         let most_there = self.clients.get(client).map_or(1, |client| client.per_user) as usize;
         let most = network.origins.pipeline(origin);
-        let Some(owner) = self.users.get_mut(user as usize) else { return };
+        let Some(owner) = self.users.get_mut(user) else { return };
         let (mut there, mut leaving) = (0, 0);
         for &token in &owner.connections {
             let connection = &network.connections[token];
@@ -144,21 +144,21 @@ impl VirtualUsers {
         slot: u32,
         now: Tick,
     ) {
-        let Some(call) = self.calls.get_mut(slot as usize) else { return };
+        let Some(call) = self.calls.get_mut(slot) else { return };
         let Some(id) = call.id else { return };
-        call.bytes_before = network.connections[token].bytes_in;
+        call.bytes_before = network.connections[token].link.bytes_in;
         network.send(self, token, id, now);
     }
 
     /// Sends a call on a connection that has room for it, at once or, where calls are gathered, with the others.
     fn send_soon<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, slot: u32, now: Tick) {
-        let Some(call) = self.calls.get_mut(slot as usize) else { return };
+        let Some(call) = self.calls.get_mut(slot) else { return };
         let Some(id) = call.id else { return };
         // A call that was due earlier has waited long enough.
         if !self.gathers || call.due < now {
             return self.send_on(network, token, slot, now);
         }
-        call.bytes_before = network.connections[token].bytes_in;
+        call.bytes_before = network.connections[token].link.bytes_in;
         network.enqueue(token, id);
         self.gathered.push(token);
     }
@@ -173,7 +173,7 @@ impl VirtualUsers {
                 self.gathered.push(token);
                 continue;
             }
-            if network.connections[token].state != ConnectionState::Open {
+            if !network.connections[token].is_open() {
                 continue;
             }
             let most = network.origins.pipeline(network.connections[token].origin);
@@ -198,7 +198,7 @@ impl VirtualUsers {
     pub(super) fn send_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
         self.send_gathered(network);
         for token in network.connections.ids() {
-            if network.connections[token].state == ConnectionState::Open {
+            if network.connections[token].is_open() {
                 self.serve_waiting(network, token);
             }
         }
@@ -213,14 +213,14 @@ impl VirtualUsers {
         slot: u32,
         now: Tick,
     ) -> Option<ConnectionId> {
-        let call = self.calls.get_mut(slot as usize)?;
+        let call = self.calls.get_mut(slot)?;
         let id = call.id?;
         call.bytes_before = 0;
         let way = call.way;
         let token = network.add(origin);
         self.set_owner(token, owner);
         if let Owner::User(user) | Owner::Held(user) = owner
-            && let Some(user) = self.users.get_mut(user as usize)
+            && let Some(user) = self.users.get_mut(user)
         {
             match way {
                 Placement::Open(handle) => user.hold(handle, token),
@@ -280,7 +280,7 @@ impl VirtualUsers {
             return;
         }
         let Some(pool) = there.pool.as_mut().filter(|pool| pool.grows) else { return };
-        pool.streams = connections[token].client.capacity();
+        pool.streams = connections[token].link.client.capacity();
         if may_grow(pool, waiting, origin, connections)
             && self.owner(token) == Owner::Pool
             && let Some((slot, _)) = next_pooled(network, origin)
@@ -346,7 +346,7 @@ impl VirtualUsers {
         user: u32,
         origin: OriginId,
     ) -> Option<(u32, CallId)> {
-        let waiting = &mut self.users.get_mut(user as usize)?.waiting;
+        let waiting = &mut self.users.get_mut(user)?.waiting;
         iter::from_fn(|| waiting.pop_front(origin)).find_map(|id| alive(network, id))
     }
 }

@@ -43,7 +43,7 @@ impl VirtualUsers {
             && timer.at <= now
         {
             self.timers.pop();
-            if self.users.get(timer.user as usize).is_none_or(|user| user.generation != timer.generation) {
+            if self.users.of(timer.user, timer.generation).is_none() {
                 continue;
             }
             let wake = match timer.wake {
@@ -91,7 +91,7 @@ impl VirtualUsers {
                 return;
             }
             let Some((user, generation, wake)) = self.ready.pop_front() else { return };
-            if self.user(user).is_none_or(|user| user.generation != generation) {
+            if self.users.of(user, generation).is_none() {
                 continue;
             }
             self.run_user(network, user, wake, now);
@@ -422,7 +422,7 @@ impl VirtualUsers {
         of.continues = None;
         self.ended += u64::from(outcome != Outcome::Left && !stopping);
         for slot in started {
-            self.vacate_call(slot);
+            self.calls.free(slot);
         }
         let figures = &mut network.recorder.snapshot.figures;
         let took = now.since(began);
@@ -475,10 +475,8 @@ impl VirtualUsers {
         let Some(of) = self.user(user) else { return };
         let (connections, held) = (std::mem::take(&mut of.connections), std::mem::take(&mut of.held));
         let (scenario, crowd) = (of.scenario, of.crowd);
-        of.id = 0;
-        of.generation = of.generation.wrapping_add(1);
         network.recorder.snapshot.figures.scenarios.at(scenario).users_ended += 1;
-        self.vacant_users.push(user);
+        self.users.free(user);
         self.alive -= 1;
         self.among.went();
         if let Some(crowd) = self.crowds.get_mut(crowd) {
@@ -502,9 +500,7 @@ impl VirtualUsers {
                 figures.groups.at(NameId::from_number(id)).unfinished(with, without);
             }
             figures.scenarios.at(scenario).users_ended += u64::from(!is_task);
-            if let Some(of) = self.user(user) {
-                of.id = 0;
-            }
+            self.users.free(user);
         }
         self.library.flush();
     }

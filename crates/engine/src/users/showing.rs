@@ -49,10 +49,10 @@ impl VirtualUsers {
             return self.show_call(trace.as_ref(), slot);
         }
         let Some(witness) = self.witness.as_ref().filter(|_| self.shows_failures) else { return };
-        let has_failed = self.calls.get(slot as usize).is_some_and(|call| match call.state {
+        let has_failed = self.calls.get(slot).is_some_and(|call| match call.state {
             State::Answered(status) => !self.is_success(call, status),
             State::Failed(_) => !call.optional,
-            State::Vacant | State::Throttled | State::UnderWay => false,
+            State::Throttled | State::UnderWay => false,
         });
         if has_failed {
             self.show_call(witness.as_ref(), slot);
@@ -61,7 +61,7 @@ impl VirtualUsers {
 
     #[cold]
     fn show_call(&self, trace: &dyn Trace, slot: u32) {
-        let Some(call) = self.calls.get(slot as usize) else { return };
+        let Some(call) = self.calls.get(slot) else { return };
         let Some(client) = self.clients.get(call.client) else { return };
         let name = self.names.get(call.label).map_or("", |label| label.name.as_str());
         let request = &client.caller.shown_call(self.encoded(call));
@@ -75,7 +75,7 @@ impl VirtualUsers {
                 trace.see(&Traced::Answered { name, request, status, head, body, service_ns });
             }
             State::Failed(failure) => trace.see(&Traced::Failed { name, request, failure, reason: &call.reason }),
-            State::Vacant | State::Throttled | State::UnderWay => {}
+            State::Throttled | State::UnderWay => {}
         }
     }
 
@@ -85,7 +85,7 @@ impl VirtualUsers {
         let Some(name) = self.names.check_name(check) else { return };
         let slot = self.ticketed(ticket).map(|_| slot_of(ticket));
         let is_ok = |slot: u32| {
-            let call = self.calls.get(slot as usize);
+            let call = self.calls.get(slot);
             call.is_some_and(|call| matches!(call.state, State::Answered(status) if self.is_success(call, status)))
         };
         // An answer that was no success anyway was shown when it came.
@@ -103,7 +103,7 @@ impl VirtualUsers {
     /// Shows what a script logs.
     pub(super) fn see_log(&self, user: u32, level: &str, text: &str) {
         let Some(trace) = self.seer() else { return };
-        let Some(of) = self.users.get(self.home(user) as usize) else { return };
+        let Some(of) = self.users.get(self.home(user)) else { return };
         let scenario = self.crowds.get(of.crowd).and_then(|crowd| crowd.scenario(of.place)).unwrap_or_default();
         let level = Level::from_name(level).unwrap_or(Level::Info);
         trace.see(&Traced::Logged { level, user: of.id, scenario, text });

@@ -9,18 +9,17 @@ use brunt_record::time::Tick;
 use super::VirtualUsers;
 use crate::network::origins::OriginId;
 use crate::network::{Call, CallId};
+use crate::slots::Recycle;
 use brunt_protocol::KeptAnswer;
 use brunt_protocol::scenario::Encoded;
 use brunt_protocol::traced::TraceIds;
 use brunt_script::Placement;
 
-/// Tickets name a call by its slot and the slot's serial number; both fit in what a number of Lua holds exactly.
+/// Tickets name a call by its slot and the slot's generation; both fit in what a number of Lua holds exactly.
 const SLOT_BITS: u32 = 24;
 
-/// The ticket of the call in a slot.
-pub(super) fn ticket(slot: u32, serial: u32) -> f64 {
-    (u64::from(serial & 0x0fff_ffff) << SLOT_BITS | u64::from(slot)) as f64
-}
+/// The bits of a slot's generation that fit.
+const GENERATION_BITS: u32 = 0x0fff_ffff;
 
 /// The slot of the call that a ticket names.
 pub(super) fn slot_of(ticket: u64) -> u32 {
@@ -30,8 +29,6 @@ pub(super) fn slot_of(ticket: u64) -> u32 {
 /// The state of a call's slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Nothing.
-    Vacant,
     /// A call that the throttle holds back, or that is about to begin.
     Throttled,
     /// A call that has begun and not ended: the network has it.
@@ -86,8 +83,6 @@ pub(super) struct UserCall {
     pub(super) id: Option<CallId>,
     /// When it was due.
     pub(super) due: Tick,
-    /// Grows whenever the slot is given to another call.
-    pub(super) serial: u32,
     pub(super) user: u32,
     pub(super) client: usize,
     pub(super) origin: OriginId,
@@ -125,21 +120,23 @@ pub(super) struct UserCall {
 impl VirtualUsers {
     /// The call that a ticket names, if its answer is still there.
     pub(super) fn ticketed(&self, ticket: u64) -> Option<&UserCall> {
-        let serial = (ticket >> SLOT_BITS) as u32;
-        let call = self.calls.get(slot_of(ticket) as usize)?;
-        (call.state != State::Vacant && call.serial & 0x0fff_ffff == serial).then_some(call)
+        let (slot, generation) = (slot_of(ticket), (ticket >> SLOT_BITS) as u32);
+        self.calls.get(slot).filter(|_| self.calls.generation(slot) & GENERATION_BITS == generation)
     }
 
-    /// An empty slot for a call.
-    pub(super) fn vacant_call(&mut self) -> u32 {
-        if let Some(slot) = self.vacant_calls.pop() {
-            return slot;
-        }
-        self.calls.push(UserCall {
-            state: State::Vacant,
+    /// The ticket of the call in this slot.
+    pub(super) fn ticket(&self, slot: u32) -> f64 {
+        (u64::from(self.calls.generation(slot) & GENERATION_BITS) << SLOT_BITS | u64::from(slot)) as f64
+    }
+}
+
+impl UserCall {
+    /// A call of which nothing is known.
+    pub(super) fn new() -> Self {
+        Self {
+            state: State::Throttled,
             id: None,
             due: Tick::EPOCH,
-            serial: 0,
             user: 0,
             client: 0,
             origin: OriginId::FIRST,
@@ -160,34 +157,51 @@ impl VirtualUsers {
             kept: KeptAnswer::default(),
             reason: String::new(),
             bytes_before: 0,
-        });
-        (self.calls.len() - 1) as u32
-    }
-
-    /// Forgets the call in this slot, with its answer.
-    pub(super) fn vacate_call(&mut self, slot: u32) {
-        if let Some(call) = self.calls.get_mut(slot as usize)
-            && call.state != State::Vacant
-        {
-            call.state = State::Vacant;
-            call.id = None;
-            call.ended = None;
-            call.inbox = None;
-            call.chain = None;
-            call.trace = None;
-            call.serial = call.serial.wrapping_add(1);
-            if call.prepared.take().is_none() {
-                call.encoded.clear();
-            }
-            call.next.clear();
-            call.before = Vec::new();
-            // The memory of one large answer is not held for ever.
-            call.kept.head.clear();
-            call.kept.head.shrink_to(4 * 1024);
-            call.kept.body.clear();
-            call.kept.body.shrink_to(64 * 1024);
-            call.reason.clear();
-            self.vacant_calls.push(slot);
         }
+    }
+}
+
+impl Recycle for UserCall {
+    /// Forgets the call with its answer. `make_call` writes what it has been asked for.
+    fn recycle(&mut self) {
+        // Whoever adds a field decides here what becomes of it.
+        let Self {
+            state,
+            id,
+            chain,
+            trace,
+            encoded,
+            next,
+            before,
+            prepared,
+            inbox,
+            ended,
+            kept,
+            reason,
+            due: _,
+            user: _,
+            client: _,
+            origin: _,
+            label: _,
+            awaited: _,
+            timeout_ns: _,
+            way: _,
+            judged: _,
+            optional: _,
+            bytes_before: _,
+        } = self;
+        *state = State::Throttled;
+        (*id, *chain, *trace, *inbox, *ended) = (None, None, None, None, None);
+        if prepared.take().is_none() {
+            encoded.clear();
+        }
+        next.clear();
+        *before = Vec::new();
+        // The memory of one large answer is not held for ever.
+        kept.head.clear();
+        kept.head.shrink_to(4 * 1024);
+        kept.body.clear();
+        kept.body.shrink_to(64 * 1024);
+        reason.clear();
     }
 }

@@ -9,7 +9,7 @@ use brunt_protocol::user::Message;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::slots::{Inbox, ticket};
+use super::slots::Inbox;
 use super::{State, TimedWake, UsersNetwork, VirtualUsers, Wait, Wake};
 use crate::network::MessageOf;
 use crate::transport::{ConnectionId, Driver};
@@ -52,16 +52,15 @@ impl VirtualUsers {
                 if let Some(of) = self.user(user) {
                     of.streams.push(slot);
                 }
-                let serial = self.calls.get(slot as usize).map_or(0, |call| call.serial);
-                self.go(user, now, Resumption::Begun { ticket: ticket(slot, serial) })
+                self.go(user, now, Resumption::Begun { ticket: self.ticket(slot) })
             }
         }
     }
 
     /// The user who has a stream open: `user`, or one with whom it shares streams, as tasks and their user do.
     fn streamer(&self, user: u32, slot: u32) -> Option<u32> {
-        let opener = self.calls.get(slot as usize)?.user;
-        let streams = self.users.get(opener as usize).is_some_and(|of| of.streams.contains(&slot));
+        let opener = self.calls.get(slot)?.user;
+        let streams = self.users.get(opener).is_some_and(|of| of.streams.contains(&slot));
         (streams && self.home(opener) == self.home(user)).then_some(opener)
     }
 
@@ -74,7 +73,7 @@ impl VirtualUsers {
         (part, most_ns): (String, Option<u64>),
         now: Tick,
     ) -> Option<Operation> {
-        if let Some(inbox) = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut()) {
+        if let Some(inbox) = self.calls.get_mut(slot).and_then(|call| call.inbox.as_deref_mut()) {
             if inbox.waits.is_some() {
                 let problem = "another task waits for the next message of this stream";
                 return Some(self.go(user, now, Resumption::Unread(problem)));
@@ -82,7 +81,7 @@ impl VirtualUsers {
             inbox.part = part;
         }
         let operation = self.next_message(user, slot, now);
-        let inbox = self.calls.get(slot as usize).and_then(|call| call.inbox.as_deref());
+        let inbox = self.calls.get(slot).and_then(|call| call.inbox.as_deref());
         let wait = inbox.and_then(|inbox| inbox.waits).map(|(wait, _)| wait).filter(|_| operation.is_none());
         if let (Some(wait), Some(most_ns)) = (wait, most_ns) {
             self.set_timer(now.saturating_add(most_ns), user, TimedWake::Late { slot, wait });
@@ -92,7 +91,7 @@ impl VirtualUsers {
 
     /// Resumes a user whose wait for the next message of a stream has timed out; `None` if that wait is over.
     pub(super) fn message_is_late(&mut self, user: u32, slot: u32, wait: u64, now: Tick) -> Option<Operation> {
-        let inbox = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut())?;
+        let inbox = self.calls.get_mut(slot).and_then(|call| call.inbox.as_deref_mut())?;
         inbox.waits.take_if(|(known, _)| *known == wait)?;
         Some(self.go(user, now, Resumption::Read(Value::Nil)))
     }
@@ -107,7 +106,7 @@ impl VirtualUsers {
         now: Tick,
     ) -> Operation {
         let streams = self.streamer(user, slot).is_some();
-        let Some(call) = self.calls.get_mut(slot as usize).filter(|_| streams) else {
+        let Some(call) = self.calls.get_mut(slot).filter(|_| streams) else {
             return self.go(user, now, Resumption::Number(0));
         };
         let Some(client) = self.clients.get(call.client) else { return self.go(user, now, Resumption::Number(0)) };
@@ -137,7 +136,7 @@ impl VirtualUsers {
         let id = call.id;
         let message = Message { bytes: &next.bytes, hint: next.hint, ..Message::default() };
         let is_sent = id.is_some_and(|id| network.say(self, id, &message, now));
-        if let Some(call) = self.calls.get_mut(slot as usize) {
+        if let Some(call) = self.calls.get_mut(slot) {
             call.next = next;
         }
         if let (false, Some(id)) = (is_sent, id)
@@ -151,7 +150,7 @@ impl VirtualUsers {
     /// The next message of a stream, or the result of its call; `None` if its user waits.
     pub(super) fn next_message(&mut self, user: u32, slot: u32, now: Tick) -> Option<Operation> {
         let streams = self.streamer(user, slot).is_some();
-        let Some(call) = self.calls.get_mut(slot as usize).filter(|_| streams) else {
+        let Some(call) = self.calls.get_mut(slot).filter(|_| streams) else {
             return Some(self.go(user, now, Resumption::Unread("the stream is over: its end was told before")));
         };
         let has_ended = matches!(call.state, State::Answered(_) | State::Failed(_));
@@ -214,11 +213,11 @@ impl VirtualUsers {
     }
 
     fn leave<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: Tick) {
-        if self.calls.get(slot as usize).is_some_and(|call| call.state == State::Throttled) {
+        if self.calls.get(slot).is_some_and(|call| call.state == State::Throttled) {
             self.begin(network, slot);
         }
         let mut waits = None;
-        let id = self.calls.get_mut(slot as usize).and_then(|call| {
+        let id = self.calls.get_mut(slot).and_then(|call| {
             if let Some(inbox) = call.inbox.as_deref_mut() {
                 waits = inbox.waits;
                 *inbox = Inbox::default();
@@ -238,7 +237,7 @@ impl VirtualUsers {
         let Some(of) = self.user(user).filter(|of| !of.streams.is_empty()) else { return };
         for slot in std::mem::take(&mut of.streams) {
             self.leave(network, slot, now);
-            self.vacate_call(slot);
+            self.calls.free(slot);
         }
     }
 
@@ -246,15 +245,15 @@ impl VirtualUsers {
     #[cold]
     pub(super) fn message_came<D: Driver>(&mut self, network: &mut UsersNetwork<D>, message: &MessageOf<u32>) {
         let slot = message.tag;
-        let Some(call) = self.calls.get_mut(slot as usize) else { return };
+        let Some(call) = self.calls.get_mut(slot) else { return };
         if message.counts {
             self.names.record(&mut network.recorder, call.label, |calls| calls.message(&message.came));
         }
         self.names.each_core(call.label, None, |core| network.recorder.message_by_end(core, message.at));
-        if let Some(user) = self.users.get_mut(call.user as usize) {
+        if let Some(user) = self.users.get_mut(call.user) {
             user.presence.reached(&mut network.recorder.snapshot.numbers, message.at);
         }
-        let client = &network.connections[message.token].client;
+        let client = &network.connections[message.token].link.client;
         if self.trace.is_some() && call.before.len() < MOST_SHOWN {
             let mut time = String::new();
             let since = if message.came.is_first { "after " } else { "+" };
@@ -284,7 +283,7 @@ impl VirtualUsers {
 
     /// Tells whoever waits for the next message of a stream that its call has ended.
     pub(super) fn stream_call_ended(&mut self, slot: u32) {
-        let inbox = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut());
+        let inbox = self.calls.get_mut(slot).and_then(|call| call.inbox.as_deref_mut());
         if let Some((_, user)) = inbox.and_then(|inbox| inbox.waits.take()) {
             self.make_ready(user, Wake::Streamed(slot));
         }
@@ -293,7 +292,7 @@ impl VirtualUsers {
     /// Ends the wait of a task that is gone, so that another may wait.
     pub(super) fn forget_wait(&mut self, user: u32) {
         if let Some(Wait::Message(slot)) = self.user(user).map(|of| of.wait)
-            && let Some(inbox) = self.calls.get_mut(slot as usize).and_then(|call| call.inbox.as_deref_mut())
+            && let Some(inbox) = self.calls.get_mut(slot).and_then(|call| call.inbox.as_deref_mut())
         {
             inbox.waits.take_if(|(_, waiting)| *waiting == user);
         }
@@ -302,5 +301,5 @@ impl VirtualUsers {
 
 /// The parts of the answer at the client of a connection.
 fn client_parts<D: Driver>(network: &UsersNetwork<D>, token: ConnectionId) -> AnswerParts<'_> {
-    network.connections[token].client.parts()
+    network.connections[token].link.client.parts()
 }

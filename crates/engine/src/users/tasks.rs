@@ -36,7 +36,7 @@ impl VirtualUsers {
     /// The user whose connections and iteration `user` shares: itself, or the user whose task it is.
     #[inline]
     pub(super) fn home(&self, user: u32) -> u32 {
-        self.users.get(user as usize).and_then(|of| of.home).unwrap_or(user)
+        self.users.get(user).and_then(|of| of.home).unwrap_or(user)
     }
 
     /// Performs an operation on tasks or on other users. Returns the next operation, if the user goes on at once.
@@ -80,11 +80,10 @@ impl VirtualUsers {
     }
 
     /// Takes a slot for a user or a task.
-    pub(super) fn settle(&mut self, user: VirtualUser) -> u32 {
-        let slot = self.vacant_users.pop().unwrap_or(self.users.len() as u32);
-        match self.users.get_mut(slot as usize) {
-            Some(place) => *place = VirtualUser { generation: place.generation, ..user },
-            None => self.users.push(user),
+    pub(super) fn settle(&mut self, id: u64, crowd: usize, place: u32, scenario: NameId) -> u32 {
+        let slot = self.users.take(|| VirtualUser::new(id, crowd, place, scenario));
+        if let Some(user) = self.users.get_mut(slot) {
+            (user.id, user.crowd, user.place, user.scenario) = (id, crowd, place, scenario);
         }
         slot
     }
@@ -95,14 +94,10 @@ impl VirtualUsers {
         let of = self.user(home)?;
         let (id, crowd, place, scenario, began) = (of.id, of.crowd, of.place, of.scenario, of.began);
         let presence = of.presence.of_task();
-        let task = VirtualUser {
-            home: Some(home),
-            began,
-            doing: Doing::Iteration,
-            presence,
-            ..VirtualUser::new(id, crowd, place, scenario)
-        };
-        let slot = self.settle(task);
+        let slot = self.settle(id, crowd, place, scenario);
+        if let Some(task) = self.user(slot) {
+            (task.home, task.began, task.doing, task.presence) = (Some(home), began, Doing::Iteration, presence);
+        }
         self.user(home)?.tasks.push(slot);
         self.make_ready(slot, Wake::Go);
         Some(slot)
@@ -150,12 +145,12 @@ impl VirtualUsers {
             self.leave_meeting(joins);
         }
         self.drop_throttled(task);
-        if let Some(call) = awaited.and_then(|slot| self.calls.get(slot as usize)) {
+        if let Some(call) = awaited.and_then(|slot| self.calls.get(slot)) {
             match (call.state, call.optional, call.id) {
                 (State::UnderWay, true, Some(id)) => network.give_up(self, id, now),
                 (State::Throttled, ..) => {
                     if let Some(slot) = awaited {
-                        self.vacate_call(slot);
+                        self.calls.free(slot);
                     }
                 }
                 _ => {}
@@ -167,20 +162,20 @@ impl VirtualUsers {
     /// Forgets the calls of a task that the throttle still holds back: nobody would release them, and the task would
     /// never end.
     fn drop_throttled(&mut self, task: u32) {
-        let Some(of) = self.users.get_mut(task as usize) else { return };
-        let is_held_back = |slot: u32| self.calls.get(slot as usize).is_some_and(|call| call.state == State::Throttled);
+        let Some(of) = self.users.get_mut(task) else { return };
+        let is_held_back = |slot: u32| self.calls.get(slot).is_some_and(|call| call.state == State::Throttled);
         let (held_back, begun): (Vec<u32>, Vec<u32>) = of.started.iter().partition(|slot| is_held_back(**slot));
         of.started = begun;
         of.pending = of.pending.saturating_sub(held_back.len());
         for slot in held_back {
-            self.vacate_call(slot);
+            self.calls.free(slot);
         }
     }
 
     /// Ends a cancelled task, if no call of it is under way. Returns whether it was cancelled.
     pub(super) fn end_if_cancelled<D: Driver>(&mut self, network: &mut UsersNetwork<D>, task: u32, now: Tick) -> bool {
-        let Some(of) = self.users.get(task as usize).filter(|of| of.id > 0 && of.cancelled) else { return false };
-        let under_way = |slot: u32| self.calls.get(slot as usize).is_some_and(|call| call.state == State::UnderWay);
+        let Some(of) = self.users.get(task).filter(|of| of.cancelled) else { return false };
+        let under_way = |slot: u32| self.calls.get(slot).is_some_and(|call| call.state == State::UnderWay);
         if of.pending > 0 {
             // The user or task that waits for its calls ends it.
             if let Some(of) = self.user(task) {
@@ -204,13 +199,10 @@ impl VirtualUsers {
         self.pause(network, task, now);
         let Some(of) = self.user(task) else { return };
         let (home, started, awaited) = (of.home.take(), std::mem::take(&mut of.started), of.awaited());
-        of.wait = Wait::Nothing;
-        of.id = 0;
-        of.generation = of.generation.wrapping_add(1);
         for slot in started.into_iter().chain(awaited) {
-            self.vacate_call(slot);
+            self.calls.free(slot);
         }
-        self.vacant_users.push(task);
+        self.users.free(task);
         let Some(home) = home else { return };
         let Some(of) = self.user(home) else { return };
         of.tasks.retain(|known| *known != task);

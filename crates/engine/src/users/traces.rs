@@ -40,7 +40,7 @@ impl VirtualUsers {
         if !self.traces.are_wanted() {
             return;
         }
-        let Some(call) = self.calls.get_mut(slot as usize) else { return };
+        let Some(call) = self.calls.get_mut(slot) else { return };
         let ids = match call.chain {
             Some(chain) => chain.trace,
             None => self.traces.next(),
