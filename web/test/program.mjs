@@ -25,6 +25,13 @@ export async function brunt(...args) {
   }
 }
 
+/** Writes pages of runs that no result was kept of into `directory`, and their results. */
+export async function makePages(directory) {
+  const env = { ...process.env, BRUNT_PAGES: directory };
+  const words = ["test", "--quiet", "--package", "brunt-report", "--test", "pages"];
+  await promisify(execFile)("cargo", words, { cwd: ROOT, env, maxBuffer: 64 << 20 });
+}
+
 /** brunt's own target, until `end` is called. */
 export async function target(...args) {
   const child = spawn(BRUNT, ["serve", "http", "0", ...args], { stdio: ["ignore", "pipe", "inherit"] });

@@ -374,8 +374,7 @@ fn crowd(setup: &Setup, bus: &Bus) -> anyhow::Result<Vec<Bar>> {
     let args =
         ["-r", CROWD_RATE, "-d", &length, "-t", "1", "--nats", &bus.url, "--agents", &number, "http://127.0.0.1:9/"];
     let mut command = anywhere(&setup.brunt);
-    // With the histograms of 1,000 agents the result would exceed a gigabyte.
-    command.args(args).args(["--format", "json", "--no-histograms", "--quiet"]);
+    command.args(args).args(["--format", "json", "--quiet"]);
     setup.wait_for_quiet();
     let began = Instant::now();
     let process = Process::client(command, "brunt")?;

@@ -125,13 +125,11 @@ impl Error for NoAnswer {}
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use brunt_plan::plan::{Plan, ProtocolOptions};
     use brunt_plan::target::Url;
     use brunt_record::outcome::Failure;
     use brunt_record::recording::Recording;
-    use brunt_record::series::Series;
     use brunt_record::snapshot::Snapshot;
 
     use super::*;
@@ -144,19 +142,7 @@ mod tests {
         let mut measured = Snapshot::with_numbers([(Counter::Due, answered + failed)]);
         (0..answered).for_each(|_| measured.statuses.record(200));
         (0..failed).for_each(|_| measured.failures.record(Failure::Closed, "gone"));
-        let run = Recording {
-            started_unix_ms: 0,
-            ending,
-            measured_ns: 1_000_000_000,
-            measured,
-            drained: Snapshot::default(),
-            series: Series::default(),
-            status_names: BTreeMap::new(),
-            redirected_to: None,
-            changes: Vec::new(),
-            replayed: None,
-            agents: Vec::new(),
-        };
+        let run = Recording { ending, measured_ns: 1_000_000_000, measured, ..Recording::begun(0) };
         Summary::new(plan, run)
     }
 

@@ -31,7 +31,7 @@ pub fn brief(run: &Recording) -> Option<String> {
 }
 
 /// The lost agents: names, times of their last reports, and causes; the first one first.
-fn lost(agents: &[AgentPart]) -> Vec<(&str, u64, &str)> {
+pub fn lost(agents: &[AgentPart]) -> Vec<(&str, u64, &str)> {
     let lost = agents.iter().filter_map(|agent| match &agent.ended {
         AgentEnd::Lost { after_ns, reason, .. } => Some((agent.name.as_str(), *after_ns, reason.as_str())),
         AgentEnd::Finished => None,

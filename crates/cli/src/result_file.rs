@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use brunt_decide::decision::KeptDecision;
-use brunt_report::json::Document;
+use brunt_judge::summary::Summary;
 use brunt_report::{decision, json};
 
 use crate::files;
@@ -12,7 +12,7 @@ use crate::files;
 /// The content of a file.
 pub enum Written {
     /// A run.
-    Run(Box<Document>),
+    Run(Box<Summary>),
     /// A decision over several runs.
     Decision(Box<KeptDecision>),
 }
@@ -26,14 +26,14 @@ pub fn read(argument: &str) -> Result<Option<Written>> {
         let bytes = files::read(Path::new(argument))?;
         let written = match decision::read(&bytes).with_context(|| argument.to_owned())? {
             Some(decided) => Written::Decision(Box::new(decided)),
-            None => Written::Run(Box::new(json::read_whole(&bytes).with_context(|| argument.to_owned())?)),
+            None => Written::Run(Box::new(json::read(&bytes).with_context(|| argument.to_owned())?)),
         };
         return Ok(Some(written));
     }
     let Some((path, number)) = argument.rsplit_once(':') else { return Ok(None) };
     let Some(number) = number.parse().ok().filter(|_| is_file(path)) else { return Ok(None) };
-    let document = json::read_number(&files::read(Path::new(path))?, number).with_context(|| path.to_owned())?;
-    Ok(Some(Written::Run(Box::new(document))))
+    let summary = json::read_number(&files::read(Path::new(path))?, number).with_context(|| path.to_owned())?;
+    Ok(Some(Written::Run(Box::new(summary))))
 }
 
 /// Whether this is a file rather than the number or the name of a run.

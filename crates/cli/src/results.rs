@@ -47,7 +47,6 @@ impl Results {
         let style = Style {
             detail: if args.verbose { Detail::Verbose } else { Detail::Brief },
             wrk_latency: args.latency,
-            no_histograms: args.no_histograms,
             ..console::stdout_style(args.no_color, args.ascii)
         };
         Ok(Self { stdout, files: all, style, in_files: Characters::ascii(args.ascii) })

@@ -191,7 +191,7 @@ fn conclude(
     let Carried { plan, run, script } = carried;
     let mut summary = Summary::new(plan, run);
     sinks.judged(&summary);
-    summary.deliveries = sinks.deliveries();
+    summary.run.deliveries = sinks.deliveries();
     let written = results.write(&summary);
     // A result that could not be written is all the more worth keeping.
     let kept = keep.keep(&summary);

@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use brunt_decide::compare::{self, BLOCKS, Compared, ComparedRun, Comparison, LEAST_BLOCK_POINTS, LEAST_RUNS};
+use brunt_decide::compare::{self, BLOCKS, Compared, ComparedRun, Comparison, Figures, LEAST_BLOCK_POINTS, LEAST_RUNS};
+use brunt_decide::evidence::Evidence;
+use brunt_judge::summary::Summary;
 use brunt_plan::plan::Origin;
 use brunt_plan::secret::shown_url;
-use brunt_report::json::{self, Document};
+use brunt_report::json;
 use brunt_store::{RunSelector, Store};
 
 use crate::args::runs::RunArgs;
@@ -17,7 +19,7 @@ use crate::{files, kept, losses};
 pub struct StoredSide {
     /// Its name in reports.
     name: String,
-    documents: Vec<Document>,
+    results: Vec<Summary>,
     /// The numbers of its kept runs; empty for files.
     pub kept: Vec<i64>,
 }
@@ -111,9 +113,9 @@ pub fn compare_kept(store: &mut Store, a: i64, b: i64) -> Result<Compared> {
 /// A run that was kept.
 fn kept_run(store: &mut Store, which: &RunSelector) -> Result<StoredSide> {
     let number = store.number(which)?;
-    let document = Document::from_summary(&store.load(&RunSelector::Number(number))?);
-    let name = format!("run {number} ({})", document.plan.target.url());
-    Ok(StoredSide { name, documents: vec![document], kept: vec![number] })
+    let summary = store.load(&RunSelector::Number(number))?;
+    let name = format!("run {number} ({})", summary.plan.target.url());
+    Ok(StoredSide { name, results: vec![summary], kept: vec![number] })
 }
 
 /// All runs that were kept with a tag, the oldest first.
@@ -122,13 +124,13 @@ fn tagged(store: &mut Store, key: String, value: String) -> Result<StoredSide> {
     let mut kept: Vec<_> = store.list(&[(key, value)])?.into_iter().filter(|entry| entry.kind == "run").collect();
     kept.reverse();
     let kept: Vec<_> = kept.iter().map(|entry| entry.number).collect();
-    let load = |number: &i64| Ok(Document::from_summary(&store.load(&RunSelector::Number(*number))?));
-    let documents = kept.iter().map(load).collect::<Result<Vec<_>>>()?;
-    let Some(first) = documents.first() else {
+    let load = |number: &i64| Ok(store.load(&RunSelector::Number(*number))?);
+    let results = kept.iter().map(load).collect::<Result<Vec<_>>>()?;
+    let Some(first) = results.first() else {
         bail!("no run that was kept has the tag {tag}: `brunt runs --tag {tag}` lists those that have")
     };
-    let name = format!("{} runs tagged {tag} ({})", documents.len(), first.plan.target.url());
-    Ok(StoredSide { name, documents, kept })
+    let name = format!("{} runs tagged {tag} ({})", results.len(), first.plan.target.url());
+    Ok(StoredSide { name, results, kept })
 }
 
 /// A result, or all in a directory.
@@ -146,22 +148,22 @@ fn read(path: &Path) -> Result<StoredSide> {
         paths.push(path.to_owned());
     }
     let of_file = |path: &PathBuf| json::read_each(&files::read(path)?).with_context(|| path.display().to_string());
-    let documents = paths.iter().map(of_file).collect::<Result<Vec<_>>>()?.concat();
-    let name = match documents.as_slice() {
+    let results: Vec<_> = paths.iter().map(of_file).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+    let name = match results.as_slice() {
         [] => bail!("{} holds no results: expected files that end in .json", path.display()),
         [one] => format!("{} ({})", path.display(), one.plan.target.url()),
-        [first, ..] => format!("{} ({} results of {})", path.display(), documents.len(), first.plan.target.url()),
+        [first, ..] => format!("{} ({} results of {})", path.display(), results.len(), first.plan.target.url()),
     };
-    Ok(StoredSide { name, documents, kept: Vec::new() })
+    Ok(StoredSide { name, results, kept: Vec::new() })
 }
 
 /// Refuses a side whose results have different plans: their mean would be of different experiments.
 fn check_alike(side: &StoredSide) -> Result<()> {
-    let Some(first) = side.documents.first() else { return Ok(()) };
-    for (number, document) in (2..).zip(side.documents.iter().skip(1)) {
-        let mut differing = compare::differences(&first.plan, &document.plan);
-        if first.plan.target != document.plan.target {
-            let urls = [&first.plan, &document.plan].map(|plan| plan.target.url());
+    let Some(first) = side.results.first() else { return Ok(()) };
+    for (number, result) in (2..).zip(side.results.iter().skip(1)) {
+        let mut differing = compare::differences(&first.plan, &result.plan);
+        if first.plan.target != result.plan.target {
+            let urls = [&first.plan, &result.plan].map(|plan| plan.target.url());
             differing.insert(0, format!("target {} and {}", urls[0], urls[1]));
         }
         if !differing.is_empty() {
@@ -180,16 +182,15 @@ fn check_alike(side: &StoredSide) -> Result<()> {
 
 /// Sentences about results of a side that lost an agent.
 fn losses_of(side: &StoredSide, name: &str) -> Vec<String> {
-    let lost = |(number, document): (usize, &Document)| {
-        let agents = &document.agents.as_ref()?.list;
-        let (agent, lost) = agents.iter().find_map(|agent| Some((agent, agent.lost.as_ref()?)))?;
-        let (of, after) = (agents.len(), losses::seconds(lost.after_ns));
+    let lost = |(number, result): (usize, &Summary)| {
+        let agents = &result.run.agents;
+        let (agent, after_ns, _) = losses::lost(agents).into_iter().next()?;
+        let (of, after) = (agents.len(), losses::seconds(after_ns));
         Some(format!(
-            "{name}: result {number} lost agent '{}' of {of} after {after}, and has only what was measured",
-            agent.name
+            "{name}: result {number} lost agent '{agent}' of {of} after {after}, and has only what was measured"
         ))
     };
-    (1..).zip(&side.documents).filter_map(lost).collect()
+    (1..).zip(&side.results).filter_map(lost).collect()
 }
 
 /// Compares `b` with `a`.
@@ -199,14 +200,14 @@ fn losses_of(side: &StoredSide, name: &str) -> Vec<String> {
 pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<Compared> {
     check_alike(a)?;
     check_alike(b)?;
-    let differing = match (a.documents.first(), b.documents.first()) {
+    let differing = match (a.results.first(), b.results.first()) {
         (Some(a), Some(b)) => compare::differences(&a.plan, &b.plan),
         _ => Vec::new(),
     };
-    let comparison = match (a.documents.as_slice(), b.documents.as_slice()) {
+    let comparison = match (a.results.as_slice(), b.results.as_slice()) {
         ([a_one], [b_one]) => {
-            let blocks = |name: &str, document: &Document| {
-                compare::blocks(&document.points()).ok_or_else(|| {
+            let blocks = |name: &str, result: &Summary| {
+                compare::blocks(result.run.series.points()).ok_or_else(|| {
                     anyhow!(
                         "{name} is too short to be compared by itself: {} s or more are needed (-d), or several results \
                          of each in a directory, or both run in turn by brunt compare with two URLs",
@@ -217,18 +218,22 @@ pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<Compared> {
             Comparison::of_blocks(&blocks(&a.name, a_one)?, &blocks(&b.name, b_one)?)
         }
         (a_all, b_all) => {
-            for (name, documents) in [(&a.name, a_all), (&b.name, b_all)] {
-                if documents.len() < LEAST_RUNS {
+            for (name, results) in [(&a.name, a_all), (&b.name, b_all)] {
+                if results.len() < LEAST_RUNS {
                     bail!("{name}: at least {LEAST_RUNS} results are needed where several are compared");
                 }
             }
-            let figures = |documents: &[Document]| documents.iter().map(Document::figures).collect::<Vec<_>>();
+            let figures = |results: &[Summary]| results.iter().map(Figures::from_summary).collect::<Vec<_>>();
             Comparison::of_runs(&figures(a_all), &figures(b_all))
         }
     };
     let runs = |side: &StoredSide, is_b: bool| -> Vec<_> {
-        let run = |(number, document): (usize, &Document)| ComparedRun { is_b, number, evidence: document.evidence() };
-        (1..).zip(&side.documents).map(run).collect()
+        let run = |(number, result): (usize, &Summary)| ComparedRun {
+            is_b,
+            number,
+            evidence: Evidence::from_summary(result),
+        };
+        (1..).zip(&side.results).map(run).collect()
     };
     Ok(Compared {
         origin: Origin::default(),

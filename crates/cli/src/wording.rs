@@ -254,11 +254,12 @@ fn document(error: &ReadError) -> String {
             let number = numbers.first().copied().unwrap_or(1);
             format!("{error}: write the number of one behind the file's name, such as FILE:{number}")
         }
+        ReadError::NoRecording => format!("{error}: `brunt show -o FILE.json` writes a kept run whole"),
         ReadError::Number { .. }
         | ReadError::Json { .. }
         | ReadError::Version { .. }
         | ReadError::Draft { .. }
-        | ReadError::NoHistograms
+        | ReadError::Recording { .. }
         | ReadError::Content { .. } => error.to_string(),
     }
 }

@@ -324,7 +324,7 @@ mod tests {
     use brunt_plan::plan::ProtocolOptions;
     use brunt_plan::target::Url;
     use brunt_record::catalogue::Timing;
-    use brunt_record::recording::{Ending, Recording};
+    use brunt_record::recording::Recording;
     use brunt_record::snapshot::Snapshot;
 
     use super::*;
@@ -333,19 +333,7 @@ mod tests {
         let target = Url::parse("http://127.0.0.1:8080/").unwrap().target;
         let mut plan = Plan::of_calls(target, ProtocolOptions::default());
         plan.thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
-        let mut run = Recording {
-            started_unix_ms: 0,
-            ending: Ending::Completed,
-            measured_ns: seconds * 1_000_000_000,
-            measured: Snapshot::default(),
-            drained: Snapshot::default(),
-            series: brunt_record::series::Series::default(),
-            status_names: std::collections::BTreeMap::new(),
-            redirected_to: None,
-            changes: Vec::new(),
-            replayed: None,
-            agents: Vec::new(),
-        };
+        let mut run = Recording { measured_ns: seconds * 1_000_000_000, ..Recording::begun(0) };
         for second in 1..=seconds {
             let mut snapshot = Snapshot::with_numbers([(Counter::Due, 10)]);
             for _ in 0..10 {

@@ -2,7 +2,7 @@
 //!
 //! A decision rests on an [`evidence::Evidence`] of each run: the highest rate that a target bears ([`capacity`]), whether one
 //! target is slower than another ([`compare`]), how one scales ([`sweep`]). [`kept`] is what lists show of runs and decisions that
-//! are kept.
+//! are kept, [`packing`] how these are written.
 
 pub mod capacity;
 pub mod compare;
@@ -10,4 +10,5 @@ pub mod decision;
 pub mod evidence;
 pub mod kept;
 pub mod outline;
+pub mod packing;
 pub mod sweep;

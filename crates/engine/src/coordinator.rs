@@ -207,7 +207,6 @@ impl<'a> Coordinator<'a> {
         let ended = |part: &Snapshot| part.statuses.total() + part.failures.total();
         let has_outcomes = ended(&self.measured) + ended(&self.drained) > 0;
         Recording {
-            started_unix_ms,
             ending: match (self.failed, self.unreached, self.aborted) {
                 (Some(reason), ..) => Ending::Failed(reason),
                 (None, Some(reason), _) => Ending::Unreached(reason),
@@ -226,10 +225,7 @@ impl<'a> Coordinator<'a> {
             measured: self.measured,
             drained: self.drained,
             series: self.series,
-            status_names: BTreeMap::new(),
-            redirected_to: None,
-            replayed: None,
-            agents: Vec::new(),
+            ..Recording::begun(started_unix_ms)
         }
     }
 

@@ -1,13 +1,11 @@
 //! A plan, a run and its summary, for tests of this crate and of those that build on it.
 
-use std::collections::BTreeMap;
-
 use brunt_plan::plan::{Plan, ProtocolOptions, Stop};
 use brunt_plan::target::Target;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::{Failure, OkStatus};
-use brunt_record::recording::{Ending, Recording};
+use brunt_record::recording::Recording;
 use brunt_record::series::Series;
 use brunt_record::snapshot::Snapshot;
 
@@ -46,19 +44,7 @@ pub fn run() -> (Plan, Recording) {
     measured.count_ends(&OkStatus::default());
     let mut series = Series::default();
     series.push(2 * SECOND_NS, &measured, &OkStatus::default());
-    let run = Recording {
-        started_unix_ms: 0,
-        ending: Ending::Completed,
-        measured_ns: 2 * SECOND_NS,
-        measured,
-        drained: Snapshot::default(),
-        series,
-        status_names: BTreeMap::new(),
-        redirected_to: None,
-        changes: Vec::new(),
-        replayed: None,
-        agents: Vec::new(),
-    };
+    let run = Recording { measured_ns: 2 * SECOND_NS, measured, series, ..Recording::begun(0) };
     (Plan { thresholds: Vec::new(), ..plan() }, run)
 }
 

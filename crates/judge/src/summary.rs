@@ -3,7 +3,6 @@
 use brunt_plan::plan::Plan;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::change::pauses;
-use brunt_record::delivery::Delivery;
 use brunt_record::histogram::Histogram;
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::recording::{Cause, Ending, Recording};
@@ -136,8 +135,6 @@ pub struct Summary {
     pub agents: Vec<AgentFigures>,
     /// Figures watched beside it.
     pub watched: Vec<WatchedSummary>,
-    /// Accounts of receivers that got its figures while it went on.
-    pub deliveries: Vec<Delivery>,
 }
 
 impl Summary {
@@ -223,7 +220,6 @@ impl Summary {
             thresholds: Vec::new(),
             agents: AgentFigures::all(&plan, &run),
             watched: WatchedSummary::all(&plan, &run),
-            deliveries: Vec::new(),
             total,
             plan,
             run,

@@ -63,12 +63,6 @@ impl WatchedSummary {
             })
             .collect()
     }
-
-    /// The figure in its recorded form.
-    pub fn recorded(&self) -> WatchedFigure {
-        let statistics = [self.mean, self.min, self.max, self.last];
-        WatchedFigure::restored(self.unit, self.seconds, statistics, self.missed_seconds, &self.problem)
-    }
 }
 
 /// CPU time for each call that was answered, in nanoseconds.

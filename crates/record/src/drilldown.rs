@@ -11,7 +11,6 @@ use crate::SECOND_NS;
 use crate::catalogue::Timing;
 use crate::counts::Failures;
 use crate::figures::CallFigures;
-use crate::histogram::Histogram;
 use crate::outcome::{Failure, OkStatus};
 use crate::packed::Packed;
 use crate::snapshot::Snapshot;
@@ -23,8 +22,6 @@ pub const MOST_STRETCHES: usize = 600;
 /// The most statuses, and the most reasons of failures, that have a track. Calls with others count in the outcomes
 /// only.
 pub const MOST_KEYS: usize = 64;
-/// Significant bits of times in a cell: a time is within 0.8 % of what was measured.
-const TIME_BITS: u32 = 7;
 
 /// What happened in a stretch to calls with one key.
 pub trait Cell: Default {
@@ -51,22 +48,8 @@ pub struct Calls {
 
 impl Calls {
     fn from_figures(figures: &CallFigures, ok: &OkStatus) -> Self {
-        let mut response = Histogram::new();
-        figures.times.known(Timing::Response).values().for_each(|(ns, n)| response.record_n(rounded(ns), n));
-        Self { ended: figures.ended(), not_ok: figures.not_ok(ok), response: Packed::from_histogram(&response) }
-    }
-}
-
-impl Calls {
-    /// `ended` calls of which only these quantiles of their response times were written down.
-    pub fn restored(ended: u64, not_ok: u64, p50_ns: Option<u64>, p99_ns: Option<u64>) -> Self {
-        let mut response = Histogram::new();
-        let below = ended.div_ceil(2);
-        if let (Some(p50), Some(p99)) = (p50_ns, p99_ns) {
-            response.record_n(p50, below);
-            response.record_n(p99, ended - below);
-        }
-        Self { ended, not_ok, response: Packed::from_histogram(&response) }
+        let response = Packed::from_histogram(figures.times.known(Timing::Response));
+        Self { ended: figures.ended(), not_ok: figures.not_ok(ok), response }
     }
 }
 
@@ -76,12 +59,6 @@ impl Cell for Calls {
         self.not_ok += other.not_ok;
         self.response = self.response.merged(&other.response);
     }
-}
-
-/// The middle of the values that share the first bits of `ns`.
-const fn rounded(ns: u64) -> u64 {
-    let dropped = (u64::BITS - ns.leading_zeros()).saturating_sub(TIME_BITS);
-    if dropped == 0 { ns } else { (ns >> dropped << dropped) + (1 << (dropped - 1)) }
 }
 
 /// A stretch of the measured part.
@@ -117,12 +94,6 @@ impl<K, C> Default for Tracks<K, C> {
 }
 
 impl<K: PartialEq, C: Cell> Tracks<K, C> {
-    /// Tracks that were written down.
-    pub fn restored(stretches: Vec<Stretch>, rows: Vec<Track<K, C>>) -> Self {
-        let resolution_ns = stretches.iter().map(|stretch| stretch.length_ns).max().unwrap_or(SECOND_NS);
-        Self { resolution_ns, stretches, rows }
-    }
-
     /// The stretches, in order.
     pub fn stretches(&self) -> &[Stretch] {
         &self.stretches
@@ -333,13 +304,5 @@ mod tests {
         assert!(all.failures.tracks().len() <= MOST_KEYS);
         let counted: u64 = all.failures.tracks().iter().flat_map(|track| &track.cells).sum();
         assert_eq!(counted, 200);
-    }
-
-    #[test]
-    fn a_time_stays_what_it_was_to_within_a_hundredth() {
-        for ns in (0..43).flat_map(|bit| [1_u64 << bit, (1 << bit) + 1, (3 << bit) / 2 + 7]) {
-            assert!((rounded(ns) as f64 / ns as f64 - 1.0).abs() < 0.008, "{ns}");
-        }
-        assert_eq!(rounded(0), 0);
     }
 }

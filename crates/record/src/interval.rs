@@ -107,7 +107,7 @@ mod tests {
     }
 
     fn travelled(interval: &Interval) -> Interval {
-        serde_json::from_slice(&serde_json::to_vec(interval).unwrap()).unwrap()
+        rmp_serde::from_slice(&rmp_serde::to_vec_named(interval).unwrap()).unwrap()
     }
 
     proptest! {

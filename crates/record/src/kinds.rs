@@ -29,6 +29,9 @@ pub struct Look<'a> {
     pub beginning: &'a [u8],
 }
 
+/// The greatest length that is kept, in bytes, whatever a head says.
+const MOST_LENGTH: u64 = 1 << 60;
+
 /// Answers of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Kind {
@@ -119,7 +122,7 @@ impl Kinds {
                 content_type: media_type(look.content_type).collect(),
                 size,
                 seen: BTreeMap::from([(stretch, 1)]),
-                length: look.length,
+                length: look.length.map(|bytes| bytes.min(MOST_LENGTH)),
                 said: if look.location.is_empty() { said() } else { format!("Location: {}", look.location) },
             }),
         }

@@ -1,15 +1,29 @@
 //! Packed times of one stretch of a run.
 
+use std::fmt;
+
+use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::histogram::{AtLeast, Censored, Histogram, push_leb128, rank, take_leb128};
+use crate::histogram::{AtLeast, Censored, Histogram, MAX_VALUE_NS, MOST_VALUES, push_leb128, rank, take_leb128};
+
+/// The distinct values from which on a packed histogram becomes coarser. The seconds of ten minutes stay under a megabyte so.
+const ENOUGH: usize = 96;
+/// The significant bits of a histogram's values.
+const FINEST_BITS: u32 = 11;
+/// How many of them are dropped at most: then a value is within 0.8 % of what was measured.
+const COARSEST: u8 = 4;
 
 /// A histogram at rest: a few bytes for each distinct value, instead of pages.
 ///
-/// Stored as LEB128 numbers: the difference to the previous value, then the count.
+/// It is as fine as [`Histogram`] while it has few distinct values, and as coarse as 0.8 % where it has many. The extremes
+/// are exact. Merging is commutative and associative: how coarse a whole is depends on its values alone.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Packed {
+    /// LEB128 numbers: the difference to the previous value, then the count.
     bytes: Box<[u8]>,
+    /// Bits dropped from each value.
+    coarse: u8,
     count: u64,
     min: u64,
     max: u64,
@@ -18,8 +32,10 @@ pub struct Packed {
 impl Packed {
     /// Packs a histogram. The exact sum is lost here; the total keeps it.
     pub fn from_histogram(histogram: &Histogram) -> Self {
+        let (bytes, coarse) = fitting(0, || histogram.values());
         Self {
-            bytes: packed(histogram.values()),
+            bytes,
+            coarse,
             count: histogram.count(),
             min: histogram.min().unwrap_or(0),
             max: histogram.max().unwrap_or(0),
@@ -45,19 +61,46 @@ impl Packed {
         if other.is_empty() {
             return self.clone();
         }
-        let (mut ours, mut theirs) = (self.slots().peekable(), other.slots().peekable());
-        let both = std::iter::from_fn(|| match (ours.peek(), theirs.peek()) {
-            (Some(&(value, n)), Some(&(other, more))) if value == other => {
-                ours.next();
-                theirs.next();
-                Some((value, n + more))
+        let both = || {
+            let (mut ours, mut theirs) = (self.slots().peekable(), other.slots().peekable());
+            std::iter::from_fn(move || match (ours.peek(), theirs.peek()) {
+                (Some(one), Some(another)) if one.0 > another.0 => theirs.next(),
+                (None, _) => theirs.next(),
+                _ => ours.next(),
+            })
+        };
+        let (bytes, coarse) = fitting(self.coarse.max(other.coarse), both);
+        let (min, max) = (self.min.min(other.min), self.max.max(other.max));
+        Self { bytes, coarse, count: self.count + other.count, min, max }
+    }
+
+    /// The values without those of `part`, which are among them.
+    fn without(&self, part: &Self) -> Self {
+        let mut taken = part.slots().map(|(value, n)| (rounded(value, self.coarse), n)).peekable();
+        let mut count = 0;
+        let mut left = Vec::new();
+        for (value, mut n) in self.slots() {
+            while let Some((_, less)) = taken.next_if(|(taken, _)| *taken <= value) {
+                n = n.saturating_sub(less);
             }
-            (Some(one), Some(another)) if one.0 > another.0 => theirs.next(),
-            (None, _) => theirs.next(),
-            _ => ours.next(),
-        });
-        let bytes = packed(both);
-        Self { bytes, count: self.count + other.count, min: self.min.min(other.min), max: self.max.max(other.max) }
+            if n > 0 {
+                left.push((value, n));
+                count += n;
+            }
+        }
+        let end = |at: Option<&(u64, u64)>, own: u64, taken: u64| {
+            let value = at.map_or(0, |(value, _)| *value);
+            // Of values in one slot it is not known which are left; but the slot has the extreme unless `part` had it.
+            let is_own = own != taken && rounded(own, self.coarse) == rounded(value, self.coarse);
+            if is_own { own } else { value.clamp(self.min, self.max) }
+        };
+        Self {
+            min: end(left.first(), self.min, part.min),
+            max: end(left.last(), self.max, part.max),
+            bytes: packed(left.into_iter(), self.coarse),
+            coarse: self.coarse,
+            count,
+        }
     }
 
     /// The histogram again, without its exact sum.
@@ -79,25 +122,22 @@ impl Packed {
         histogram
     }
 
-    /// Every distinct value, at the histogram's resolution, with its count, from low to high.
+    /// Every distinct value, at this resolution, with its count, from low to high.
     pub fn values(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.slots().map(|(value, n)| (value.clamp(self.min, self.max), n))
     }
 
-    /// The largest value of each slot that holds something, with its count.
+    /// A value of each slot that holds something, with its count.
     fn slots(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let mut rest = &*self.bytes;
-        let mut value = 0;
-        std::iter::from_fn(move || {
-            let (step, n) = (take_leb128(&mut rest)?, take_leb128(&mut rest)?);
-            value += step;
-            Some((value, n))
-        })
+        slots_in(&self.bytes)
     }
 
     /// The value at one quantile (0 to 1), as the histogram has it, without unpacking it.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let rank = rank(q, self.count);
+        if rank >= self.count {
+            return (!self.is_empty()).then_some(self.max);
+        }
         let mut seen = 0;
         let reached = self.values().find(|(_, n)| {
             seen += n;
@@ -105,13 +145,83 @@ impl Packed {
         });
         reached.map(|(value, _)| value)
     }
+
+    /// As it is written: nothing for an empty one; otherwise how coarse it is, its extremes, and its values.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if !self.is_empty() {
+            bytes.push(self.coarse);
+            push_leb128(&mut bytes, self.min);
+            push_leb128(&mut bytes, self.max);
+            bytes.extend_from_slice(&self.bytes);
+        }
+        bytes
+    }
+
+    /// What [`Packed::to_bytes`] wrote; `None` if the bytes are not valid.
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let Some((&coarse, mut rest)) = bytes.split_first() else { return Some(Self::default()) };
+        let min = take_leb128(&mut rest)?.min(MAX_VALUE_NS);
+        let max = take_leb128(&mut rest)?.clamp(min, MAX_VALUE_NS);
+        let (mut values, mut value, mut count) = (rest, 0_u64, 0_u64);
+        while !values.is_empty() {
+            let (step, n) = (take_leb128(&mut values)?, take_leb128(&mut values)?);
+            if n == 0 || (count > 0 && step == 0) {
+                return None;
+            }
+            value = value.checked_add(step).filter(|value| *value <= MAX_VALUE_NS)?;
+            count = count.checked_add(n).filter(|count| *count <= MOST_VALUES)?;
+        }
+        (count > 0 && coarse <= COARSEST).then(|| Self { bytes: rest.into(), coarse, count, min, max })
+    }
+}
+
+/// The slots in the bytes of packed values.
+fn slots_in(mut bytes: &[u8]) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let mut value = 0;
+    std::iter::from_fn(move || {
+        let (step, n) = (take_leb128(&mut bytes)?, take_leb128(&mut bytes)?);
+        value += step;
+        Some((value, n))
+    })
+}
+
+/// The middle of the values that share the first bits of `value`, of which `coarse` are dropped.
+const fn rounded(value: u64, coarse: u8) -> u64 {
+    let length = u64::BITS - value.leading_zeros();
+    let dropped = length.saturating_sub(FINEST_BITS - coarse as u32);
+    if coarse == 0 || dropped == 0 { value } else { (value >> dropped << dropped) + (1 << (dropped - 1)) }
+}
+
+/// Values from low to high with their counts, as bytes, at least as coarse as `coarse`, and coarser where they are many.
+fn fitting<I: Iterator<Item = (u64, u64)>>(coarse: u8, values: impl Fn() -> I) -> (Box<[u8]>, u8) {
+    let coarse = coarse.min(COARSEST);
+    let coarse = if values().nth(ENOUGH).is_none() { coarse } else { coarse_enough(coarse, values()) };
+    (packed(values(), coarse), coarse)
+}
+
+/// How coarse values have to be, at least `coarse`, so that few enough of them are distinct.
+fn coarse_enough(coarse: u8, values: impl Iterator<Item = (u64, u64)>) -> u8 {
+    let mut levels = [0, 1, 2, 3, COARSEST].map(|level| (level, None, 0));
+    for (value, _) in values {
+        for (level, last, distinct) in &mut levels {
+            let value = Some(rounded(value, *level));
+            *distinct += usize::from(*last != value);
+            *last = value;
+        }
+    }
+    let fitting = levels.iter().find(|(level, _, distinct)| *level >= coarse && *distinct <= ENOUGH);
+    fitting.map_or(COARSEST, |(level, ..)| *level)
 }
 
 /// Values from low to high with their counts, as bytes.
-fn packed(values: impl Iterator<Item = (u64, u64)>) -> Box<[u8]> {
-    let mut bytes = Vec::new();
-    let mut previous = 0;
-    for (value, n) in values {
+fn packed(values: impl Iterator<Item = (u64, u64)>, coarse: u8) -> Box<[u8]> {
+    let mut values = values.map(|(value, n)| (rounded(value, coarse), n)).peekable();
+    let (mut bytes, mut previous) = (Vec::new(), 0);
+    while let Some((value, mut n)) = values.next() {
+        while let Some((_, more)) = values.next_if(|(next, _)| *next == value) {
+            n += more;
+        }
         push_leb128(&mut bytes, value - previous);
         push_leb128(&mut bytes, n);
         previous = value;
@@ -122,11 +232,8 @@ fn packed(values: impl Iterator<Item = (u64, u64)>) -> Box<[u8]> {
 /// Response times, with failed calls apart. `ended` are all calls that ended, `failing` the failed ones among them,
 /// `bounds` the lower bounds of calls that did not end.
 pub fn censored(ended: &Packed, failing: &Packed, bounds: &Packed) -> Censored {
-    if failing.is_empty() {
-        return Censored { known: ended.unpack(), bounds: bounds.unpack(), ..Censored::default() };
-    }
-    let failed = failing.unpack();
-    Censored { known: ended.unpack().without(&failed), failed, bounds: bounds.unpack() }
+    let known = if failing.is_empty() { ended.unpack() } else { ended.without(failing).unpack() };
+    Censored { known, failed: failing.unpack(), bounds: bounds.unpack() }
 }
 
 /// The values of [`censored`] at each of `quantiles` (0 to 1), without unpacking anything where every time is known.
@@ -144,12 +251,119 @@ pub fn quantiles<const N: usize>(
 
 impl Serialize for Packed {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.unpack().serialize(serializer)
+        serializer.serialize_bytes(&self.to_bytes())
+    }
+}
+
+/// Reads packed times from bytes.
+struct Bytes;
+
+impl Visitor<'_> for Bytes {
+    type Value = Packed;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the bytes of packed times")
+    }
+
+    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Packed, E> {
+        Packed::from_bytes(bytes).ok_or_else(|| E::invalid_value(de::Unexpected::Bytes(bytes), &self))
     }
 }
 
 impl<'de> Deserialize<'de> for Packed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Histogram::deserialize(deserializer).map(|histogram| Self::from_histogram(&histogram))
+        deserializer.deserialize_bytes(Bytes)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn histogram(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::new();
+        values.iter().for_each(|value| histogram.record(*value));
+        histogram
+    }
+
+    fn packed_of(values: &[u64]) -> Packed {
+        Packed::from_histogram(&histogram(values))
+    }
+
+    /// Values of which some are alike.
+    fn values() -> impl Strategy<Value = Vec<u64>> {
+        let value = prop_oneof![0_u64..5000, 900_000_u64..1_000_000, 0_u64..1 << 43];
+        prop::collection::vec(value, 0..300)
+    }
+
+    proptest! {
+        #[test]
+        fn a_few_values_keep_the_resolution_of_a_histogram(values in prop::collection::vec(0_u64..1 << 43, 0..ENOUGH)) {
+            let whole = histogram(&values);
+            let packed = packed_of(&values);
+            prop_assert!(packed.unpack().values().eq(whole.values()));
+            for q in [0.0, 0.001, 0.5, 0.9, 0.99, 1.0] {
+                prop_assert_eq!(packed.quantile(q), whole.quantile(q));
+                prop_assert_eq!(packed.unpack().quantile(q), whole.quantile(q));
+            }
+        }
+
+        #[test]
+        fn many_values_are_within_a_hundredth_and_all_counted(values in values()) {
+            let whole = histogram(&values);
+            let packed = packed_of(&values);
+            prop_assert_eq!(packed.count(), whole.count());
+            prop_assert_eq!((packed.quantile(1.0), packed.unpack().min()), (whole.max(), whole.min()));
+            for q in [0.0, 0.1, 0.5, 0.9, 0.99] {
+                let (coarse, fine) = (packed.quantile(q), whole.quantile(q));
+                let is_near = |(a, b): (u64, u64)| (a as f64 - b as f64).abs() <= b as f64 * 0.009 + 1.0;
+                prop_assert!(coarse.zip(fine).is_none_or(is_near), "{coarse:?} {fine:?}");
+            }
+        }
+
+        #[test]
+        fn merging_does_not_depend_on_the_order(a in values(), b in values(), c in values()) {
+            let [a, b, c] = [a, b, c].map(|values| packed_of(&values));
+            prop_assert_eq!(a.merged(&b), b.merged(&a));
+            prop_assert_eq!(a.merged(&b).merged(&c), a.merged(&b.merged(&c)));
+        }
+
+        #[test]
+        fn those_that_failed_can_be_taken_out(ok in values(), failed in values()) {
+            let all = packed_of(&[ok.clone(), failed.clone()].concat());
+            let apart = censored(&all, &packed_of(&failed), &Packed::default());
+            prop_assert_eq!((apart.known.count(), apart.failed.count()), (ok.len() as u64, failed.len() as u64));
+        }
+
+        #[test]
+        fn they_are_read_as_they_were_written(values in values(), flipped in any::<prop::sample::Index>(), bit in 0..8_u32) {
+            let packed = packed_of(&values);
+            let mut bytes = packed.to_bytes();
+            prop_assert_eq!(Packed::from_bytes(&bytes), Some(packed));
+            if !bytes.is_empty() {
+                let at = flipped.index(bytes.len());
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 1_u8 << bit;
+                }
+                // Whatever it is now: it is read or refused, and what is read can be used.
+                if let Some(other) = Packed::from_bytes(&bytes) {
+                    let _ = (other.unpack(), other.merged(&other), other.quantile(0.5));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_count_beyond_what_a_run_has_is_refused() {
+        let written = |n: u64| {
+            let mut bytes = vec![0, 5, 5, 5];
+            push_leb128(&mut bytes, n);
+            Packed::from_bytes(&bytes)
+        };
+        assert_eq!(written(MOST_VALUES).unwrap().count(), MOST_VALUES);
+        assert!(written(MOST_VALUES + 1).is_none() && written(0).is_none());
     }
 }

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::SECOND_NS;
 use crate::agents::AgentPart;
 use crate::catalogue::Counter;
 use crate::change::Change;
+use crate::delivery::Delivery;
 use crate::replayed::Replayed;
 use crate::series::Series;
 use crate::snapshot::{Phase, Snapshot};
@@ -83,6 +85,8 @@ pub enum Cause {
 /// The record of a run, without its plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
+    /// The version of the brunt that made it.
+    pub brunt_version: String,
     /// When it began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
     /// How it ended.
@@ -109,6 +113,9 @@ pub struct Recording {
     /// Each agent's part, if agents carried out the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentPart>,
+    /// Accounts of receivers that got its figures while it went on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deliveries: Vec<Delivery>,
 }
 
 /// The time between the agents' beginnings.
@@ -139,7 +146,70 @@ pub enum WithoutError {
     Nobody(usize),
 }
 
+/// A recording that was read and that no run has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected seconds in order within {} years, got {what}", LONGEST_NS / SECOND_NS / 31_536_000)]
+pub struct Implausible {
+    what: String,
+}
+
+/// The longest run that is read, in nanoseconds.
+const LONGEST_NS: u64 = 1 << 56;
+
+/// Checks that stretches, each with its beginning and its length, come one after the other.
+fn check_stretches(stretches: impl Iterator<Item = (u64, u64)>) -> Result<(), Implausible> {
+    let (mut last, mut total) = (0, 0_u64);
+    for (start_ns, length_ns) in stretches {
+        total = total.saturating_add(length_ns);
+        if start_ns < last || start_ns.saturating_add(length_ns) > LONGEST_NS || total > LONGEST_NS {
+            return Err(Implausible { what: format!("{length_ns} ns at {start_ns} ns after {last} ns") });
+        }
+        last = start_ns;
+    }
+    Ok(())
+}
+
 impl Recording {
+    /// Checks a recording that was read: arithmetic on its times does not overflow.
+    ///
+    /// # Errors
+    /// When its seconds are not in order, or reach further than any run.
+    pub fn check(&self) -> Result<(), Implausible> {
+        let series = std::iter::once(&self.series).chain(self.agents.iter().map(|agent| &agent.series));
+        for series in series {
+            check_stretches(series.points().iter().map(|point| (point.start_ns, point.length_ns)))?;
+        }
+        let drilldown = self.series.drilldown();
+        for stretches in [
+            drilldown.requests.stretches(),
+            drilldown.tags.stretches(),
+            drilldown.statuses.stretches(),
+            drilldown.failures.stretches(),
+        ] {
+            check_stretches(stretches.iter().map(|stretch| (stretch.start_ns, stretch.length_ns)))?;
+        }
+        check_stretches(std::iter::once((0, self.measured_ns)))
+    }
+
+    /// The record of a run that begins now, before anything has happened.
+    pub fn begun(started_unix_ms: u64) -> Self {
+        Self {
+            brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_unix_ms,
+            ending: Ending::Completed,
+            measured_ns: 0,
+            measured: Snapshot::default(),
+            drained: Snapshot::default(),
+            series: Series::default(),
+            status_names: BTreeMap::new(),
+            redirected_to: None,
+            changes: Vec::new(),
+            replayed: None,
+            agents: Vec::new(),
+            deliveries: Vec::new(),
+        }
+    }
+
     /// Marks the run as failed for this reason, unless it had failed before.
     pub fn fail(&mut self, reason: String) {
         if !matches!(self.ending, Ending::Failed(_)) {

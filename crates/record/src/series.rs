@@ -270,14 +270,6 @@ impl Series {
         self.users.max(0) as u64
     }
 
-    /// A series restored from points, with calls by their common properties, in which at most `most_users` virtual
-    /// users were alive.
-    pub fn restored(points: Vec<Point>, drilldown: Drilldown, most_users: u64) -> Self {
-        let resolution_ns = points.iter().map(|point| point.length_ns).max().unwrap_or(SECOND_NS);
-        let users = points.last().map_or(0, |point| point.users.cast_signed());
-        Self { points, resolution_ns, users, most_users: most_users.cast_signed(), drilldown, ..Self::default() }
-    }
-
     /// A series of at most `points` points in which calls are not told apart: one of many.
     pub fn of_at_most(points: usize) -> Self {
         Self { most_points: points.clamp(2, MOST_POINTS), is_drilled: false, ..Self::default() }
@@ -341,8 +333,6 @@ impl Series {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
     use crate::catalogue::Counter;
 
@@ -388,22 +378,5 @@ mod tests {
         }
         assert_eq!(series.points().iter().map(|point| point.users).collect::<Vec<_>>(), [10, 6, 0]);
         assert_eq!((series.users(), series.most_users()), (0, 10));
-    }
-
-    proptest! {
-        #[test]
-        fn packing_keeps_values_and_counts(values in prop::collection::vec(0_u64..1 << 43, 0..200)) {
-            let mut histogram = Histogram::new();
-            for value in values {
-                histogram.record(value);
-            }
-            let back = Packed::from_histogram(&histogram).unpack();
-            prop_assert!(back.values().eq(histogram.values()));
-            prop_assert_eq!(back.quantile(0.99), histogram.quantile(0.99));
-            let packed = Packed::from_histogram(&histogram);
-            for q in [0.0, 0.001, 0.5, 0.9, 0.99, 1.0] {
-                prop_assert_eq!(packed.quantile(q), histogram.quantile(q));
-            }
-        }
     }
 }

@@ -7,7 +7,7 @@
 //! | --- | --- | --- |
 //! | [`text`] | people | above all where it is bad, below the figures else, and again beside what it spoils |
 //! | [`wrk`] | scripts that parse wrk's output | after wrk's last line, unless the figures can be trusted |
-//! | [`json`] | programs; can be read back | `verdict`, and `spoiled` in each point of `series` |
+//! | [`json`] | programs; its recording is read back | `verdict`, and `spoiled` in each point of `series` |
 //! | [`csv`] | data frames, spreadsheets and plots: a row a second, and more by `kind` | a column |
 //! | [`junit`] | CI: test cases for thresholds and checks | a property |
 //! | [`html`] | people, with charts | above all, and where it spoils charts |
@@ -61,7 +61,6 @@ pub fn write(out: &mut impl Write, format: Format, summary: &Summary, style: Sty
     match format {
         Format::Text => text::write(out, summary, style),
         Format::Wrk => wrk::write(out, summary, style),
-        Format::Json if style.no_histograms => json::write_without_histograms(out, summary),
         Format::Json => json::write(out, summary),
         Format::Csv => csv::write(out, summary),
         Format::Junit => junit::write(out, summary),

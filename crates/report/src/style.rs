@@ -17,8 +17,6 @@ pub struct Style {
     pub detail: Detail,
     /// The `Latency Distribution` that wrk prints with `--latency`, in the wrk view.
     pub wrk_latency: bool,
-    /// JSON without histograms: figures alone, a hundredth of the size.
-    pub no_histograms: bool,
 }
 
 /// The characters that a view may have.

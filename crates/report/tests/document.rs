@@ -1,8 +1,26 @@
 //! The JSON document: it fits its schema, can be read back, and says why when it cannot.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use brunt_record::catalogue::Timing;
+use std::io::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use brunt_decide::packing;
+use brunt_judge::summary::Summary;
+use brunt_plan::random::Random;
+use brunt_record::SECOND_NS;
+use brunt_record::catalogue::{Counter, Numbers, Timing};
+use brunt_record::figures::Figure as _;
+use brunt_record::instrument::{Arrival, CallTimes};
+use brunt_record::outcome::Failure;
+use brunt_record::recording::Recording;
+use brunt_record::snapshot::Snapshot;
+use brunt_record::timeline::DueLog;
+use brunt_record::watched::{WatchedFigure, WatchedUnit};
 use brunt_report::{Detail, Format, Style, json, render};
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use proptest::prelude::*;
 use serde_json::{Value, json as value};
 
 mod fixtures;
@@ -11,7 +29,7 @@ fn schema() -> Value {
     serde_json::from_str(brunt_report::schema::RESULT).unwrap()
 }
 
-fn document(summary: &brunt_judge::summary::Summary) -> Vec<u8> {
+fn document(summary: &Summary) -> Vec<u8> {
     render(Format::Json, summary, Style::default()).unwrap()
 }
 
@@ -63,7 +81,7 @@ fn a_broken_document_does_not_fit() {
         |doc| doc["outcomes"]["error_ratio"] = value!(1.5),
         |doc| doc["verdict"]["judgement"] = value!("splendid"),
         |doc| doc["times"]["response"]["p98_ns"] = value!(1),
-        |doc| doc["series"][0]["response"]["counts"][0] = value!([1]),
+        |doc| doc["histograms"]["response"]["counts"][0] = value!([1]),
         |doc| _ = doc.as_object_mut().unwrap().remove("rates"),
     ];
     for (i, damage) in broken.iter().enumerate() {
@@ -73,69 +91,193 @@ fn a_broken_document_does_not_fit() {
     }
 }
 
-/// A result that was written makes the views that its run made.
-#[test]
-fn every_view_of_a_document_is_that_of_its_summary() {
-    // A document does not say of every fixture what its recording says: what was drained, and deliveries.
-    let is_whole = |(name, _): &(&str, _)| !["drained", "changed", "lost", "replayed"].contains(name);
-    for (name, summary) in fixtures::all().into_iter().filter(is_whole) {
-        let restored = json::read_whole(&document(&summary)).unwrap().summary();
-        for format in [Format::Text, Format::Wrk, Format::Json, Format::Csv, Format::Junit] {
-            for detail in [Detail::Brief, Detail::Verbose] {
-                let style = Style { detail, ..Style::default() };
-                let [shown, again] =
-                    [&summary, &restored].map(|of| String::from_utf8(render(format, of, style).unwrap()).unwrap());
-                for (line, other) in shown.lines().zip(again.lines()) {
-                    assert_eq!(other, line, "{name}, {}", format.name());
-                }
-                assert_eq!(again.lines().count(), shown.lines().count(), "{name}, {}", format.name());
+/// The bytes of every format, in each detail.
+fn views(summary: &Summary) -> Vec<(&'static str, Vec<u8>)> {
+    let of = |format: Format, detail| {
+        (format.name(), render(format, summary, Style { detail, ..Style::default() }).unwrap())
+    };
+    Format::ALL.into_iter().flat_map(|format| [of(format, Detail::Brief), of(format, Detail::Verbose)]).collect()
+}
+
+/// Asserts that the run says the same from a file and from the store, and that its file is written again byte for byte.
+fn assert_same_from_anywhere(name: &str, summary: &Summary) {
+    let expected = views(summary);
+    let from_file = json::read(&document(summary)).unwrap();
+    let (plan, run) = packing::unpack_run(&packing::pack(&(&summary.plan, &summary.run)).unwrap()).unwrap();
+    for (from, again) in [("file", from_file), ("store", Summary::new(plan, run))] {
+        for ((format, shown), (_, again)) in expected.iter().zip(views(&again)) {
+            let [shown, again] = [shown, &again].map(|bytes| String::from_utf8_lossy(bytes));
+            for (line, other) in shown.lines().zip(again.lines()) {
+                assert_eq!(other, line, "{name}, {format}, from the {from}");
             }
+            assert_eq!(again, shown, "{name}, {format}, from the {from}");
         }
     }
 }
 
-/// Every key `histogram` or distribution of counts is gone, and every figure is still there.
 #[test]
-fn without_histograms_figures_stay() {
-    fn has_counts(value: &Value) -> bool {
-        match value {
-            Value::Object(fields) => fields.contains_key("counts") || fields.values().any(has_counts),
-            Value::Array(items) => items.iter().any(has_counts),
-            _ => false,
+fn every_view_is_the_same_from_the_run_a_file_and_the_store() {
+    for (name, summary) in fixtures::all() {
+        assert_same_from_anywhere(name, &summary);
+    }
+}
+
+/// Calls of a second: how long each took in microseconds, its status, and the number of its name.
+type Calls = Vec<(u64, u16, u8)>;
+
+fn calls() -> impl Strategy<Value = Calls> {
+    let status = prop_oneof![4 => Just(200_u16), 1 => Just(404), 1 => Just(503)];
+    prop::collection::vec((1_u64..5_000_000, status, 0_u8..4), 0..40)
+}
+
+/// A run of these seconds, of which every eighth call fails, and the calls that ended after it.
+fn run_of(seconds: &[Calls], drained: &Calls, warmup_ns: u64) -> Summary {
+    let mut plan = fixtures::clean().plan;
+    (plan.warmup_ns, plan.watches) = (warmup_ns, vec!["pid:7".parse().unwrap()]);
+    let snapshot = |calls: &Calls| {
+        let mut snapshot = Snapshot::with_numbers([(Counter::Due, calls.len() as u64)]);
+        for (micros, status, name) in calls {
+            let ns = micros * 1000;
+            let named = snapshot.figures.requests.named(&format!("GET /{name}"));
+            named.due();
+            snapshot.times.record(Timing::Response, ns);
+            if micros % 8 == 0 {
+                named.failed(Failure::Timeout, ns, Some(ns));
+                snapshot.failures.record(Failure::Timeout, "no answer in 1s");
+                snapshot.times.record(Timing::Failed, ns);
+            } else {
+                named.answered(*status, ns, ns / 2);
+                snapshot.statuses.record(*status);
+                snapshot.times.record(Timing::Service, ns / 2);
+            }
+            let cpu = WatchedFigure::value(WatchedUnit::Cores, *micros as f64 / 3.0);
+            snapshot.watched.named("cpu").merge(&cpu);
+        }
+        snapshot
+    };
+    let mut run = Recording::begun(1_767_225_600_000);
+    for calls in seconds {
+        let mut second = snapshot(calls);
+        second.count_ends(&plan.ok_status);
+        run.series.push(SECOND_NS, &second, &plan.ok_status);
+        run.measured.merge(&second);
+        run.measured_ns += SECOND_NS;
+    }
+    run.drained = snapshot(drained);
+    Summary::new(plan, run)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn any_run_is_read_back_as_it_was(
+        seconds in prop::collection::vec(calls(), 0..8), drained in calls(), warmup_ns in 0..3 * SECOND_NS,
+    ) {
+        assert_same_from_anywhere("any", &run_of(&seconds, &drained, warmup_ns));
+    }
+
+    /// Bytes of a recording that somebody changed are an error, or a run that every view can show.
+    #[test]
+    fn a_damaged_recording_is_refused_or_shown(
+        fixture in any::<prop::sample::Index>(), at in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        cut in proptest::option::of(any::<prop::sample::Index>()),
+    ) {
+        let all = fixtures::all();
+        let (name, summary) = fixture.get(&all);
+        let mut plain = rmp_serde::to_vec_named(&summary.run).unwrap();
+        for (at, byte) in &at {
+            let at = at.index(plain.len());
+            plain[at] = *byte;
+        }
+        if let Some(cut) = cut {
+            plain.truncate(cut.index(plain.len()));
+        }
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(&plain).unwrap();
+        let mut document: Value = serde_json::from_slice(&document(summary)).unwrap();
+        document["recording"] = STANDARD.encode(encoder.finish().unwrap()).into();
+        match json::read(document.to_string().as_bytes()) {
+            Ok(read) => prop_assert!(!views(&read).is_empty()),
+            Err(error) => prop_assert!(matches!(error, json::ReadError::Recording { .. }), "{name}: {error}"),
         }
     }
-    let validator = jsonschema::draft202012::new(&schema()).unwrap();
-    for (name, summary) in fixtures::all() {
-        let style = Style { no_histograms: true, ..Style::default() };
-        let bytes = render(Format::Json, &summary, style).unwrap();
-        let light: Value = serde_json::from_slice(&bytes).unwrap();
-        assert!(validator.is_valid(&light), "{name}");
-        assert!(!has_counts(&light) && light["histograms_left_out"] == true, "{name}");
-        let whole: Value = serde_json::from_slice(&document(&summary)).unwrap();
-        for key in ["verdict", "rates", "times", "outcomes", "thresholds", "plan"] {
-            assert_eq!(light[key], whole[key], "{name}: {key}");
+
+    /// So are bytes of a file, wherever they are changed or cut.
+    #[test]
+    fn a_damaged_file_is_refused_or_shown(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()) {
+        let mut bytes = document(&fixtures::streams());
+        let at = at.index(bytes.len());
+        if cut { bytes.truncate(at) } else { bytes[at] = byte }
+        if let Ok(read) = json::read(&bytes) {
+            prop_assert!(!views(&read).is_empty());
         }
-        assert_eq!(light["series"].as_array().map(Vec::len), whole["series"].as_array().map(Vec::len), "{name}");
-        assert!(json::read(&bytes).is_ok());
-        assert_eq!(json::read_whole(&bytes), Err(json::ReadError::NoHistograms), "{name}");
-        assert!(json::read_whole(&document(&summary)).is_ok(), "{name}");
     }
 }
 
 #[test]
-fn a_document_is_read_back_as_it_was_written() {
-    for (name, summary) in fixtures::all() {
-        let read = json::read(&document(&summary)).unwrap();
-        let expected = json::Document::from_summary(&summary);
-        // Page order is not part of a histogram; its JSON is.
-        let json = |document: &json::Document| serde_json::to_value(document).unwrap();
-        assert_eq!(json(&read), json(&expected), "{name}");
-        assert_eq!(
-            read.histograms.times.known(Timing::Response).quantile(0.99),
-            summary.total.times.known(Timing::Response).quantile(0.99),
-            "{name}"
-        );
+fn figures_are_not_read_back() {
+    let mut document = clean();
+    let expected = json::read(document.to_string().as_bytes()).unwrap();
+    for key in ["verdict", "rates", "times", "outcomes", "thresholds", "series", "histograms", "measured"] {
+        document[key] = value!("changed");
     }
+    assert_eq!(json::read(document.to_string().as_bytes()).unwrap(), expected);
+    document
+        .as_object_mut()
+        .unwrap()
+        .retain(|key, _| ["format", "version", "plan", "recording"].contains(&key.as_str()));
+    assert_eq!(json::read(document.to_string().as_bytes()).unwrap(), expected);
+}
+
+#[test]
+fn outcomes_sum_up_by_themselves() {
+    for (name, summary) in fixtures::all() {
+        let written: Value = serde_json::from_slice(&document(&summary)).unwrap();
+        let outcome = |key: &str| written["outcomes"][key].as_u64().unwrap();
+        let ended: u64 = ["answered", "failed", "unfinished", "unsent", "unknown"].map(outcome).iter().sum();
+        assert_eq!(outcome("due"), ended, "{name}");
+    }
+}
+
+/// Ten minutes, each second of which is full of different times.
+#[test]
+fn ten_minutes_take_two_megabytes() {
+    let mut random = Random::new(7, 1);
+    let plan = fixtures::open().plan;
+    let mut run = Recording::begun(1_767_225_600_000);
+    for second in 0..600_u64 {
+        let mut snapshot =
+            Snapshot { numbers: Numbers::of_health(SECOND_NS, 620_000_000, 1_000_000), ..Snapshot::default() };
+        let mut log = DueLog::beginning_at(0);
+        for call in 0..500_u64 {
+            let (due, spread) =
+                (second * SECOND_NS + call * 2_000_000, (0..4).map(|_| random.unit()).sum::<f64>().exp());
+            let (sent, took) = (due + 20_000, (spread * 1e6) as u64);
+            let arrived = sent + took;
+            let times = CallTimes {
+                due,
+                ready: due,
+                sent,
+                exposed: u64::MAX,
+                first_byte: Some(arrived),
+                arrived: Arrival::At(arrived),
+                read: arrived + 9_000,
+            };
+            snapshot.arrived(&times, 1);
+            snapshot.times.record(Timing::Lag, 20_000 + (random.unit() * 30_000.0) as u64);
+            snapshot.statuses.record(200);
+            snapshot.numbers.add(Counter::Due, 1);
+            log.answered(due, took);
+            log.completed(arrived);
+        }
+        snapshot.timeline = log.take();
+        snapshot.count_ends(&plan.ok_status);
+        run.series.push(SECOND_NS, &snapshot, &plan.ok_status);
+        run.measured.merge(&snapshot);
+        run.measured_ns += SECOND_NS;
+    }
+    let written = document(&Summary::new(plan, run));
+    assert!(written.len() <= 2_000_000, "{} bytes", written.len());
 }
 
 #[test]
@@ -160,7 +302,7 @@ fn what_cannot_be_read_says_why() {
     );
     assert!(error(b"{\"format\": \"brunt-result\", \"version\": 1}").contains("drafts of brunt wrote"));
     let mut document = clean();
-    document["outcomes"]["due"] = value!("many");
+    document["plan"]["seed"] = value!("many");
     let broken = serde_json::to_vec_pretty(&document).unwrap();
     let text = error(&broken);
     assert!(text.contains("not a whole result: invalid type: string \"many\""), "{text}");

@@ -20,13 +20,8 @@ mod fixtures;
 
 const MS: u64 = 1_000_000;
 const RATE: u64 = 500;
-const PLAIN: Style = Style {
-    colour: false,
-    characters: Characters::All,
-    detail: brunt_report::Detail::Brief,
-    wrk_latency: false,
-    no_histograms: false,
-};
+const PLAIN: Style =
+    Style { colour: false, characters: Characters::All, detail: brunt_report::Detail::Brief, wrk_latency: false };
 const KEYS: Chosen = Chosen { is_held: false, is_last_minute: false, is_help: false, hands: Hands::On };
 const SIZES: [(u16, u16); 4] = [(40, 10), (80, 24), (120, 40), (200, 50)];
 

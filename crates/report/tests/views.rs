@@ -7,13 +7,7 @@ use brunt_report::{Characters, Detail, Format, Style, columns, render};
 
 mod fixtures;
 
-const COLOURED: Style = Style {
-    colour: true,
-    detail: Detail::Verbose,
-    wrk_latency: true,
-    no_histograms: false,
-    characters: Characters::All,
-};
+const COLOURED: Style = Style { colour: true, detail: Detail::Verbose, wrk_latency: true, characters: Characters::All };
 
 fn text(format: Format, summary: &brunt_judge::summary::Summary, style: Style) -> String {
     String::from_utf8(render(format, summary, style).unwrap()).unwrap()

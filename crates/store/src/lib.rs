@@ -1,6 +1,6 @@
 //! Runs that are kept: an `SQLite` file with every figure of each, from which every view can be made again.
 //!
-//! A run is stored whole, as compressed JSON beside the figures that lists show. Its plan is stored as plans are shown,
+//! A run is stored whole, as plan and recording, beside the figures that lists show. Its plan is stored as plans are shown,
 //! without secrets. Several brunts may use one file at once: each change is one transaction, and waits for others.
 
 use std::io;
@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use brunt_decide::decision::KeptDecision;
 use brunt_decide::kept::{Digest, Entry, Label, RUN};
+use brunt_decide::packing;
 use brunt_judge::summary::Summary;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
 
 mod browse;
 mod entry;
-mod packed;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -209,7 +209,7 @@ impl Store {
     /// # Errors
     /// When there is no room, or the file cannot be written to. Then no part of the run is kept.
     pub fn save(&mut self, summary: &Summary, label: &Label, headline: &str) -> Result<i64, StoreError> {
-        let content = packed::pack_run(&summary.plan, &summary.run)
+        let content = packing::pack(&(&summary.plan, &summary.run))
             .map_err(|e| StoreError::Other { path: self.path.clone(), problem: e.to_string() })?;
         let (most_runs, most_bytes) = (self.most_runs, self.most_bytes);
         if content.len() as u64 > most_bytes {
@@ -236,8 +236,8 @@ impl Store {
         runs: &[i64],
         label: &Label,
     ) -> Result<i64, StoreError> {
-        let content =
-            packed::pack(decided).map_err(|e| StoreError::Other { path: self.path.clone(), problem: e.to_string() })?;
+        let content = packing::pack(decided)
+            .map_err(|e| StoreError::Other { path: self.path.clone(), problem: e.to_string() })?;
         let (most_runs, most_bytes) = (self.most_runs, self.most_bytes);
         let entry = Entry::of_decision(decided.decision(), conclusion, label);
         self.attempt(|connection| {
@@ -290,13 +290,15 @@ impl Store {
             let runs = runs.query_map([number], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
             Ok((kind, content, runs))
         })?;
-        let damaged =
-            |e: io::Error| StoreError::Damaged { path: self.path.clone(), problem: format!("run {number}: {e}") };
+        let damaged = |e: packing::UnpackError| StoreError::Damaged {
+            path: self.path.clone(),
+            problem: format!("run {number}: {e}"),
+        };
         if kind == RUN {
-            let (plan, run) = packed::unpack_run(&content).map_err(damaged)?;
+            let (plan, run) = packing::unpack_run(&content).map_err(damaged)?;
             return Ok(StoredResult::Run(Box::new(Summary::new(plan, run))));
         }
-        Ok(StoredResult::Decision(Box::new(packed::unpack(&content).map_err(damaged)?), runs))
+        Ok(StoredResult::Decision(Box::new(packing::unpack(&content).map_err(damaged)?), runs))
     }
 
     /// The number of a run.

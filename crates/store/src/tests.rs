@@ -7,7 +7,7 @@ use brunt_decide::kept::{Filter, Page, TrendPoint};
 use brunt_plan::plan::{Plan, ProtocolOptions};
 use brunt_plan::target::Url;
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::recording::{Ending, Recording};
+use brunt_record::recording::Recording;
 
 use super::*;
 
@@ -39,17 +39,9 @@ fn summary(calls: u64) -> Summary {
     let target = Url::parse("http://127.0.0.1:8080/").unwrap().target;
     let plan = Plan::of_calls(target, ProtocolOptions::default());
     let mut run = Recording {
-        started_unix_ms: 1_767_225_600_000,
-        ending: Ending::Completed,
         measured_ns: 1_000_000_000,
         measured: brunt_record::snapshot::Snapshot::with_numbers([(Counter::Due, calls)]),
-        drained: brunt_record::snapshot::Snapshot::default(),
-        series: brunt_record::series::Series::default(),
-        status_names: std::collections::BTreeMap::new(),
-        redirected_to: None,
-        changes: Vec::new(),
-        replayed: None,
-        agents: Vec::new(),
+        ..Recording::begun(1_767_225_600_000)
     };
     for i in 0..calls {
         run.measured.statuses.record(200);

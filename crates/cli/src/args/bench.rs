@@ -304,9 +304,6 @@ pub struct Output {
     /// With --format wrk: print the latency distribution, as wrk's --latency does; every other format has it anyway
     #[arg(long)]
     pub latency: bool,
-    /// Write JSON without histograms: smaller, but brunt show, report and compare cannot read it
-    #[arg(long)]
-    pub no_histograms: bool,
     // Last: the heading of its flags holds for all that follow.
     #[command(flatten)]
     pub metrics: MetricsOut,

@@ -42,7 +42,6 @@ const ROLES: &[(&str, Role)] = &[
     ("keep", Result),
     ("verbose", SingleResult),
     ("latency", SingleResult),
-    ("no_histograms", SingleResult),
     ("write_plan", SingleResult),
     ("show_secrets", SingleResult),
     ("otlp", SingleResult),

@@ -39,7 +39,7 @@ pub fn run(args: &Report) -> Result<Exit> {
     let mut page = Vec::new();
     match result_file::read(&args.run)? {
         Some(Written::Decision(decided)) => decision::write_page(&mut page, decided.decision(), Runs::default())?,
-        Some(Written::Run(document)) => html::write_document(&mut page, &document)?,
+        Some(Written::Run(summary)) => html::write(&mut page, &summary)?,
         None => {
             let which: RunSelector = args.run.parse()?;
             match Store::open_kept(&kept::path(args.from.store.as_deref())?)?.kept(&which)? {

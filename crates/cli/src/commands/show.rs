@@ -41,9 +41,6 @@ pub struct Show {
     /// Write it into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit), .md or .html
     #[arg(short, long = "output", value_name = "FILE")]
     pub outputs: Vec<PathBuf>,
-    /// Write JSON without histograms: smaller, but brunt show, report and compare cannot read it
-    #[arg(long)]
-    pub no_histograms: bool,
     /// No colours
     #[arg(long)]
     pub no_color: bool,
@@ -55,7 +52,7 @@ pub struct Show {
 pub fn run(args: &Show) -> Result<Exit> {
     match result_file::read(&args.run)? {
         Some(Written::Decision(decided)) => show_decided(args, &decided, Runs::default())?,
-        Some(Written::Run(document)) => show(args, &document.summary())?,
+        Some(Written::Run(summary)) => show(args, &summary)?,
         None => {
             let which: RunSelector = args.run.parse()?;
             match Store::open_kept(&kept::path(args.from.store.as_deref())?)?.kept(&which)? {
@@ -87,7 +84,6 @@ fn show(args: &Show, summary: &Summary) -> Result<()> {
         verbose: args.verbose,
         no_color: args.no_color,
         ascii: args.ascii,
-        no_histograms: args.no_histograms,
         ..Output::default()
     };
     Results::from_flags(&output)?.dated().write(summary)

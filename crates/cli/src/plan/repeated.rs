@@ -24,7 +24,7 @@ pub fn profile(run: &str, store: Option<&Path>) -> Result<Profile> {
 fn summary(run: &str, store: Option<&Path>) -> Result<Box<Summary>> {
     let decided = "it is not a single run: name one of its runs (brunt runs)";
     match result_file::read(run)? {
-        Some(Written::Run(document)) => return Ok(Box::new(document.summary())),
+        Some(Written::Run(summary)) => return Ok(summary),
         Some(Written::Decision(_)) => bail!("{decided}"),
         None => {}
     }
@@ -52,15 +52,12 @@ fn of_summary(summary: &Summary) -> Result<Profile> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use brunt_plan::arrivals::Spread;
     use brunt_plan::plan::{Plan, ProtocolOptions};
     use brunt_plan::target::Url;
     use brunt_record::change::{Action, Author, Change};
-    use brunt_record::recording::{Ending, Recording};
-    use brunt_record::series::Series;
-    use brunt_record::snapshot::Snapshot;
+    use brunt_record::recording::Recording;
 
     use super::*;
 
@@ -70,17 +67,9 @@ mod tests {
         let change =
             |(at_ns, action): &(i64, Action)| Change { at_ns: *at_ns, action: action.clone(), by: Author::Ctl };
         let run = Recording {
-            started_unix_ms: 0,
-            ending: Ending::Completed,
             measured_ns: 7_000_000_000,
-            measured: Snapshot::default(),
-            drained: Snapshot::default(),
-            series: Series::default(),
-            status_names: BTreeMap::new(),
-            redirected_to: None,
             changes: changes.iter().map(change).collect(),
-            replayed: None,
-            agents: Vec::new(),
+            ..Recording::begun(0)
         };
         let profile = of_summary(&Summary::new(plan, run)).map_err(|problem| format!("{problem:#}"))?;
         Ok(profile.to_string())

@@ -219,8 +219,7 @@ impl Pages {
         let mut out = Bounded::default();
         let (kind, extension, written) = match query.get("format") {
             "csv" => ("text/csv; charset=utf-8", "csv", csv::write_several(&mut out, runs)),
-            "figures" => ("application/json", "json", json::write_several(&mut out, runs, false)),
-            _ => ("application/json", "json", json::write_several(&mut out, runs, true)),
+            _ => ("application/json", "json", json::write_several(&mut out, runs)),
         };
         // The store's errors, and ours, came through a writer.
         written.map_err(|error| match error.downcast::<StoreError>() {
@@ -250,8 +249,7 @@ impl Write for Bounded {
 }
 
 /// An export was too large.
-const TOO_MUCH: &str = "together these runs are more than 256 MiB: export fewer at once, or take JSON without histograms, \
-                        which is a hundredth of the size";
+const TOO_MUCH: &str = "together these runs are more than 256 MiB: export fewer at once";
 
 fn number(query: &Query) -> Result<i64> {
     query.number().ok_or_else(|| anyhow!("expected the number of a run"))

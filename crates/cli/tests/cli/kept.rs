@@ -270,20 +270,26 @@ fn what_cannot_be_written_does_not_cost_the_others() {
     assert!(refused.stdout.is_empty() && refused.stderr.contains("cannot write"), "{refused:#?}");
 }
 
+/// The file, the store and the run say the same, in every format; figures in the file are not read back.
 #[test]
-fn results_without_histograms_are_small_and_told_from_whole_ones() {
+fn a_run_is_the_same_from_its_file_and_from_the_store() {
     let (dir, server) = (Directory::new(), server());
-    let (store, small, whole) = (dir.path("runs.db"), dir.path("small.json"), dir.path("whole.json"));
-    kept(&store, &server.url(), &["-o", &small, "--no-histograms"]);
-    run(["show", "--store", &store, "-o", &whole]).with_status(0);
-    let again = run(["show", "--store", &store, "--format", "json", "--no-histograms"]).with_status(0).stdout;
-    let [small_text, whole_text] = [&small, &whole].map(|path| std::fs::read_to_string(path).unwrap());
-    assert_eq!(again, small_text);
-    assert!(small_text.contains("\"histograms_left_out\": true") && !small_text.contains("\"counts\""), "{small_text}");
-    assert!(whole_text.contains("\"counts\"") && !whole_text.contains("histograms_left_out"));
-    let compared = run(["compare", &small, &whole]).with_status(2).stderr;
-    assert!(compared.contains("was written with --no-histograms"), "{compared}");
-    assert!(run(["show", &small]).with_status(2).stderr.contains("was written with --no-histograms"));
-    let sweep = run(["sweep", "-c", "1,2", "--no-histograms", &server.url()]).with_status(2).stderr;
-    assert!(sweep.contains("--no-histograms is for a single run"), "{sweep}");
+    let (store, file, bare) = (dir.path("runs.db"), dir.path("run.json"), dir.path("bare.json"));
+    kept(&store, &server.url(), &["-o", &file]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    for format in ["text", "wrk", "json", "csv", "junit", "html"] {
+        let shown = |arguments: &[&str]| run([&["show", "--format", format], arguments].concat()).with_status(0).stdout;
+        assert_eq!(shown(&[&file]), shown(&["--store", &store]), "{format}");
+    }
+    assert_eq!(run(["show", &file, "--format", "json"]).with_status(0).stdout, text);
+    let mut written: serde_json::Value = serde_json::from_str(&text).unwrap();
+    written["outcomes"]["due"] = 7.into();
+    std::fs::write(&bare, written.to_string()).unwrap();
+    assert!(run(["show", &bare]).with_status(0).stdout.contains("200 due = 200 answered"));
+    _ = written.as_object_mut().unwrap().remove("recording");
+    std::fs::write(&bare, written.to_string()).unwrap();
+    for refused in [run(["show", &bare]), run(["compare", &bare, &file])] {
+        let refused = refused.with_status(2).stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(refused.contains("the result has no recording") && refused.contains("brunt show -o"), "{refused}");
+    }
 }

@@ -1,6 +1,5 @@
 //! `brunt ui`: its pages, its token, and attacks on both.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
@@ -10,8 +9,7 @@ use brunt_judge::summary::Summary;
 use brunt_plan::plan::{Plan, ProtocolOptions};
 use brunt_plan::target::Url;
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::recording::{Ending, Recording};
-use brunt_record::series::Series;
+use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
 use brunt_store::Store;
 use brunt_testbed::server::{Config, Server};
@@ -145,14 +143,11 @@ fn runs_are_listed_filtered_opened_and_exported() {
             own.clone().count() > 2 && own.clone().all(|row| row.ends_with(&format!("Z,nightly,version={version}")))
         );
     }
-    for (format, has_histograms) in [("json", true), ("figures", false)] {
-        let several = ui.get(&format!("export?run=1&run=3&format={format}"));
-        let json: serde_json::Value = serde_json::from_str(several.split("\r\n\r\n").nth(1).unwrap()).unwrap();
-        assert_eq!((&json["runs"][0]["number"], &json["runs"][1]["number"]), (&1.into(), &3.into()));
-        assert_eq!(json["runs"][1]["result"]["outcomes"]["due"], 50);
-        assert_eq!(json["runs"][1]["result"]["histograms_left_out"].is_null(), has_histograms, "{format}");
-        reads_back(&dir.file("several.json", several.split("\r\n\r\n").nth(1).unwrap()), has_histograms);
-    }
+    let several = ui.get("export?run=1&run=3&format=json");
+    let json: serde_json::Value = serde_json::from_str(several.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+    assert_eq!((&json["runs"][0]["number"], &json["runs"][1]["number"]), (&1.into(), &3.into()));
+    assert_eq!(json["runs"][1]["result"]["outcomes"]["due"], 50);
+    reads_back(&dir.file("several.json", several.split("\r\n\r\n").nth(1).unwrap()));
     assert_eq!((ui.status("export?format=csv"), ui.status("export?run=99&format=csv")), (422, 404));
     // Runs that are too short are refused by name, and so is a single run.
     let short = ui.ask("GET", &format!("{}compare?run=1&run=2", ui.path), &ui.address);
@@ -162,12 +157,8 @@ fn runs_are_listed_filtered_opened_and_exported() {
 }
 
 /// Holds a file of runs 1 and 3 against the commands that take files.
-fn reads_back(file: &str, has_histograms: bool) {
-    let of = |number: u64| run(["show", &format!("{file}:{number}"), "--format", "json", "--no-histograms"]);
-    if !has_histograms {
-        assert!(of(3).with_status(2).stderr.contains("was written with --no-histograms"));
-        return;
-    }
+fn reads_back(file: &str) {
+    let of = |number: u64| run(["show", &format!("{file}:{number}"), "--format", "json"]);
     let third: serde_json::Value = serde_json::from_str(&of(3).with_status(0).stdout).unwrap();
     assert_eq!(third["outcomes"]["due"], 50);
     let refused = |args: &[&str]| run(args).with_status(2).stderr.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -183,19 +174,7 @@ fn reads_back(file: &str, has_histograms: bool) {
 fn long(seconds: u64) -> Summary {
     let target = Url::parse("http://127.0.0.1:8080/").unwrap().target;
     let plan = Plan::of_calls(target, ProtocolOptions::default());
-    let mut run = Recording {
-        started_unix_ms: 1_767_225_600_000,
-        ending: Ending::Completed,
-        measured_ns: seconds * 1_000_000_000,
-        measured: Snapshot::default(),
-        drained: Snapshot::default(),
-        series: Series::default(),
-        status_names: BTreeMap::new(),
-        redirected_to: None,
-        changes: Vec::new(),
-        replayed: None,
-        agents: Vec::new(),
-    };
+    let mut run = Recording { measured_ns: seconds * 1_000_000_000, ..Recording::begun(1_767_225_600_000) };
     for second in 0..seconds {
         let mut snapshot = Snapshot::with_numbers([(Counter::Due, 100)]);
         for call in 0..100 {

@@ -16,7 +16,6 @@ use brunt_record::figures::Figures;
 use brunt_record::interval::Interval;
 use brunt_record::outcome::Failure;
 use brunt_record::recording::{Ending, Recording};
-use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::time::Tick;
 
@@ -457,17 +456,9 @@ impl Part {
 
     fn ran(&self) -> Done {
         let recording = Recording {
-            started_unix_ms: 0,
             ending: if self.interrupted { Ending::Interrupted } else { Ending::Completed },
             measured_ns: self.ended_ns.unwrap_or(0),
-            measured: Snapshot::default(),
-            drained: Snapshot::default(),
-            series: Series::default(),
-            status_names: BTreeMap::new(),
-            redirected_to: None,
-            changes: Vec::new(),
-            replayed: None,
-            agents: Vec::new(),
+            ..Recording::begun(0)
         };
         Done::Ran(Ok(Box::new(Ended::new(&recording, None))))
     }

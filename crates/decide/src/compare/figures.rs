@@ -74,7 +74,7 @@ impl MessageFigures {
 
 /// The successes a second that tell two targets apart. Where the plan sets the rate, that is the share of the calls due:
 /// which of them end before the measured time does is a matter of their latency.
-pub fn rate_to_compare(is_open: bool, rates: &Rates, error_ratio: f64) -> f64 {
+fn rate_to_compare(is_open: bool, rates: &Rates, error_ratio: f64) -> f64 {
     if is_open { rates.due_per_s * (1.0 - error_ratio) } else { rates.ok_per_s }
 }
 
@@ -89,8 +89,7 @@ impl Figures {
     }
 
     /// Marks the figures that the run's own evidence does not believe as unreliable.
-    #[must_use]
-    pub fn but_for(self, evidence: &Evidence) -> Self {
+    fn but_for(self, evidence: &Evidence) -> Self {
         let is_spoiled = |metric: &Metric| match metric {
             Metric::Rate | Metric::MessageRate => !evidence.is_rate_believed,
             Metric::Mean => !evidence.is_mean_reliable,

@@ -26,7 +26,7 @@ use brunt_judge::statistics::{CONFIDENCE, Estimate, holm};
 use brunt_plan::plan::Origin;
 use brunt_plan::random::choice;
 pub use fail_if::{FailIf, FailIfError, FailIfResult};
-pub use figures::{BLOCKS, Figures, LEAST_BLOCK_POINTS, MessageFigures, blocks, rate_to_compare};
+pub use figures::{BLOCKS, Figures, LEAST_BLOCK_POINTS, MessageFigures, blocks};
 pub use plans::differences;
 
 use crate::evidence::Evidence;

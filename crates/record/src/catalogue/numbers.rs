@@ -182,7 +182,7 @@ impl Serialize for Numbers {
 /// Keys that this brunt does not know are passed over.
 impl<'de> Deserialize<'de> for Numbers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ByName(Counter::from_key))
+        deserializer.deserialize_map(ByKey)
     }
 }
 
@@ -209,19 +209,19 @@ impl<T, F: FnOnce(&str) -> T> Visitor<'_> for Key<F> {
     }
 }
 
-/// Reads numbers by the names that `F` knows.
-pub(super) struct ByName<F>(pub(super) F);
+/// Reads numbers by their keys.
+struct ByKey;
 
-impl<'de, F: Fn(&str) -> Option<Counter>> Visitor<'de> for ByName<F> {
+impl<'de> Visitor<'de> for ByKey {
     type Value = Numbers;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("numbers by name")
+        f.write_str("numbers by key")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Numbers, A::Error> {
         let mut numbers = Numbers::default();
-        while let Some(counter) = map.next_key_seed(Key(&self.0))? {
+        while let Some(counter) = map.next_key_seed(Key(Counter::from_key))? {
             match counter {
                 Some(counter) => numbers.take(counter, map.next_value()?),
                 None => map.next_value::<IgnoredAny>().map(drop)?,

@@ -3,10 +3,10 @@
 use std::marker::PhantomData;
 
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use super::counter::Counter;
-use super::numbers::{ByName, Numbers};
+use super::numbers::Numbers;
 
 /// A group of numbers that stand together at one path of a JSON result.
 pub trait Place {
@@ -59,7 +59,7 @@ places! {
 }
 
 /// The numbers of one group in a JSON result, by their names there. Declaring a number for the group is enough for it
-/// to be written and read; a number that a document lacks is 0.
+/// to be written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Placed<P> {
     numbers: Numbers,
@@ -106,12 +106,5 @@ impl<P: Place> Serialize for Placed<P> {
             map.serialize_entry(name, &self.numbers.written(counter))?;
         }
         map.end()
-    }
-}
-
-impl<'de, P: Place> Deserialize<'de> for Placed<P> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let by_name = |name: &str| Self::counters().find(|(_, known)| *known == name).map(|(counter, _)| counter);
-        Ok(Self { numbers: deserializer.deserialize_map(ByName(by_name))?, place: PhantomData })
     }
 }

@@ -23,7 +23,7 @@ fn names_are_unique_and_each_number_stands_in_a_known_group() {
 }
 
 #[test]
-fn a_group_is_written_by_its_names_and_read_by_them() {
+fn a_group_is_written_by_its_names() {
     let mut numbers = Numbers::from_values([(Counter::WorkersWall, 7), (Counter::Due, 3)]);
     numbers.set_ratio(Counter::BusiestWorker, 0.25);
     let written = serde_json::to_string(&Placed::<places::Health>::from_numbers(&numbers)).unwrap();
@@ -31,11 +31,6 @@ fn a_group_is_written_by_its_names_and_read_by_them() {
         written,
         r#"{"wall_ns":7,"cpu_ns":0,"starved_ns":0,"busiest_worker_cpu_ratio":0.25,"most_starved_worker_ratio":0.0,"saturated_ns":0}"#
     );
-    let read: Placed<places::Health> = serde_json::from_str(&written).unwrap();
-    assert_eq!((read.get(Counter::WorkersWall), read.ratio(Counter::BusiestWorker)), (7, 0.25));
-    assert_eq!(read.get(Counter::Due), 0, "it stands elsewhere");
-    let read: Placed<places::Bytes> = serde_json::from_str(r#"{"wire_in_bytes":5,"of_tomorrow":{"a":[1]}}"#).unwrap();
-    assert_eq!(read.numbers(), &Numbers::from_values([(Counter::WireIn, 5)]));
 }
 
 /// `UPDATE_GOLDEN=1` writes the table anew.

@@ -129,14 +129,6 @@ impl Timings {
         Ok(())
     }
 
-    /// Reads the value of the entry `name`, if it is a timing's.
-    ///
-    /// # Errors
-    /// When it is a timing's, and not a histogram.
-    pub fn read_entry<'de, M: MapAccess<'de>>(&mut self, name: &str, map: &mut M) -> Result<(), M::Error> {
-        self.read(Self::entry(name), map)
-    }
-
     /// The distribution that the entry `name` belongs to, and whether the entry has its lower bounds.
     fn entry(name: &str) -> Option<(Timing, bool)> {
         let known = Timing::from_key(name).map(|timing| (timing, false));

@@ -17,7 +17,7 @@ use crate::redaction::Secrets;
 pub use calls::CallFigures;
 pub use flow::{CheckFigures, Example, GroupFigures, LONGEST_EXAMPLE, LONGEST_TRACEBACK, ScenarioFigures};
 pub use named::{Figure, LONGEST_NAME, MOST_NAMES, NameId, NamedFigures, OTHERS};
-pub use own::{LONGEST_UNIT, OwnFigures, OwnKind, Values as OwnValues};
+pub use own::{LONGEST_UNIT, OwnFigures, OwnKind};
 
 /// All figures by name, over some time: of one worker's interval, or merged over workers, intervals and machines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -199,13 +199,13 @@ mod tests {
     }
 
     #[test]
-    fn json_keeps_them() {
+    fn bytes_keep_them() {
         let mut figures = Figures::default();
         figures.requests.named("a").failed(crate::outcome::Failure::Timeout, 5, Some(4));
         figures.groups.named("g").ended(7, 5, true);
         figures.checks.named("a: 200").failed(Some("a"), "200", || Example { status: Some(500), body: "no".into() });
         figures.scenarios.named("s").script_error("s.lua:1: oh");
-        let json = serde_json::to_string(&figures).unwrap();
-        assert_eq!(serde_json::from_str::<Figures>(&json).unwrap(), figures);
+        let bytes = rmp_serde::to_vec_named(&figures).unwrap();
+        assert_eq!(rmp_serde::from_slice::<Figures>(&bytes).unwrap(), figures);
     }
 }

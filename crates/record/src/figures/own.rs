@@ -78,43 +78,10 @@ fn whole(parts: i64) -> f64 {
     parts as f64 / PARTS
 }
 
-/// The written values of a script's own figure, besides its histogram.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Values {
-    /// The sum of a counter.
-    pub sum: Option<f64>,
-    /// How often a rate was true.
-    pub ratio: Option<f64>,
-    /// The last value of a gauge.
-    pub last: Option<f64>,
-    /// The least value of a trend or gauge.
-    pub min: Option<f64>,
-    /// The greatest value of a trend or gauge.
-    pub max: Option<f64>,
-}
-
 impl OwnFigures {
     /// A figure without values.
     pub fn new(kind: OwnKind, unit: &str) -> Self {
         Self { kind, unit: unit.to_owned(), ..Self::default() }
-    }
-
-    /// A figure restored from its written values.
-    pub fn restored(kind: OwnKind, unit: &str, count: u64, values: &Values, histogram: &Histogram) -> Self {
-        let sum = match kind {
-            OwnKind::Rate => (values.ratio.unwrap_or(0.0) * count as f64).round() as i64,
-            _ => values.sum.map_or(0, parts),
-        };
-        let is_gauge = kind == OwnKind::Gauge;
-        Self {
-            kind,
-            unit: unit.to_owned(),
-            count,
-            sum,
-            values: histogram.clone(),
-            last: values.last.map(|last| Reading { at: 0, value: parts(last) }),
-            ends: values.min.zip(values.max).filter(|_| is_gauge).map(|(min, max)| (parts(min), parts(max))),
-        }
     }
 
     /// Records a value at `now` (nanoseconds). For a rate, any value but 0 is true; a trend takes none below 0.
@@ -238,8 +205,8 @@ mod tests {
                     merged.merge(part);
                 }
                 prop_assert_eq!(&merged, &all);
-                let json = serde_json::to_string(&all).unwrap();
-                prop_assert_eq!(serde_json::from_str::<OwnFigures>(&json).unwrap(), all);
+                let bytes = rmp_serde::to_vec_named(&all).unwrap();
+                prop_assert_eq!(rmp_serde::from_slice::<OwnFigures>(&bytes).unwrap(), all);
             }
         }
     }

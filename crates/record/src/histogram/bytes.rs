@@ -3,6 +3,9 @@
 use super::Histogram;
 use super::slots::{MAX_VALUE_NS, PAGE_BITS, PAGES};
 
+/// The most values of a histogram that is read, so that no sum of such counts overflows: 2^48, a billion a second for three days.
+pub(crate) const MOST_VALUES: u64 = 1 << 48;
+
 impl Histogram {
     /// The histogram as bytes, for readers that are faster with numbers than with text, as LEB128 numbers: the smallest
     /// and the largest value, the two halves of the sum, and for each non-empty slot the number of empty ones before it
@@ -35,7 +38,8 @@ impl Histogram {
         histogram.packed = rest.into();
         histogram.min = min.min(MAX_VALUE_NS);
         histogram.max = max.clamp(histogram.min, MAX_VALUE_NS);
-        histogram.sum = u128::from(low) | u128::from(high) << 64;
+        let most = u128::from(histogram.count) * u128::from(histogram.max);
+        histogram.sum = (u128::from(low) | u128::from(high) << 64).min(most);
         (histogram.count > 0).then_some(histogram)
     }
 }
@@ -59,7 +63,7 @@ pub(super) fn slots_in(mut bytes: &[u8]) -> impl Iterator<Item = (usize, u64)> {
 fn count_of(mut bytes: &[u8]) -> Option<u64> {
     let (mut next, mut count) = (0, 0_u64);
     while !bytes.is_empty() {
-        count = count.checked_add(take_slot(&mut bytes, &mut next)?.1)?;
+        count = count.checked_add(take_slot(&mut bytes, &mut next)?.1).filter(|count| *count <= MOST_VALUES)?;
     }
     Some(count)
 }

@@ -15,7 +15,7 @@ mod written;
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub(crate) use bytes::{push_leb128, take_leb128};
+pub(crate) use bytes::{MOST_VALUES, push_leb128, take_leb128};
 pub use censored::{AtLeast, Censored};
 pub use slots::{MAX_VALUE_NS, bucket_of};
 

@@ -1,17 +1,16 @@
-//! Written histograms: pairs of a value and its count in text, bytes elsewhere.
+//! Written histograms: bytes; for people and programs that read JSON, pairs of a value and its count.
 
 use std::fmt;
 
-use serde::de::{self, SeqAccess, Visitor};
+use serde::de::{self, Visitor};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Histogram;
-use super::slots::{MAX_VALUE_NS, PAGE_SLOTS, PAGES};
 
 /// A distribution in full, at three significant digits: `[[value_ns, count], …]`, low to high, with exact extremes and sum.
 /// Histograms merge by adding up the counts of equal values.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Histogram"))]
 struct StoredHistogram {
     /// The smallest value; `null` in an empty one.
@@ -37,8 +36,8 @@ impl schemars::JsonSchema for Histogram {
     }
 }
 
-/// A sum, as a number that is exact: a float where that has enough digits, as in the first results, and otherwise an
-/// integer. Beyond 2^64 (584 years) it is a float all the same.
+/// A sum, as a number that is exact: a float where that has enough digits, and otherwise an integer. Beyond 2^64 (584 years) it
+/// is a float all the same.
 struct Sum(u128);
 
 impl Serialize for Sum {
@@ -51,25 +50,6 @@ impl Serialize for Sum {
     }
 }
 
-impl<'de> Deserialize<'de> for Sum {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
-            type Value = Sum;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a sum in nanoseconds, not below 0")
-            }
-            fn visit_u64<E: de::Error>(self, whole: u64) -> Result<Sum, E> {
-                Ok(Sum(u128::from(whole)))
-            }
-            fn visit_f64<E: de::Error>(self, float: f64) -> Result<Sum, E> {
-                Ok(Sum(float.max(0.0) as u128))
-            }
-        }
-        deserializer.deserialize_any(Number)
-    }
-}
-
 struct Counts(Vec<(u64, u64)>);
 
 impl Serialize for Counts {
@@ -79,30 +59,6 @@ impl Serialize for Counts {
             seq.serialize_element(pair)?;
         }
         seq.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for Counts {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Pairs;
-        impl<'de> Visitor<'de> for Pairs {
-            type Value = Counts;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of [value_ns, count] pairs")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Counts, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = seq.next_element::<(u64, u64)>()? {
-                    // The number of slots is limited: a longer list is invalid.
-                    if pairs.len() >= PAGES * PAGE_SLOTS {
-                        return Err(de::Error::custom("more pairs than a histogram has slots"));
-                    }
-                    pairs.push(pair);
-                }
-                Ok(Counts(pairs))
-            }
-        }
-        deserializer.deserialize_seq(Pairs)
     }
 }
 
@@ -138,24 +94,6 @@ impl Visitor<'_> for Bytes {
 
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        if !deserializer.is_human_readable() {
-            return deserializer.deserialize_bytes(Bytes);
-        }
-        let stored = StoredHistogram::deserialize(deserializer)?;
-        let mut histogram = Self::new();
-        for (value, n) in stored.counts.0 {
-            let Some(_) = histogram.count.checked_add(n) else {
-                return Err(de::Error::custom("the counts of a histogram add up to more than 2^64"));
-            };
-            if n > 0 {
-                histogram.record_n(value, n);
-            }
-        }
-        if histogram.count > 0 {
-            histogram.min = stored.min_ns.unwrap_or(histogram.min).min(MAX_VALUE_NS);
-            histogram.max = stored.max_ns.unwrap_or(histogram.max).clamp(histogram.min, MAX_VALUE_NS);
-            histogram.sum = stored.sum_ns.0;
-        }
-        Ok(histogram)
+        deserializer.deserialize_bytes(Bytes)
     }
 }

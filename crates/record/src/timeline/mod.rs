@@ -54,9 +54,7 @@ const WORD: u64 = u32::BITS as u64;
 
 /// Outcomes of the calls that were due in one stretch. `H` holds times: live while calls are recorded, packed at rest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(bound(serialize = "H: Serialize + Default + PartialEq"))]
-#[cfg_attr(feature = "schema", schemars(bound = "H: schemars::JsonSchema + Default + Serialize + PartialEq"))]
 pub struct DuePoint<H = Packed> {
     /// When it begins, in nanoseconds of the measured part.
     pub start_ns: u64,
@@ -181,7 +179,6 @@ impl DuePoint<Histogram> {
 /// The ticks in which a call completed, answered or failed; the gaps between them are silences. Words by number, with a
 /// bit for each tick.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Ticks(BTreeMap<u64, u32>);
 
 impl Ticks {
@@ -205,9 +202,7 @@ impl Ticks {
 
 /// Points by when their calls were due, in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "StoredTimeline", into = "StoredTimeline")]
-#[cfg_attr(feature = "schema", schemars(with = "StoredTimeline"))]
 pub struct Timeline {
     width_ns: u64,
     points: BTreeMap<u64, DuePoint>,
@@ -216,7 +211,6 @@ pub struct Timeline {
 
 /// A [`Timeline`] in its written form.
 #[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Timeline"))]
 struct StoredTimeline {
     /// Width of each point, in nanoseconds.
     width_ns: u64,
@@ -237,7 +231,9 @@ impl From<StoredTimeline> for Timeline {
     fn from(written: StoredTimeline) -> Self {
         let width_ns = bounded_width(written.width_ns);
         let points = written.points.into_iter().map(|point| (point.start_ns / width_ns, point)).collect();
-        Self { width_ns, points, completed: written.completed }
+        let mut completed = written.completed;
+        completed.0.retain(|word, _| *word < MOST_TICKS / WORD);
+        Self { width_ns, points, completed }
     }
 }
 
@@ -261,13 +257,6 @@ impl Timeline {
     /// Points that have calls, each with its beginning, in nanoseconds of the measured part.
     pub fn points(&self) -> impl DoubleEndedIterator<Item = (u64, &DuePoint)> {
         self.points.values().map(|point| (point.start_ns, point))
-    }
-
-    /// Leaves the distributions of times out: counts stay.
-    pub fn leave_histograms_out(&mut self) {
-        for point in self.points.values_mut() {
-            (point.response, point.failing, point.bounds) = Default::default();
-        }
     }
 
     /// Stretches of at least a tick without a completion, from the first completion to the last, in nanoseconds of the measured

@@ -33,7 +33,7 @@ const KINDS: [(&str, &str); 5] = [
 ];
 
 /// The formats in which several runs can be downloaded at once, with their names.
-const EXPORTS: [(&str, &str); 3] = [("csv", "CSV"), ("json", "JSON"), ("figures", "JSON without histograms")];
+const EXPORTS: [(&str, &str); 2] = [("csv", "CSV"), ("json", "JSON")];
 
 /// How far beyond every p99 a limit may lie and still be on their scale.
 const NEAR: f64 = 10.0;

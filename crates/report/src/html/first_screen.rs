@@ -5,6 +5,7 @@
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::{Judgement, Spoils};
+use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Figure, Kind, Operator, Statistic, Time};
 use brunt_plan::units::{Clock, Duration, Number};
 use brunt_record::catalogue::{Counter, Timing};
@@ -16,7 +17,6 @@ use super::shown::Shown;
 use crate::dates::iso_8601;
 use crate::failed;
 use crate::headline::{Statement, Tone};
-use crate::json::Document;
 use crate::markup::Html;
 use crate::numbers::{brief, clean, count, counted, duration, percent};
 use crate::page::Section;
@@ -26,9 +26,9 @@ use crate::text;
 const MOST_WAYS: usize = 3;
 
 /// The plan in a line, with the name that its user gave the run.
-pub(super) fn title(document: &Document) -> String {
-    let name = document.plan.origin.name.as_deref().map_or_else(String::new, |name| format!("{}: ", brief(name)));
-    format!("{name}{}", clean(&text::plan_heading(&document.plan)))
+pub(super) fn title(plan: &Plan) -> String {
+    let name = plan.origin.name.as_deref().map_or_else(String::new, |name| format!("{}: ", brief(name)));
+    format!("{name}{}", clean(&text::plan_heading(plan)))
 }
 
 /// The first screen; `live` for a run that goes on.
@@ -39,7 +39,7 @@ pub(super) fn first_screen(
     live: Option<&LastSecond>,
 ) -> Html {
     let mut html = Html::default();
-    header(&mut html, shown.document);
+    header(&mut html, shown.summary);
     html.raw("<section id=\"outcome\" aria-labelledby=\"outcome-title\"><h2 id=\"outcome-title\">");
     html.raw(if live.is_some() { "Outcome so far" } else { "Outcome" }).raw("</h2>");
     outcome(&mut html, shown, statements, live);
@@ -51,13 +51,14 @@ pub(super) fn first_screen(
     html
 }
 
-fn header(html: &mut Html, document: &Document) {
-    html.raw("<header><h1><span class=\"brand\">brunt</span> ").text(&title(document)).raw("</h1><p class=\"faint\">");
-    html.text(&text::plan_in_words(&document.plan).join(", ")).raw(" · <time datetime=\"");
-    let moment = text::moment(document.started_unix_ms);
-    html.text(&iso_8601(document.started_unix_ms / 1000)).raw("\">").text(&moment).raw("</time> · brunt ");
-    html.text(&clean(&document.brunt_version));
-    for (key, value) in &document.plan.origin.tags {
+fn header(html: &mut Html, summary: &Summary) {
+    let (plan, run) = (&summary.plan, &summary.run);
+    html.raw("<header><h1><span class=\"brand\">brunt</span> ").text(&title(plan)).raw("</h1><p class=\"faint\">");
+    html.text(&text::plan_in_words(plan).join(", ")).raw(" · <time datetime=\"");
+    let moment = text::moment(run.started_unix_ms);
+    html.text(&iso_8601(run.started_unix_ms / 1000)).raw("\">").text(&moment).raw("</time> · brunt ");
+    html.text(&clean(&run.brunt_version));
+    for (key, value) in &plan.origin.tags {
         html.raw(" <span class=\"tag\">").text(&brief(&format!("{key}={value}"))).raw("</span>");
     }
     html.raw("</p></header>");
@@ -235,7 +236,7 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
     if due > 0 {
         tiles.push(Tile {
             name: "error rate",
-            value: percent(shown.document.outcomes.error_ratio),
+            value: percent(summary.error_rate),
             // Connections without a server make few attempts: the time without one says more.
             note: match summary.standing().availability() {
                 Some(share) if share < 1.0 => format!("no server for {} of the time", percent(1.0 - share)),
@@ -246,7 +247,7 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
     }
     // A failed threshold comes first; then a doubt about the figure; then whether there is one at all.
     let failed = |statistic| summary.thresholds.iter().any(|result| is_over_limit(result, None, statistic));
-    if let Some(response) = &shown.document.times.response {
+    if let Some(response) = &summary.times.response {
         for quantile in response.quantiles.iter().filter(|quantile| ["p50", "p90", "p99"].contains(&&*quantile.name)) {
             let name = match &*quantile.name {
                 "p50" => "p50",

@@ -8,8 +8,6 @@ use brunt_record::snapshot::Phase;
 
 use super::last_second::{Agent, LastSecond};
 use super::page;
-use super::shown::Shown;
-use crate::json::Document;
 use crate::live::{Second, SoFar, counts_on, in_log, name};
 
 /// A run that goes on, as the page shows it.
@@ -66,8 +64,6 @@ impl Running {
     /// # Errors
     /// None: writing JSON is fallible in type.
     pub fn data(&self) -> io::Result<String> {
-        let summary = self.so_far.summary();
-        let shown = Shown { document: &Document::from_summary(&summary), summary: &summary };
-        page(shown, Some(&self.state)).event()
+        page(&self.so_far.summary(), Some(&self.state)).event()
     }
 }

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use brunt_judge::summary::Summary;
 
 use crate::headline::statements;
-use crate::json::Document;
+use crate::json::Names;
 use crate::markup::Html;
 use crate::page::{self, Page};
+use drilldown::Drilldown;
 use last_second::LastSecond;
 use shown::Shown;
 use stretches::Stretch;
@@ -15,6 +16,7 @@ use stretches::Stretch;
 /// From so long on a waiting call is worth a word, in nanoseconds.
 const LONG_WAIT_NS: u64 = brunt_record::SECOND_NS;
 
+mod drilldown;
 mod first_screen;
 mod last_second;
 mod live;
@@ -30,15 +32,7 @@ pub use live::Running;
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    page(Shown { document: &Document::from_summary(summary), summary }, None).write(out)
-}
-
-/// Writes the page of a result that was kept.
-///
-/// # Errors
-/// When `out` cannot be written to.
-pub fn write_document(out: &mut impl Write, document: &Document) -> io::Result<()> {
-    page(Shown { document, summary: &document.summary() }, None).write(out)
+    page(summary, None).write(out)
 }
 
 /// The page that follows a run. It gets its content from `events` beside it: server-sent events called `data`, and a
@@ -52,17 +46,16 @@ pub fn following() -> String {
 /// # Errors
 /// None: writing JSON is fallible in type.
 pub fn data(summary: &Summary) -> io::Result<String> {
-    page(Shown { document: &Document::from_summary(summary), summary }, None).event()
+    page(summary, None).event()
 }
 
 /// The page of a run; `live` if it goes on.
-fn page(shown: Shown<'_>, live: Option<&LastSecond>) -> Page {
-    let document = shown.document;
-    let mut statements = match document.statements.as_slice() {
-        [] => statements(shown.summary),
-        known => known.to_vec(),
-    };
-    let stretches = Stretch::all(&document.by_due, &document.series);
+fn page(summary: &Summary, live: Option<&LastSecond>) -> Page {
+    let names = Names::from_summary(summary);
+    let drilldown = Drilldown::new(summary.run.series.drilldown());
+    let shown = Shown { summary, names: names.as_ref(), drilldown: &drilldown };
+    let mut statements = statements(summary);
+    let stretches = Stretch::all(&summary.total.timeline, summary.run.series.points());
     // The findings on calls of a stall are known when it is over: until then it looks like an overload.
     if let Some(oldest_ns) = live.and_then(|live| live.oldest_ns).filter(|ns| *ns >= LONG_WAIT_NS) {
         let now_ns = stretches.last().map_or(0, |stretch| stretch.to_ns);
@@ -81,7 +74,7 @@ fn page(shown: Shown<'_>, live: Option<&LastSecond>) -> Page {
     if live.is_none() {
         main.html(&sections::each(shown, &stretches, &moments));
     }
-    Page::new(first_screen::title(document), main)
+    Page::new(first_screen::title(&summary.plan), main)
 }
 
 #[cfg(test)]

@@ -1,21 +1,25 @@
-//! The content of a page: a result, and the summary of the same run.
+//! The content of a page: a summary, and what the parts of its page share.
 
 use brunt_judge::summary::Summary;
 
+use super::drilldown::Drilldown;
 use super::last_second::LastSecond;
-use crate::json::Document;
+use crate::json::Names;
 
-/// The content of a page: a result, and the summary of the same run.
+/// The content of a page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shown<'a> {
-    pub(super) document: &'a Document,
     pub(super) summary: &'a Summary,
+    /// Its figures by name.
+    pub(super) names: Option<&'a Names<'a>>,
+    /// Its calls over time.
+    pub(super) drilldown: &'a Drilldown,
 }
 
 impl Shown<'_> {
     /// Whether the run goes on and no call has ended yet.
     pub(super) fn has_no_figure(self, live: Option<&LastSecond>) -> bool {
-        let outcomes = &self.document.outcomes;
-        live.is_some() && outcomes.answered + outcomes.failed == 0
+        let total = &self.summary.total;
+        live.is_some() && total.statuses.total() + total.failures.total() == 0
     }
 }

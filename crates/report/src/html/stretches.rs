@@ -1,9 +1,9 @@
 //! The measured part in stretches as wide as percentiles need, each with the outcomes of its calls.
 
+use brunt_judge::verdict;
 use brunt_record::catalogue::Counter;
+use brunt_record::series::Point;
 use brunt_record::timeline::{DuePoint, FlowPoint, Timeline};
-
-use crate::json::SeriesPoint;
 
 /// The calls that a stretch needs for meaningful percentiles.
 const ENOUGH_CALLS: u64 = 20;
@@ -28,19 +28,16 @@ pub(super) struct Stretch {
 
 impl Stretch {
     /// All stretches, in order.
-    pub(super) fn all(timeline: &Timeline, series: &[SeriesPoint]) -> Vec<Self> {
+    pub(super) fn all(timeline: &Timeline, series: &[Point]) -> Vec<Self> {
         let end = series.last().map_or(0, |point| point.start_ns + point.length_ns);
         let calls: u64 = timeline.points().map(|(_, point)| point.due()).sum();
-        let ended_ok = |point: &SeriesPoint| {
-            (point.start_ns, point.start_ns + point.length_ns, point.throughput.get(Counter::EndedOk))
-        };
-        match timeline.flow(end, series.iter().map(ended_ok)) {
+        match timeline.flow(end, series.iter().map(Point::ended_ok)) {
             Some(flow) if calls > 0 && end > 0 => Self::by_due(timeline, series, &flow, calls, end),
             _ => Self::by_end(series),
         }
     }
 
-    fn by_due(timeline: &Timeline, series: &[SeriesPoint], flow: &[FlowPoint], calls: u64, end: u64) -> Vec<Self> {
+    fn by_due(timeline: &Timeline, series: &[Point], flow: &[FlowPoint], calls: u64, end: u64) -> Vec<Self> {
         let width = width_of(timeline, calls, end);
         let mut points = timeline.points().peekable();
         let mut flow = flow.iter();
@@ -53,15 +50,15 @@ impl Stretch {
             }
             let each = usize::try_from((to_ns - from_ns).div_ceil(timeline.width_ns())).unwrap_or(usize::MAX);
             flow.by_ref().take(each).for_each(|point| stretch.flow.extend(point));
-            let overlaps = |point: &&SeriesPoint| point.start_ns < to_ns && from_ns < point.start_ns + point.length_ns;
-            stretch.is_spoiled = series.iter().filter(overlaps).any(|point| point.spoiled);
+            let overlaps = |point: &&Point| point.start_ns < to_ns && from_ns < point.start_ns + point.length_ns;
+            stretch.is_spoiled = series.iter().filter(overlaps).any(verdict::is_spoiled);
             stretch
         });
         stretches.collect()
     }
 
     /// The stretches of an older run, whose calls are not known by due time.
-    fn by_end(series: &[SeriesPoint]) -> Vec<Self> {
+    fn by_end(series: &[Point]) -> Vec<Self> {
         let chunk = series.len().div_ceil(usize::try_from(MOST).unwrap_or(usize::MAX)).max(1);
         let mut waiting = 0_u64;
         let stretches = series.chunks(chunk).map(|points| {
@@ -69,12 +66,13 @@ impl Stretch {
             let mut stretch = Self { from_ns, ..Self::default() };
             for point in points {
                 stretch.to_ns = point.start_ns + point.length_ns;
-                stretch.is_spoiled |= point.spoiled;
+                stretch.is_spoiled |= verdict::is_spoiled(point);
+                let due = point.numbers.get(Counter::Due);
                 let ok = point.ended.max(point.answered).saturating_sub(point.not_ok);
-                waiting = (waiting + point.due).saturating_sub(ok + point.not_ok);
+                waiting = (waiting + due).saturating_sub(ok + point.not_ok);
                 let flow = FlowPoint {
-                    due: point.due as f64,
-                    ok: point.throughput.get(Counter::EndedOk) as f64,
+                    due: due as f64,
+                    ok: point.numbers.ended_ok() as f64,
                     not_ok: point.not_ok as f64,
                     waiting: waiting as f64,
                 };
@@ -102,7 +100,10 @@ impl Stretch {
 /// The width of a stretch: a point of the timeline, or as many as it takes to have enough calls.
 fn width_of(timeline: &Timeline, calls: u64, end: u64) -> u64 {
     let mut width = timeline.width_ns();
-    while end / width > MOST || (calls * width / end < ENOUGH_CALLS && end / width > 2 * FEWEST) {
+    while end / width > MOST
+        || ((u128::from(calls) * u128::from(width) / u128::from(end)) < u128::from(ENOUGH_CALLS)
+            && end / width > 2 * FEWEST)
+    {
         width *= 2;
     }
     width

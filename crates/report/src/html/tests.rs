@@ -1,26 +1,29 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Counter;
 use brunt_record::change::{Action, Author, Change};
+use brunt_record::figures::{Example, Figure as _, OwnFigures, OwnKind};
+use brunt_record::snapshot::Snapshot;
 
 use super::*;
 use crate::json;
 
 /// A result that was kept.
-fn golden(name: &str) -> Document {
+fn golden(name: &str) -> Summary {
     let path = format!("{}/tests/golden/{name}.json", env!("CARGO_MANIFEST_DIR"));
     json::read(&std::fs::read(path).unwrap()).unwrap()
 }
 
-fn page_of(document: &Document) -> String {
+fn page_of(summary: &Summary) -> String {
     let mut bytes = Vec::new();
-    write_document(&mut bytes, document).unwrap();
+    write(&mut bytes, summary).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
 /// What stands between the page's head and its scripts.
-fn main_of(document: &Document) -> String {
-    let page = page_of(document);
+fn main_of(summary: &Summary) -> String {
+    let page = page_of(summary);
     let (_, rest) = page.split_once("<main id=\"report\">").unwrap();
     rest.split_once("</main>").unwrap().0.to_owned()
 }
@@ -28,60 +31,62 @@ fn main_of(document: &Document) -> String {
 /// Nothing from elsewhere becomes markup, wherever it is shown.
 #[test]
 fn hostile_text_is_shown_as_text() {
-    let mut document = golden("shop");
+    let Summary { mut plan, mut run, .. } = golden("shop");
     let hostile = "</section></title><script>alert(1)</script>\u{202e}\" onload=\"x";
-    document.plan.target.path = hostile.into();
-    document.plan.origin.name = Some(hostile.into());
-    document.plan.origin.command = hostile.into();
-    document.plan.origin.tags.insert(hostile.into(), hostile.into());
-    document.thresholds[0].condition = brunt_judge::thresholds::Condition::FailIf(hostile.to_owned());
-    document.thresholds[0].got = hostile.into();
-    document.statements[0].text = hostile.into();
-    document.statements[0].advice = hostile.into();
-    let names = document.names.as_mut().unwrap();
-    names.requests[0].name = hostile.into();
-    names.groups[0].derived.name = hostile.into();
-    names.checks[0].check = hostile.into();
-    names.checks[0].example.as_mut().unwrap().body = hostile.into();
-    names.scenarios[0].name = hostile.into();
-    names.scenarios[0].tracebacks[0].traceback = hostile.into();
-    names.own[0].unit = hostile.into();
-    let drilldown = document.drilldown.as_mut().unwrap();
-    drilldown.requests.tracks[0].name = hostile.into();
-    document.outcomes.status_names.insert(503, hostile.into());
-    let main = main_of(&document);
+    plan.target.path = hostile.into();
+    plan.origin.name = Some(hostile.into());
+    plan.origin.command = hostile.into();
+    plan.origin.tags.insert(hostile.into(), hostile.into());
+    let mut second = Snapshot::default();
+    second.events.add(hostile, 1);
+    let names = &mut second.figures;
+    names.requests.named(hostile).answered(503, 1000, 1000);
+    names.groups.named(hostile).ended(7, 5, true);
+    let example = || Example { status: Some(500), body: hostile.into() };
+    names.checks.named(hostile).failed(None, hostile, example);
+    names.scenarios.named(hostile).script_error(hostile);
+    let mut own = OwnFigures::new(OwnKind::Counter, hostile);
+    own.record(1.0, 0);
+    names.own.named(hostile).merge(&own);
+    run.series.push(SECOND_NS, &second, &plan.ok_status);
+    run.measured.merge(&second);
+    run.status_names.insert(503, hostile.into());
+    let mut summary = Summary::new(plan, run);
+    summary.thresholds[0].condition = brunt_judge::thresholds::Condition::FailIf(hostile.to_owned());
+    summary.thresholds[0].got = hostile.into();
+    let main = main_of(&summary);
     assert!(!main.contains("<script") && !main.contains("\" onload=\"x"));
     assert!(main.matches("&lt;script&gt;").count() >= 14, "{}", main.matches("&lt;script&gt;").count());
     assert!(!main.contains('\u{202e}'), "nothing turns the direction of writing");
-    let page = page_of(&document);
+    let page = page_of(&summary);
     assert_eq!(page.matches("<script>").count(), 3, "those of the page alone");
 }
 
 #[test]
 fn a_change_has_its_line_on_the_charts_of_single_names_too() {
-    let mut document = golden("shop");
-    let lines = |document: &Document| main_of(document).matches("<path class=\"change\"").count();
-    assert_eq!(lines(&document), 0);
-    let names = document.drilldown.as_ref().unwrap().requests.tracks.len();
+    let mut summary = golden("shop");
+    let lines = |summary: &Summary| main_of(summary).matches("<path class=\"change\"").count();
+    assert_eq!(lines(&summary), 0);
+    let names = summary.run.series.drilldown().requests.tracks().len();
     let change = Change { at_ns: 1_500_000_000, action: Action::Rate(5.0), by: Author::Ctl };
-    document.changes = vec![change];
+    summary.run.changes = vec![change];
     // The run, its load, each name, and more below it.
-    assert!(names > 0 && lines(&document) >= 2 + names, "{} of {names} names", lines(&document));
+    assert!(names > 0 && lines(&summary) >= 2 + names, "{} of {names} names", lines(&summary));
 }
 
 #[test]
 fn a_page_is_whole_without_a_script() {
     for name in ["shop", "open", "failing", "clean", "tls", "silent", "empty", "interrupted", "streams"] {
-        let document = golden(name);
-        let main = main_of(&document);
+        let summary = golden(name);
+        let main = main_of(&summary);
         let pairs = ["svg", "section", "text", "p", "table", "tr", "td", "th", "div", "ul", "li", "figure", "details"];
         for tag in pairs {
             let opened = main.matches(&format!("<{tag} ")).count() + main.matches(&format!("<{tag}>")).count();
             assert_eq!(opened, main.matches(&format!("</{tag}>")).count(), "{name}: {tag}");
         }
         assert!(!main.contains("NaN") && !main.contains("inf\""), "{name}");
-        let unended = [Counter::Unsent, Counter::Unfinished].map(|counter| document.outcomes.numbers.get(counter));
-        let is_failing = document.outcomes.not_ok > unended.iter().sum();
+        let unended = [Counter::Unsent, Counter::Unfinished].map(|counter| summary.total.numbers.get(counter));
+        let is_failing = summary.not_ok > unended.iter().sum();
         let (screen, _) = main.split_once("<nav").unwrap();
         assert_eq!(screen.contains("class=\"failed\""), is_failing, "{name}");
         if ["shop", "open", "failing", "clean"].contains(&name) {
@@ -101,15 +106,14 @@ fn a_page_is_whole_without_a_script() {
 }
 
 #[test]
-fn the_page_shows_the_documents_figures() {
-    let document = golden("shop");
-    let main = main_of(&document);
-    let response = document.times.response.as_ref().unwrap();
+fn the_page_shows_the_figures_of_the_summary() {
+    let summary = golden("shop");
+    let main = main_of(&summary);
+    let response = summary.times.response.as_ref().unwrap();
     let quantile = &response.quantiles[4];
     let cell = format!("data-sort=\"{}\"", quantile.value_ns);
     assert!(main.contains(&cell), "{cell}");
-    let names = document.names.as_ref().unwrap();
-    for request in &names.requests {
+    for request in &summary.breakdown.requests {
         assert!(main.contains(&format!("<th scope=\"row\" class=\"words\">{}</th>", request.name)), "{}", request.name);
     }
     assert!(main.contains("503 Busy"));

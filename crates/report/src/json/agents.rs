@@ -4,10 +4,10 @@ use brunt_judge::agent_figures::AgentFigures;
 use brunt_judge::summary::Summary;
 use brunt_record::agents::{AgentEnd, AgentPart, Untold};
 use brunt_record::recording::Skew;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The agents of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Agents {
     /// The time from the first agent's beginning to the last one's, in nanoseconds.
@@ -17,14 +17,14 @@ pub struct Agents {
     /// Calls in the shares of lost agents, which count as unsent.
     pub unsent_lost: u64,
     /// Calls that agents held back, as they were due beyond what their controller had granted; they count as unsent.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_none")]
     pub unsent_held: u64,
     /// The agents, in the order of their numbers.
     pub list: Vec<Agent>,
 }
 
 /// An agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Agent {
     /// Its name.
@@ -40,40 +40,15 @@ pub struct Agent {
     /// By how much that may be wrong, in nanoseconds.
     pub clock_uncertainty_ns: u64,
     /// The loss, if it was lost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
     /// The figures of its part.
     #[serde(flatten)]
     pub figures: AgentFigures,
-    /// The full record of its part, so that it can be removed from the run's figures afterwards.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "packed")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
-    pub part: Option<Box<AgentPart>>,
-}
-
-/// An agent's record as text: `MessagePack` in base64, as histograms take two bytes for most slots there, and over ten
-/// in JSON. With 1,000 agents that is most of a document.
-mod packed {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
-    use brunt_record::agents::AgentPart;
-    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de, ser};
-
-    // `skip_serializing_if` leaves an agent without a part out, so there is one here.
-    #[expect(clippy::ref_option, reason = "the signature is serde's")]
-    pub(super) fn serialize<S: Serializer>(part: &Option<Box<AgentPart>>, to: S) -> Result<S::Ok, S::Error> {
-        let packed = rmp_serde::to_vec_named(part).map_err(ser::Error::custom)?;
-        STANDARD.encode(packed).serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<AgentPart>>, D::Error> {
-        let packed = STANDARD.decode(String::deserialize(from)?).map_err(de::Error::custom)?;
-        rmp_serde::from_slice(&packed).map_err(de::Error::custom)
-    }
 }
 
 /// How an agent was lost.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
     /// How far into the measured part it last reported, in nanoseconds.
@@ -81,16 +56,16 @@ pub struct Lost {
     /// The cause of its loss, as far as it is known.
     pub reason: String,
     /// Virtual users due on it between its last report and the end of the run, who never started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub users_missed: Option<u64>,
     /// Iterations, of a counted number, that it had not reported.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub iterations_unknown: Option<u64>,
     /// What it may have done that no number bounds: calls on connections in the closed model, or of users.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub untold: Option<Untold>,
     /// Whether the run may go on without an agent.
-    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    #[serde(skip_serializing_if = "Clone::clone")]
     pub is_allowed: bool,
 }
 
@@ -99,13 +74,9 @@ const fn is_none(calls: &u64) -> bool {
     *calls == 0
 }
 
-const fn yes() -> bool {
-    true
-}
-
 impl Agents {
-    /// The agents of a run, with their full records or without; `None` if this machine carried it out.
-    pub fn from_summary(summary: &Summary, with_parts: bool) -> Option<Self> {
+    /// The agents of a run; `None` if this machine carried it out.
+    pub fn from_summary(summary: &Summary) -> Option<Self> {
         let run = &summary.run;
         if run.agents.is_empty() {
             return None;
@@ -117,18 +88,13 @@ impl Agents {
             start_skew_uncertainty_ns: skew.map(|skew| skew.uncertainty_ns),
             unsent_lost: run.agents.iter().map(AgentPart::unsent_lost).sum(),
             unsent_held: run.agents.iter().map(AgentPart::unsent_held).sum(),
-            list: all.map(|(part, figures)| Agent::from_part(part, figures, with_parts)).collect(),
+            list: all.map(|(part, figures)| Agent::from_part(part, figures)).collect(),
         })
-    }
-
-    /// The agents again.
-    pub(super) fn restored(&self) -> Vec<AgentPart> {
-        self.list.iter().filter_map(|agent| agent.part.as_deref().cloned()).collect()
     }
 }
 
 impl Agent {
-    fn from_part(part: &AgentPart, figures: &AgentFigures, with_parts: bool) -> Self {
+    fn from_part(part: &AgentPart, figures: &AgentFigures) -> Self {
         let lost = match &part.ended {
             AgentEnd::Finished => None,
             AgentEnd::Lost { after_ns, reason, users_missed, iterations_unknown, untold, is_allowed } => Some(Lost {
@@ -149,7 +115,6 @@ impl Agent {
             clock_uncertainty_ns: part.clock_uncertainty_ns,
             lost,
             figures: *figures,
-            part: with_parts.then(|| Box::new(part.clone())),
         }
     }
 }

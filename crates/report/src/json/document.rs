@@ -14,49 +14,47 @@ use brunt_record::change::Change;
 use brunt_record::counts;
 use brunt_record::delivery::Delivery;
 use brunt_record::examples::Examples;
-use brunt_record::packed::Packed;
+use brunt_record::histogram::AtLeast;
 use brunt_record::recording::Ending;
 use brunt_record::replayed::Replayed;
 use brunt_record::series::Point;
 use brunt_record::slowest::Slowest;
 use brunt_record::snapshot::Snapshot;
-use brunt_record::timeline::Timeline;
-use brunt_record::watched::WatchedPoint;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::{Agents, Drilldown, FORMAT, Histograms, Names, Status, VERSION};
+use super::{Agents, FORMAT, Histograms, Names, Status, VERSION};
 use crate::headline::{Statement, statements};
 
-/// A run and all its figures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A run: its plan and its recording, from which it is read back, and all its figures, which never are.
+#[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Document {
+pub struct Document<'a> {
     /// The kind of the document: `brunt-result`.
     #[cfg_attr(feature = "schema", schemars(extend("const" = FORMAT)))]
-    pub format: String,
+    pub format: &'static str,
     /// The version of the format.
     #[cfg_attr(feature = "schema", schemars(extend("const" = VERSION)))]
     pub version: u32,
-    /// The version of the brunt that wrote it.
-    pub brunt_version: String,
+    /// The version of the brunt that made the run.
+    pub brunt_version: &'a str,
     /// When the run began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: &'a Ending,
     /// The statements above all figures, the headline first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub statements: Vec<Statement>,
     /// Whether the figures can be believed.
-    pub verdict: Verdict,
+    pub verdict: &'a Verdict,
     /// Remarks on the target or the plan, with advice.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub remarks: Vec<Remark>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub remarks: &'a [Remark],
     /// Rates over the measured part.
     pub rates: Rates,
     /// Distributions of times, over all calls.
-    pub times: Times,
+    pub times: &'a Times,
     /// How every call ended.
-    pub outcomes: Outcomes,
+    pub outcomes: Outcomes<'a>,
     /// The numbers behind the rates.
     pub measured: Measured,
     /// Bytes over all connections.
@@ -66,54 +64,40 @@ pub struct Document {
     /// How the generator fared.
     pub health: Health,
     /// Calls and messages that ended within the measured time, whenever they were due: the counts behind the rates.
-    #[serde(default)]
     pub throughput: Placed<places::Throughput>,
     /// The number of calls whose arrival is known.
     pub arrivals: Arrivals,
     /// What the run was asked for, and what it made of it; missing where nothing but calls by a rate or by connections was.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub made: Vec<Made>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub made: &'a [Made],
     /// Each threshold with its result.
-    pub thresholds: Vec<ThresholdResult>,
+    pub thresholds: &'a [ThresholdResult],
     /// Changes of the run while it went on, and named moments, in the order of their times.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Change>,
-    /// The plan, without secrets.
-    pub plan: Plan,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub changes: &'a [Change],
+    /// The plan, without secrets; the run is read back by it.
+    pub plan: &'a Plan,
     /// The measured part over time, in order.
-    pub series: Vec<SeriesPoint>,
-    /// Outcomes of calls by when they were due.
-    #[serde(default, skip_serializing_if = "Timeline::is_empty")]
-    pub by_due: Timeline,
-    /// Whether histograms were left out to save space: the figures remain, but others cannot be computed.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub histograms_left_out: bool,
-    /// Calls over time by name, status and reason of failure; missing where the series has it all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub drilldown: Option<Drilldown>,
+    pub series: Vec<SeriesPoint<'a>>,
     /// The distributions of `times` in full.
     pub histograms: Histograms,
     /// Figures by name, of a run with scenarios.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub names: Option<Names>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names: Option<Names<'a>>,
     /// A replay's account of its log, and how the answers differ from it; missing in other runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replay: Option<Box<Replayed>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<&'a Replayed>,
     /// Each agent's part, if agents carried out the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<Agents>,
     /// Figures watched beside the run, over the measured part; left out where there were none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub watched: Vec<WatchedSummary>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub watched: &'a [WatchedSummary],
     /// Accounts of receivers that got the run's figures while it went on; missing without receivers.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub deliveries: Vec<Delivery>,
-}
-
-/// For `skip_serializing_if`, which passes a reference.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub deliveries: &'a [Delivery],
+    /// The record of the run, which alone is read back, with the plan: MessagePack, compressed (zlib, RFC 1950), in base64.
+    pub recording: String,
 }
 
 /// For `skip_serializing_if`, which passes a reference.
@@ -125,9 +109,9 @@ fn is_nothing(numbers: &Numbers) -> bool {
 pub type Arrivals = Placed<places::Arrivals>;
 
 /// How every call ended: `due = answered + failed + unfinished + unsent + unknown`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Outcomes {
+pub struct Outcomes<'a> {
     /// Counts of calls, by their names in the catalogue.
     #[serde(flatten)]
     pub numbers: Placed<places::Outcomes>,
@@ -141,31 +125,31 @@ pub struct Outcomes {
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
     pub error_ratio: f64,
     /// Messages; missing where no answer came as messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Messages>,
     /// Events that protocols count, by name.
-    #[serde(default, skip_serializing_if = "counts::Events::is_empty")]
-    pub events: counts::Events,
+    #[serde(skip_serializing_if = "counts::Events::is_empty")]
+    pub events: &'a counts::Events,
     /// How long the target's limits held connections back.
-    #[serde(default, skip_serializing_if = "Placed::is_nothing")]
+    #[serde(skip_serializing_if = "Placed::is_nothing")]
     pub held_back: Placed<places::HeldBack>,
     /// Answers by status.
     pub statuses: Vec<Status>,
     /// Names of statuses, where the protocol has some.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub status_names: BTreeMap<u16, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub status_names: &'a BTreeMap<u16, String>,
     /// Failures by name.
     pub failures: Vec<FailureCount>,
     /// The first calls of the measured part that were not ok, by their status or failure; left out if there are none.
-    #[serde(default, skip_serializing_if = "Examples::is_empty")]
-    pub examples: Examples,
+    #[serde(skip_serializing_if = "Examples::is_empty")]
+    pub examples: &'a Examples,
     /// The slowest successful calls of the measured part that have a trace id; left out if there are none.
-    #[serde(default, skip_serializing_if = "Slowest::is_empty")]
-    pub slowest: Slowest,
+    #[serde(skip_serializing_if = "Slowest::is_empty")]
+    pub slowest: &'a Slowest,
 }
 
 /// Calls whose answers come as messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Messages {
     /// Counts of messages.
@@ -185,7 +169,7 @@ impl Messages {
 }
 
 /// Failures of one name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailureCount {
     /// The failure.
@@ -197,7 +181,7 @@ pub struct FailureCount {
 }
 
 /// Failures with one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reason {
     /// The reason, for people.
@@ -207,7 +191,7 @@ pub struct Reason {
 }
 
 /// Calls that ended in the measured part, without the drain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// How long the measured part took.
@@ -224,7 +208,7 @@ pub struct Measured {
 pub type Bytes = Placed<places::Bytes>;
 
 /// Connections made and lost.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Connections {
     /// Counts of connections.
@@ -238,9 +222,9 @@ pub struct Connections {
 pub type Health = Placed<places::Health>;
 
 /// Figures of one stretch of the measured part, usually a second.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SeriesPoint {
+pub struct SeriesPoint<'a> {
     /// When it begins, after the measured part's beginning.
     pub start_ns: u64,
     /// How long it is.
@@ -254,82 +238,60 @@ pub struct SeriesPoint {
     /// Calls that ended without success.
     pub not_ok: u64,
     /// Messages that came, where answers come as messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
     /// Calls that were due while no connection was free.
     pub waited_for_connection: u64,
     /// Calls a second that were answered in it, whenever they were due.
     pub answered_per_s: f64,
     /// Calls a second that ended in it with success, whenever they were due.
-    #[serde(default)]
     pub ok_per_s: f64,
     /// Calls and messages that ended in it, whenever they were due.
-    #[serde(default)]
     pub throughput: Placed<places::Throughput>,
     /// Bytes over all connections.
     pub bytes: Bytes,
     /// How the generator fared.
     pub health: Health,
     /// Numbers that are columns of CSV and have no other field in a point, by their keys.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_nothing")]
     pub numbers: Numbers,
     /// Virtual users alive at its end, in a run with scenarios.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub users: Option<u64>,
     /// Connections open at its end, where that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub open_connections: Option<u64>,
     /// Calls that ended here with a time of their own.
     pub ended: u64,
     /// Whether the generator's own delays are taken off the times.
     pub is_target_part: bool,
-    /// Response times of calls that ended here.
-    #[serde(default, skip_serializing_if = "Packed::is_empty")]
-    pub response: Packed,
-    /// The lower bounds of these, where they differ.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_low: Option<Packed>,
-    /// The upper bounds of these, where they differ.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_high: Option<Packed>,
-    /// Of these, the response times of calls that ended without success.
-    #[serde(default, skip_serializing_if = "Packed::is_empty")]
-    pub failing: Packed,
-    /// Lower bounds of response times of calls that never ended.
-    #[serde(default, skip_serializing_if = "Packed::is_empty")]
-    pub response_bounds: Packed,
-    /// Service times of calls that ended here.
-    #[serde(default, skip_serializing_if = "Packed::is_empty")]
-    pub service: Packed,
-    /// Generator lag of calls sent here.
-    #[serde(default, skip_serializing_if = "Packed::is_empty")]
-    pub lag: Packed,
+    /// The median of the response times of calls that ended here; missing where none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50_ns: Option<AtLeast<u64>>,
+    /// Their 99th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<AtLeast<u64>>,
     /// Values of watched figures by name, means where the point is longer than a second; `null` without a value.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Option<f64>>"))]
-    pub watched: BTreeMap<String, WatchedPoint>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub watched: BTreeMap<&'a str, Option<f64>>,
 }
 
-impl Document {
-    /// The document of a summary.
-    pub fn from_summary(summary: &Summary) -> Self {
-        Self { agents: Agents::from_summary(summary, true), ..Self::but_for_agents(summary) }
-    }
-
-    fn but_for_agents(summary: &Summary) -> Self {
+impl<'a> Document<'a> {
+    /// The document of a summary, with the written form of its recording.
+    pub fn new(summary: &'a Summary, recording: String) -> Self {
         let (run, total) = (&summary.run, &summary.total);
         let has_users = !summary.breakdown.scenarios.is_empty();
         Self {
-            format: FORMAT.to_owned(),
+            format: FORMAT,
             version: VERSION,
-            brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
+            brunt_version: &run.brunt_version,
             started_unix_ms: run.started_unix_ms,
-            ending: run.ending.clone(),
+            ending: &run.ending,
             statements: statements(summary),
-            verdict: summary.verdict.clone(),
-            remarks: summary.remarks.clone(),
+            verdict: &summary.verdict,
+            remarks: &summary.remarks,
             rates: summary.rates,
-            times: summary.times.clone(),
+            times: &summary.times,
             outcomes: Outcomes::from_summary(summary),
             measured: Measured {
                 length_ns: run.measured_ns,
@@ -342,40 +304,24 @@ impl Document {
             connections: Connections::from_snapshot(total),
             health: Placed::from_numbers(&total.numbers),
             arrivals: Placed::from_numbers(&total.numbers),
-            made: summary.made.clone(),
-            thresholds: summary.thresholds.clone(),
-            changes: summary.run.changes.clone(),
-            plan: summary.plan.clone(),
-            series: run.series.points().iter().map(|point| SeriesPoint::from_point(point, has_users)).collect(),
-            by_due: total.timeline.clone(),
-            histograms_left_out: false,
-            drilldown: Drilldown::from_recorded(run.series.drilldown()),
+            made: &summary.made,
+            thresholds: &summary.thresholds,
+            changes: &run.changes,
+            plan: &summary.plan,
+            series: run.series.points().iter().map(|point| SeriesPoint::new(point, has_users)).collect(),
             histograms: Histograms::from_snapshot(total),
             names: Names::from_summary(summary),
-            replay: summary.run.replayed.clone(),
-            agents: None,
-            watched: summary.watched.clone(),
-            deliveries: summary.deliveries.clone(),
+            replay: run.replayed.as_deref(),
+            agents: Agents::from_summary(summary),
+            watched: &summary.watched,
+            deliveries: &run.deliveries,
+            recording,
         }
-    }
-
-    /// The document of a summary without histograms: some kilobytes, and a line for each second.
-    pub fn without_histograms(summary: &Summary) -> Self {
-        let mut document = Self {
-            histograms_left_out: true,
-            histograms: Histograms::default(),
-            agents: Agents::from_summary(summary, false),
-            ..Self::but_for_agents(summary)
-        };
-        document.series.iter_mut().for_each(SeriesPoint::leave_histograms_out);
-        document.by_due.leave_histograms_out();
-        document.names.iter_mut().for_each(Names::leave_histograms_out);
-        document
     }
 }
 
-impl Outcomes {
-    fn from_summary(summary: &Summary) -> Self {
+impl<'a> Outcomes<'a> {
+    fn from_summary(summary: &'a Summary) -> Self {
         let total = &summary.total;
         Self {
             numbers: Placed::from_numbers(&total.numbers),
@@ -384,13 +330,13 @@ impl Outcomes {
             not_ok: summary.not_ok,
             error_ratio: summary.error_rate,
             messages: Messages::from_summary(summary),
-            events: total.events.clone(),
+            events: &total.events,
             held_back: Placed::from_numbers(&total.numbers),
             statuses: Status::all(&total.statuses),
-            status_names: summary.run.status_names.clone(),
+            status_names: &summary.run.status_names,
             failures: FailureCount::all(&total.failures),
-            examples: total.examples.clone(),
-            slowest: total.slowest.clone(),
+            examples: &total.examples,
+            slowest: &total.slowest,
         }
     }
 }
@@ -432,17 +378,9 @@ fn further_columns() -> impl Iterator<Item = Counter> {
     Counter::ALL.into_iter().filter(move |counter| counter.has_column() && !is_placed(*counter))
 }
 
-impl SeriesPoint {
-    fn leave_histograms_out(&mut self) {
-        for times in
-            [&mut self.response, &mut self.failing, &mut self.response_bounds, &mut self.service, &mut self.lag]
-        {
-            *times = Packed::default();
-        }
-        (self.response_low, self.response_high) = (None, None);
-    }
-
-    fn from_point(point: &Point, has_users: bool) -> Self {
+impl<'a> SeriesPoint<'a> {
+    fn new(point: &'a Point, has_users: bool) -> Self {
+        let [p50_ns, p99_ns] = [0.5, 0.99].map(|q| point.response_quantile(q));
         Self {
             start_ns: point.start_ns,
             length_ns: point.length_ns,
@@ -462,14 +400,9 @@ impl SeriesPoint {
             open_connections: point.open_connections,
             ended: point.ended,
             is_target_part: point.is_target_part,
-            response: point.response.clone(),
-            response_low: point.response_low.clone(),
-            response_high: point.response_high.clone(),
-            failing: point.failing.clone(),
-            response_bounds: point.response_bounds.clone(),
-            service: point.service.clone(),
-            lag: point.lag.clone(),
-            watched: point.watched.clone(),
+            p50_ns,
+            p99_ns,
+            watched: point.watched.iter().map(|(name, value)| (name.as_str(), value.mean())).collect(),
         }
     }
 }

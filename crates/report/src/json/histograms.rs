@@ -1,14 +1,11 @@
 //! Distributions in full, as in a document.
 
-use std::fmt;
-
 use brunt_record::catalogue::{Timing, Timings};
 use brunt_record::histogram::{Censored, Histogram};
 use brunt_record::instrument::Parts;
 use brunt_record::snapshot::Snapshot;
-use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 /// Distributions in full, by their keys. A histogram is `[[value_ns, count], …]` with its exact extremes and sum; empty ones are left
 /// out. Lower bounds are a distribution of their own, whose key ends in `_bounds`.
@@ -16,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Histograms {
     /// The distributions that are shown.
     pub times: Timings,
-    /// The times with own delays, and their bounds; missing where there were no own delays to remove.
-    pub instrument: Option<Bounds>,
+    /// The times with own delays; missing where there were no own delays to remove.
+    pub instrument: Option<AsRead>,
 }
 
 /// The entry of [`Histograms::instrument`].
@@ -27,8 +24,8 @@ impl Serialize for Histograms {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         self.times.write_entries(&mut map)?;
-        if let Some(bounds) = &self.instrument {
-            map.serialize_entry(INSTRUMENT, bounds)?;
+        if let Some(as_read) = &self.instrument {
+            map.serialize_entry(INSTRUMENT, as_read)?;
         }
         map.end()
     }
@@ -52,38 +49,11 @@ impl schemars::JsonSchema for Histograms {
                 declare(timing.bounds_key(), "Lower bounds of it.", generator.subschema_for::<Histogram>());
             }
         }
-        let instrument =
-            "The times before own delays were taken off, and their bounds; missing where nothing was taken off.";
-        declare(INSTRUMENT.to_owned(), instrument, generator.subschema_for::<Bounds>());
+        let instrument = "The times before own delays were taken off; missing where nothing was taken off.";
+        declare(INSTRUMENT.to_owned(), instrument, generator.subschema_for::<AsRead>());
         let about = "Distributions in full, by their keys. A histogram is `[[value_ns, count], …]` with its exact extremes and sum; \
                      empty ones are left out.";
         schemars::json_schema!({ "type": "object", "description": about, "properties": properties })
-    }
-}
-
-impl<'de> Deserialize<'de> for Histograms {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ByKey;
-        impl<'de> Visitor<'de> for ByKey {
-            type Value = Histograms;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("histograms by key")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Histograms, A::Error> {
-                let mut histograms = Histograms::default();
-                while let Some(key) = map.next_key::<String>()? {
-                    if key == INSTRUMENT {
-                        histograms.instrument = map.next_value()?;
-                    } else {
-                        histograms.times.read_entry(&key, &mut map)?;
-                    }
-                }
-                Ok(histograms)
-            }
-        }
-        deserializer.deserialize_map(ByKey)
     }
 }
 
@@ -99,7 +69,8 @@ const OWN_DELAYS: [Timing; 7] = [
 ];
 
 impl Histograms {
-    pub(super) fn from_snapshot(total: &Snapshot) -> Self {
+    /// The distributions of all calls.
+    pub(crate) fn from_snapshot(total: &Snapshot) -> Self {
         let mut times = total.times.clone();
         for timing in OWN_DELAYS {
             times.set(timing, Censored::default());
@@ -107,39 +78,25 @@ impl Histograms {
         times.set(Timing::Response, Parts::of_response(&total.times).shown().into_owned());
         times.set(Timing::Service, total.service_times().into_owned());
         times.set_known(Timing::FirstByte, total.first_byte_times().clone());
-        Self { times, instrument: Bounds::from_snapshot(total) }
+        Self { times, instrument: AsRead::from_snapshot(total) }
     }
 }
 
-/// Distributions that bound those shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Distributions with own delays.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Bounds {
+pub struct AsRead {
     /// From due to when the answer was read.
     pub response_as_read: Histogram,
-    /// The lower bounds of response times.
-    pub response_low: Histogram,
-    /// The upper bounds of response times.
-    pub response_high: Histogram,
     /// From sent to when the answer was read.
     pub service_as_read: Histogram,
-    /// The lower bounds of service times.
-    pub service_low: Histogram,
-    /// The upper bounds, where they differ from the times shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub service_high: Option<Histogram>,
 }
 
-impl Bounds {
-    pub(super) fn from_snapshot(total: &Snapshot) -> Option<Self> {
-        let (response, service) = (Parts::of_response(&total.times), Parts::of_service(&total.times));
-        response.cover().then(|| Self {
+impl AsRead {
+    fn from_snapshot(total: &Snapshot) -> Option<Self> {
+        Parts::of_response(&total.times).cover().then(|| Self {
             response_as_read: total.times.known(Timing::Response).clone(),
-            response_low: response.low.clone(),
-            response_high: response.high.clone(),
             service_as_read: total.times.known(Timing::Service).clone(),
-            service_low: service.low.clone(),
-            service_high: (service.high != service.value).then(|| service.high.clone()),
         })
     }
 }

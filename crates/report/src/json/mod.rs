@@ -1,27 +1,28 @@
-//! The whole result for programs: a document that can be read back, merged and compared. Its JSON Schema is
+//! The whole result for programs: figures, and the recording from which they were made. Its JSON Schema is
 //! [`crate::schema::RESULT`].
 //!
+//! A result is read back from its plan and its recording alone, and judged anew: figures are for people and other programs.
 //! Within one [`VERSION`] fields are only ever added; reading ignores fields it does not know. A figure's unit is the
 //! end of its name: `_ns`, `_bytes`, `_per_s`, `_ratio`; a name without one is a count.
 
 use std::io::{self, Write};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use brunt_decide::packing;
 use brunt_judge::summary::Summary;
+use brunt_plan::plan::Plan;
 use serde::{Deserialize, Serialize};
 
 mod agents;
 mod document;
-mod drilldown;
 mod histograms;
 mod layout;
 mod names;
-mod restored;
-mod runs;
 mod status;
 
 pub use agents::*;
 pub use document::*;
-pub use drilldown::*;
 pub use histograms::*;
 pub(crate) use layout::Layout;
 pub use names::*;
@@ -80,11 +81,17 @@ pub enum ReadError {
         /// The version found.
         got: u64,
     },
-    /// A result without histograms, where they are needed.
+    /// A result whose recording was left out.
     #[error(
-        "the result was written with --no-histograms: its figures can be read, but reports, pages and comparisons need a whole one"
+        "the result has no recording: its figures are for people and programs, and no other view can be made of them"
     )]
-    NoHistograms,
+    NoRecording,
+    /// A recording that cannot be read.
+    #[error("the result's recording cannot be read: {problem}")]
+    Recording {
+        /// The problem.
+        problem: String,
+    },
     /// A result with something missing or wrong in it.
     #[error("line {line}, column {column}: not a whole result: {problem}")]
     Content {
@@ -116,114 +123,101 @@ fn listed(numbers: &[i64]) -> String {
     }
 }
 
-/// Writes the document of `summary`.
+/// Writes the result of `summary`.
 ///
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    write_document(out, &Document::from_summary(summary))
-}
-
-/// Writes the document of `summary` without its histograms, which are most of it.
-///
-/// # Errors
-/// When `out` cannot be written to.
-pub fn write_without_histograms(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    write_document(out, &Document::without_histograms(summary))
-}
-
-/// Writes a document.
-///
-/// # Errors
-/// When `out` cannot be written to.
-pub fn write_document(out: &mut impl Write, document: &Document) -> io::Result<()> {
-    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Layout::default());
-    document.serialize(&mut serializer)?;
+    let document = Document::new(summary, STANDARD.encode(packing::pack(&summary.run)?));
+    document.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, Layout::default()))?;
     writeln!(out)
 }
 
-/// Writes the documents of several runs, each beside the number that it is kept under, with their histograms or without.
+/// Writes the results of several runs, each beside the number that it is kept under.
 ///
 /// # Errors
 /// When `out` cannot be written to, or a run cannot be read.
 pub fn write_several(
     out: &mut impl Write,
     runs: impl IntoIterator<Item = io::Result<(i64, Summary)>>,
-    with_histograms: bool,
 ) -> io::Result<()> {
     write!(out, "{{\n\"format\": \"{SEVERAL}\",\n\"version\": {VERSION},\n\"runs\": [")?;
     for (nth, run) in runs.into_iter().enumerate() {
         let (number, summary) = run?;
         write!(out, "{}\n{{\"number\": {number}, \"result\": ", if nth > 0 { "," } else { "" })?;
-        if with_histograms {
-            write(out, &summary)?;
-        } else {
-            write_without_histograms(out, &summary)?;
-        }
+        write(out, &summary)?;
         write!(out, "}}")?;
     }
     writeln!(out, "\n]\n}}")
 }
 
-/// Reads a document that has its histograms, from which every other view can be made.
+/// Reads a result.
 ///
 /// # Errors
-/// As [`read`]; and when its histograms were left out.
-pub fn read_whole(bytes: &[u8]) -> Result<Document, ReadError> {
-    whole(read(bytes)?)
-}
-
-fn whole(document: Document) -> Result<Document, ReadError> {
-    if document.histograms_left_out { Err(ReadError::NoHistograms) } else { Ok(document) }
-}
-
-/// Reads a document, with or without histograms.
-///
-/// # Errors
-/// When it is not a result, not one of this version, or broken; when it holds several results.
-pub fn read(bytes: &[u8]) -> Result<Document, ReadError> {
+/// When it is not a result, not one of this version, or broken; when it has no recording; when it holds several results.
+pub fn read(bytes: &[u8]) -> Result<Summary, ReadError> {
     match read_any(bytes)? {
-        Read::One(document) => Ok(*document),
+        Read::One(written) => written.summary(),
         Read::Several(runs) => Err(ReadError::Several { numbers: runs.iter().map(|run| run.number).collect() }),
     }
 }
 
-/// Reads the document with this number, of several in one file; with its histograms.
+/// Reads the result with this number, of several in one file.
 ///
 /// # Errors
-/// As [`read_whole`]; and when no document has that number.
-pub fn read_number(bytes: &[u8], number: i64) -> Result<Document, ReadError> {
+/// As [`read`]; and when no result has that number.
+pub fn read_number(bytes: &[u8], number: i64) -> Result<Summary, ReadError> {
     let Read::Several(mut runs) = read_any(bytes)? else {
         return Err(ReadError::Number { number, numbers: Vec::new() });
     };
     match runs.iter().position(|run| run.number == number) {
-        Some(place) => whole(runs.swap_remove(place).result),
+        Some(place) => runs.swap_remove(place).result.summary(),
         None => Err(ReadError::Number { number, numbers: runs.iter().map(|run| run.number).collect() }),
     }
 }
 
-/// Reads every document of a file, which holds one or several; with their histograms.
+/// Reads every result of a file, which holds one or several.
 ///
 /// # Errors
-/// As [`read_whole`].
-pub fn read_each(bytes: &[u8]) -> Result<Vec<Document>, ReadError> {
+/// As [`read`].
+pub fn read_each(bytes: &[u8]) -> Result<Vec<Summary>, ReadError> {
     match read_any(bytes)? {
-        Read::One(document) => Ok(vec![whole(*document)?]),
-        Read::Several(runs) => runs.into_iter().map(|run| whole(run.result)).collect(),
+        Read::One(written) => Ok(vec![written.summary()?]),
+        Read::Several(runs) => runs.into_iter().map(|run| run.result.summary()).collect(),
+    }
+}
+
+/// The part of a result that is read back.
+#[derive(Deserialize)]
+struct Written {
+    plan: Plan,
+    #[serde(default)]
+    recording: Option<String>,
+}
+
+impl Written {
+    /// The run, judged anew.
+    fn summary(self) -> Result<Summary, ReadError> {
+        let problem = |problem: String| ReadError::Recording { problem };
+        let recording = STANDARD
+            .decode(self.recording.ok_or(ReadError::NoRecording)?)
+            .map_err(|error| problem(format!("expected base64: {error}")))?;
+        let run = packing::unpack_recording(&recording).map_err(|error| problem(error.to_string()))?;
+        Ok(Summary::new(self.plan, run))
     }
 }
 
 /// The content of a file.
 enum Read {
-    One(Box<Document>),
+    One(Box<Written>),
     Several(Vec<Numbered>),
 }
 
-/// A document in a file of several.
+/// A result in a file of several.
 #[derive(Deserialize)]
 struct Numbered {
     number: i64,
-    result: Document,
+    result: Written,
 }
 
 fn read_any(bytes: &[u8]) -> Result<Read, ReadError> {

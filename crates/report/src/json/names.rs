@@ -2,69 +2,48 @@
 
 use std::collections::BTreeMap;
 
-use brunt_judge::breakdown::{self, CheckBreakdown, GroupBreakdown};
+use brunt_judge::breakdown::{self, CheckBreakdown, GroupBreakdown, ScenarioBreakdown};
 use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
-use brunt_record::catalogue::{Counter, Placed, Timing, Timings, places};
+use brunt_record::catalogue::{Counter, Placed, places};
 use brunt_record::figures::{CallFigures, NamedFigures};
-use brunt_record::histogram::{Censored, Histogram};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Status;
 
 /// Figures by name; only of runs with scenarios.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Names {
+pub struct Names<'a> {
     /// The most virtual users alive at any time.
     pub most_users: u64,
     /// Answers that failed a check, by status. Those with a status that is ok count in `not_ok` because of it.
     pub failed_check: Vec<Status>,
     /// Calls that count as ok against their status, as their call (`ok =`) or the script (`answer:pass`) said, by status; left out if there are none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub excused: Vec<Status>,
     /// Calls by name.
-    pub requests: Vec<Calls>,
+    pub requests: Vec<Calls<'a>>,
     /// Calls by tag, `key=value`.
-    pub tags: Vec<Calls>,
+    pub tags: Vec<Calls<'a>>,
     /// Groups.
-    pub groups: Vec<Group>,
+    pub groups: &'a [GroupBreakdown],
     /// Checks.
-    pub checks: Vec<CheckBreakdown>,
+    pub checks: &'a [CheckBreakdown],
     /// Scenarios.
-    pub scenarios: Vec<Scenario>,
+    pub scenarios: Vec<Scenario<'a>>,
     /// Figures of the script's own.
-    pub own: Vec<OwnFigure>,
+    pub own: Vec<OwnFigure<'a>>,
     /// The kinds with more distinct names than are told apart; further names count as `(others)`.
-    pub crowded: Vec<String>,
-}
-
-/// Times in full: of ended calls, and lower bounds of the others.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Full {
-    /// Times.
-    pub times: Histogram,
-    /// Lower bounds.
-    pub bounds: Histogram,
-}
-
-impl Full {
-    fn from_censored(times: &Censored) -> Self {
-        Self { times: times.known.clone(), bounds: times.bounds.clone() }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.times.is_empty() && self.bounds.is_empty()
-    }
+    pub crowded: &'a [&'static str],
 }
 
 /// Calls with one name or tag: `due = answered + failed + unfinished + unsent`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Calls {
+pub struct Calls<'a> {
     /// Their name or tag.
-    pub name: String,
+    pub name: &'a str,
     /// Calls that were due.
     pub due: u64,
     /// Calls that were answered.
@@ -89,124 +68,65 @@ pub struct Calls {
     /// Answers by status.
     pub statuses: Vec<Status>,
     /// Names of statuses, where the protocol has some.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub status_names: BTreeMap<u16, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub status_names: &'a BTreeMap<u16, String>,
     /// Failures by name.
     pub failures: Vec<Failures>,
     /// From due to end.
-    pub response: Option<Distribution>,
+    pub response: Option<&'a Distribution>,
     /// From sent to end.
-    pub service: Option<Distribution>,
+    pub service: Option<&'a Distribution>,
     /// From due to end, of answers whose status is ok; only where there are others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_ok: Option<Distribution>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_ok: Option<&'a Distribution>,
     /// From due to end, of calls that failed, were answered with a status that is not ok, or had not ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_not_ok: Option<Distribution>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_not_ok: Option<&'a Distribution>,
     /// Messages; missing where no answer came as messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub messages: Option<Streams>,
-    /// `response` in full.
-    #[serde(default, skip_serializing_if = "Full::is_empty")]
-    pub response_histogram: Full,
-    /// Calls among them that failed or were answered with a status that is not ok.
-    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
-    pub not_ok_histogram: Histogram,
-    /// `service` in full.
-    #[serde(default, skip_serializing_if = "Full::is_empty")]
-    pub service_histogram: Full,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Streams<'a>>,
 }
 
 /// The messages of calls with one name or tag.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Streams {
+pub struct Streams<'a> {
     /// Counts of messages.
     #[serde(flatten)]
     pub numbers: Placed<places::Messages>,
     /// Messages a second, over the measured part.
     pub messages_per_s: f64,
     /// From sent to the first message.
-    pub first_message: Option<Distribution>,
+    pub first_message: Option<&'a Distribution>,
     /// From one message to the next.
-    pub message_gap: Option<Distribution>,
+    pub message_gap: Option<&'a Distribution>,
     /// From sent to the last message, of calls that were answered.
-    pub last_message: Option<Distribution>,
+    pub last_message: Option<&'a Distribution>,
     /// The mean time for a message after the first, a value for each such call.
-    pub each_message: Option<Distribution>,
-    /// `first_message` in full.
-    #[serde(default, skip_serializing_if = "Full::is_empty")]
-    pub first_message_histogram: Full,
-    /// `message_gap` in full.
-    #[serde(default, skip_serializing_if = "Full::is_empty")]
-    pub message_gap_histogram: Full,
-    /// `last_message` in full.
-    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
-    pub last_message_histogram: Histogram,
-    /// `each_message` in full.
-    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
-    pub each_message_histogram: Histogram,
+    pub each_message: Option<&'a Distribution>,
 }
 
-impl Streams {
-    fn new(derived: &breakdown::MessageBreakdown, recorded: &CallFigures) -> Self {
-        let messages = recorded.messages();
+impl<'a> Streams<'a> {
+    fn new(derived: &'a breakdown::MessageBreakdown, recorded: &CallFigures) -> Self {
         Self {
             numbers: Placed::from_numbers(&recorded.numbers),
             messages_per_s: derived.per_s,
-            first_message: derived.first.clone(),
-            message_gap: derived.gap.clone(),
-            last_message: derived.last.clone(),
-            each_message: derived.each.clone(),
-            first_message_histogram: Full::from_censored(messages.first()),
-            message_gap_histogram: Full::from_censored(messages.gap()),
-            last_message_histogram: messages.last().clone(),
-            each_message_histogram: messages.each().clone(),
+            first_message: derived.first.as_ref(),
+            message_gap: derived.gap.as_ref(),
+            last_message: derived.last.as_ref(),
+            each_message: derived.each.as_ref(),
         }
-    }
-
-    /// Their times in recorded form.
-    pub(super) fn times(&self) -> Timings {
-        let censored =
-            |full: &Full| Censored { known: full.times.clone(), bounds: full.bounds.clone(), ..Censored::default() };
-        let mut times = Timings::from_values([
-            (Timing::FirstMessage, censored(&self.first_message_histogram)),
-            (Timing::MessageGap, censored(&self.message_gap_histogram)),
-        ]);
-        times.set_known(Timing::LastMessage, self.last_message_histogram.clone());
-        times.set_known(Timing::EachMessage, self.each_message_histogram.clone());
-        times
-    }
-
-    fn leave_histograms_out(&mut self) {
-        (self.first_message_histogram, self.message_gap_histogram) = (Full::default(), Full::default());
-        (self.last_message_histogram, self.each_message_histogram) = (Histogram::default(), Histogram::default());
     }
 }
 
 /// Failures of one name; their reasons are kept once, over all calls.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failures {
     /// The failure.
-    pub failure: String,
+    pub failure: &'static str,
     /// How many.
     pub count: u64,
-}
-
-/// Groups with one name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Group {
-    /// Their figures.
-    #[serde(flatten)]
-    pub derived: GroupBreakdown,
-    /// `with_pauses` in full.
-    #[serde(default, skip_serializing_if = "Full::is_empty")]
-    pub with_pauses_histogram: Full,
-    /// `without_pauses` in full.
-    #[serde(default, skip_serializing_if = "Full::is_empty")]
-    pub without_pauses_histogram: Full,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
@@ -215,11 +135,11 @@ fn is_none_of_them(count: &u64) -> bool {
 }
 
 /// One scenario.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Scenario {
+pub struct Scenario<'a> {
     /// Its name.
-    pub name: String,
+    pub name: &'a str,
     /// Users that the warm-up left alive.
     pub users_before: u64,
     /// Users that were started.
@@ -229,36 +149,33 @@ pub struct Scenario {
     /// Users that arrived and found no place.
     pub not_admitted: u64,
     /// Users that ended because all rows of a queue were given out; left out if there are none.
-    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    #[serde(skip_serializing_if = "is_none_of_them")]
     pub out_of_rows: u64,
     /// Iterations that came to their end.
     pub iterations: u64,
     /// Iterations that were cut short.
     pub unfinished: u64,
     /// Iterations among those that came to their end in which a call was not ok; left out if there are none.
-    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    #[serde(skip_serializing_if = "is_none_of_them")]
     pub not_ok: u64,
     /// Iterations that an error ended.
     pub errors: u64,
     /// How long iterations took.
-    pub iteration: Option<Distribution>,
-    /// `iteration` in full.
-    #[serde(default, skip_serializing_if = "Full::is_empty")]
-    pub iteration_histogram: Full,
+    pub iteration: Option<&'a Distribution>,
     /// What their errors said, most frequent first; of very many only some are kept.
-    pub tracebacks: Vec<Traceback>,
+    pub tracebacks: Vec<Traceback<'a>>,
 }
 
 /// A figure of the script's own, in its unit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Own"))]
-pub struct OwnFigure {
+pub struct OwnFigure<'a> {
     /// Its name.
-    pub name: String,
+    pub name: &'a str,
     /// `counter`, `rate`, `trend` or `gauge`.
-    pub kind: String,
+    pub kind: &'static str,
     /// The unit of its values; empty for plain numbers.
-    pub unit: String,
+    pub unit: &'a str,
     /// How often something was recorded.
     pub count: u64,
     /// Of a counter.
@@ -277,29 +194,26 @@ pub struct OwnFigure {
     pub mean: Option<f64>,
     /// Of a trend.
     pub quantiles: Vec<OwnQuantile>,
-    /// The values of a trend in full, in millionths of its unit.
-    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
-    pub histogram: Histogram,
 }
 
 /// A quantile of a trend.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnQuantile {
     /// Such as `p50`.
-    pub name: String,
+    pub name: &'static str,
     /// The value below which that share lies.
     pub value: f64,
 }
 
-impl OwnFigure {
-    fn from_breakdown(own: &breakdown::OwnBreakdown) -> Self {
+impl<'a> OwnFigure<'a> {
+    fn from_breakdown(own: &'a breakdown::OwnBreakdown) -> Self {
         let figures = &own.figures;
         let quantiles = figures.quantiles();
         Self {
-            name: own.name.clone(),
-            kind: figures.kind.name().to_owned(),
-            unit: figures.unit.clone(),
+            name: &own.name,
+            kind: figures.kind.name(),
+            unit: &figures.unit,
             count: figures.count,
             sum: figures.sum(),
             sum_per_s: own.per_s,
@@ -308,28 +222,24 @@ impl OwnFigure {
             min: figures.min(),
             max: figures.max(),
             mean: figures.mean(),
-            quantiles: quantiles
-                .into_iter()
-                .map(|(name, value)| OwnQuantile { name: name.to_owned(), value })
-                .collect(),
-            histogram: figures.histogram().clone(),
+            quantiles: quantiles.into_iter().map(|(name, value)| OwnQuantile { name, value }).collect(),
         }
     }
 }
 
 /// An error's message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Traceback {
+pub struct Traceback<'a> {
     /// Its text and its place.
-    pub traceback: String,
+    pub traceback: &'a str,
     /// The number of such errors.
     pub count: u64,
 }
 
-impl Names {
+impl<'a> Names<'a> {
     /// The names of a summary, if it has any.
-    pub(super) fn from_summary(summary: &Summary) -> Option<Self> {
+    pub(crate) fn from_summary(summary: &'a Summary) -> Option<Self> {
         let (names, figures) = (&summary.breakdown, &summary.total.figures);
         if figures.is_empty() {
             return None;
@@ -340,38 +250,22 @@ impl Names {
             excused: Status::all(&summary.total.excused),
             requests: Calls::all(&names.requests, &figures.requests),
             tags: Calls::all(&names.tags, &figures.tags),
-            groups: groups(summary),
-            checks: names.checks.clone(),
-            scenarios: scenarios(summary),
+            groups: &names.groups,
+            checks: &names.checks,
+            scenarios: names.scenarios.iter().map(Scenario::from_breakdown).collect(),
             own: names.own.iter().map(OwnFigure::from_breakdown).collect(),
-            crowded: names.crowded.iter().map(|&kind| kind.to_owned()).collect(),
+            crowded: &names.crowded,
         })
     }
 }
 
-impl Names {
-    /// Leaves every histogram out.
-    pub(super) fn leave_histograms_out(&mut self) {
-        for calls in self.requests.iter_mut().chain(&mut self.tags) {
-            (calls.response_histogram, calls.service_histogram) = (Full::default(), Full::default());
-            calls.not_ok_histogram = Histogram::new();
-            calls.messages.iter_mut().for_each(Streams::leave_histograms_out);
-        }
-        for group in &mut self.groups {
-            (group.with_pauses_histogram, group.without_pauses_histogram) = (Full::default(), Full::default());
-        }
-        self.scenarios.iter_mut().for_each(|scenario| scenario.iteration_histogram = Full::default());
-        self.own.iter_mut().for_each(|own| own.histogram = Histogram::default());
-    }
-}
-
-impl Calls {
-    fn all(derived: &[breakdown::CallBreakdown], recorded: &NamedFigures<CallFigures>) -> Vec<Self> {
+impl<'a> Calls<'a> {
+    fn all(derived: &'a [breakdown::CallBreakdown], recorded: &'a NamedFigures<CallFigures>) -> Vec<Self> {
         let calls = derived.iter().filter_map(|calls| {
             let figures = recorded.get(&calls.name)?;
             let failures = figures.failures.counted();
             Some(Self {
-                name: calls.name.clone(),
+                name: &calls.name,
                 due: calls.due,
                 answered: calls.answered,
                 failed: calls.failed,
@@ -383,40 +277,24 @@ impl Calls {
                 clear_in_bytes: calls.bytes_in,
                 clear_out_bytes: calls.bytes_out,
                 statuses: Status::all(&figures.statuses),
-                status_names: figures.status_names.clone(),
-                failures: failures.map(|(failure, count)| Failures { failure: failure.name().into(), count }).collect(),
-                response: calls.response.clone(),
-                service: calls.service.clone(),
-                response_ok: calls.response_ok.clone(),
-                response_not_ok: calls.response_not_ok.clone(),
+                status_names: &figures.status_names,
+                failures: failures.map(|(failure, count)| Failures { failure: failure.name(), count }).collect(),
+                response: calls.response.as_ref(),
+                service: calls.service.as_ref(),
+                response_ok: calls.response_ok.as_ref(),
+                response_not_ok: calls.response_not_ok.as_ref(),
                 messages: calls.messages.as_ref().map(|derived| Streams::new(derived, figures)),
-                response_histogram: Full::from_censored(figures.times.get(Timing::Response)),
-                not_ok_histogram: figures.response_not_ok().known,
-                service_histogram: Full::from_censored(figures.times.get(Timing::Service)),
             })
         });
         calls.collect()
     }
 }
 
-fn groups(summary: &Summary) -> Vec<Group> {
-    let groups = summary.breakdown.groups.iter().filter_map(|group| {
-        let figures = summary.total.figures.groups.get(&group.name)?;
-        Some(Group {
-            derived: group.clone(),
-            with_pauses_histogram: Full::from_censored(&figures.with_pauses),
-            without_pauses_histogram: Full::from_censored(&figures.without_pauses),
-        })
-    });
-    groups.collect()
-}
-
-fn scenarios(summary: &Summary) -> Vec<Scenario> {
-    let scenarios = summary.breakdown.scenarios.iter().filter_map(|scenario| {
-        let figures = summary.total.figures.scenarios.get(&scenario.name)?;
+impl<'a> Scenario<'a> {
+    fn from_breakdown(scenario: &'a ScenarioBreakdown) -> Self {
         let tracebacks = scenario.tracebacks.iter();
-        Some(Scenario {
-            name: scenario.name.clone(),
+        Self {
+            name: &scenario.name,
             users_before: scenario.users_before,
             users_started: scenario.users_started,
             users_ended: scenario.users_ended,
@@ -426,10 +304,8 @@ fn scenarios(summary: &Summary) -> Vec<Scenario> {
             unfinished: scenario.unfinished,
             not_ok: scenario.not_ok,
             errors: scenario.errors,
-            iteration: scenario.iteration.clone(),
-            iteration_histogram: Full::from_censored(&figures.iterations),
-            tracebacks: tracebacks.map(|(text, n)| Traceback { traceback: text.clone(), count: *n }).collect(),
-        })
-    });
-    scenarios.collect()
+            iteration: scenario.iteration.as_ref(),
+            tracebacks: tracebacks.map(|(traceback, n)| Traceback { traceback, count: *n }).collect(),
+        }
+    }
 }

@@ -1,10 +1,10 @@
 //! Answers by their status.
 
 use brunt_record::counts;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Answers with one status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Status {
     /// The status.

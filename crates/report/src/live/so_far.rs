@@ -1,13 +1,11 @@
 //! A run that goes on, as the recording that it would have if it ended now.
 
-use std::collections::BTreeMap;
-
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_record::live::Live;
-use brunt_record::recording::{Ending, Recording};
+use brunt_record::recording::Recording;
 use brunt_record::series::Series;
-use brunt_record::snapshot::{Phase, Snapshot};
+use brunt_record::snapshot::Phase;
 
 /// The most points of a run whose calls are not told apart over time: an hour of seconds.
 const MOST_POINTS: usize = 3600;
@@ -27,22 +25,7 @@ impl SoFar {
         if let Some(scenarios) = &mut plan.scenarios {
             scenarios.files.iter_mut().for_each(|file| file.content.0.clear());
         }
-        Self {
-            plan,
-            run: Recording {
-                started_unix_ms,
-                ending: Ending::Completed,
-                measured_ns: 0,
-                measured: Snapshot::default(),
-                drained: Snapshot::default(),
-                series: Series::default(),
-                status_names: BTreeMap::new(),
-                redirected_to: None,
-                changes: Vec::new(),
-                replayed: None,
-                agents: Vec::new(),
-            },
-        }
+        Self { plan, run: Recording::begun(started_unix_ms) }
     }
 
     /// A run whose calls are not told apart over time, which only the page shows.

@@ -13,7 +13,7 @@ use crate::style::Paint;
 const SHOWN: usize = 6;
 
 pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String> {
-    let Some(agents) = Agents::from_summary(summary, false) else { return Vec::new() };
+    let Some(agents) = Agents::from_summary(summary) else { return Vec::new() };
     let mut lines = vec![format!("{}{}", super::title("Agents", paint), headline(&agents))];
     let mut list: Vec<&Agent> = agents.list.iter().collect();
     if !all && list.len() > SHOWN {

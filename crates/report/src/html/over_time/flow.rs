@@ -109,13 +109,12 @@ pub(super) fn ended(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Pa
 /// unknown.
 fn first_way(shown: Shown<'_>, stretches: &[Stretch], ways: &[Way]) -> Option<Vec<f64>> {
     let [first, _, ..] = ways else { return None };
-    let tracks = shown.document.drilldown.as_ref()?;
-    let ok = &shown.document.plan.ok_status;
+    let tracks = shown.drilldown;
+    let ok = &shown.summary.plan.ok_status;
     let statuses = tracks.statuses.tracks.iter().filter(|track| !ok.holds(track.status));
     let statuses = statuses.map(|track| (first.kind == failed::Kind::Status(track.status), &track.answers));
-    let name = matches!(first.kind, failed::Kind::Failure(_)).then_some(first.name.as_str());
     let failures = tracks.failures.tracks.iter();
-    let failures = failures.map(|track| (Some(track.failure.as_str()) == name, &track.calls));
+    let failures = failures.map(|track| (first.kind == failed::Kind::Failure(track.failure), &track.calls));
     let all: Vec<_> = statuses.chain(failures).collect();
     let starts =
         [&tracks.failures.start_ns, &tracks.statuses.start_ns].into_iter().max_by_key(|starts| starts.len())?;
@@ -135,7 +134,7 @@ fn first_way(shown: Shown<'_>, stretches: &[Stretch], ways: &[Way]) -> Option<Ve
 
 /// Calls that were due and had not ended; in the closed model there are as many as connections.
 pub(super) fn waiting(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Option<Panel> {
-    if !shown.summary.is_open() && shown.document.names.is_none() {
+    if !shown.summary.is_open() && shown.names.is_none() {
         return None;
     }
     let waiting: Vec<_> = stretches.iter().map(|stretch| stretch.flow.waiting).collect();
@@ -161,12 +160,11 @@ pub(super) fn waiting(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> 
 
 /// Virtual users that were alive.
 pub(super) fn users(shown: Shown<'_>, axis: Across) -> Option<Panel> {
-    let users: Vec<_> = shown
-        .document
-        .series
-        .iter()
-        .filter_map(|point| Some((point.start_ns, (point.start_ns + point.length_ns).min(axis.span_ns), point.users?)))
-        .collect();
+    if shown.summary.breakdown.scenarios.is_empty() {
+        return None;
+    }
+    let points = shown.summary.run.series.points().iter();
+    let users: Vec<_> = points.map(|point| (point.start_ns, point.end_ns().min(axis.span_ns), point.users)).collect();
     let most = users.iter().map(|(.., users)| *users).max().filter(|most| *most > 0)?;
     let full = (most as f64 * ROOM).max(1.0);
     let y = |users: u64| USERS * (1.0 - users as f64 / full);

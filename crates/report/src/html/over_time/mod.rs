@@ -60,7 +60,7 @@ pub(super) fn section(
 
 /// A note on the warm-up, which is not drawn.
 fn warmup(shown: Shown<'_>) -> Option<String> {
-    let ns = Some(shown.document.plan.warmup_ns).filter(|ns| *ns > 0)?;
+    let ns = Some(shown.summary.plan.warmup_ns).filter(|ns| *ns > 0)?;
     Some(format!("{} of warm-up before 0:00 are in no figure", ExactDuration(ns)))
 }
 

@@ -56,8 +56,7 @@ pub(super) fn panel(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Op
         let others = stretch.calls.failing.values().chain(stretch.calls.bounds.values());
         others.for_each(|(ns, n)| add(ns, n));
     });
-    // Older results have only the times of all calls.
-    let (whose, times) = match (&shown.document.times.ok, &shown.document.times.response) {
+    let (whose, times) = match (&shown.summary.times.ok, &shown.summary.times.response) {
         (Some(ok), _) if is_mixed => ("ok ", Some(ok)),
         (_, all) => ("", all.as_ref()),
     };

@@ -24,7 +24,8 @@ pub(in crate::html) struct Moment {
 
 /// The moment of each stretch.
 pub(in crate::html) fn moments(shown: Shown<'_>, stretches: &[Stretch]) -> Vec<Moment> {
-    let mut points = shown.document.series.as_slice();
+    let mut points = shown.summary.run.series.points();
+    let has_users = !shown.summary.breakdown.scenarios.is_empty();
     let moment = |stretch: &Stretch| {
         let mut moment = Moment::default();
         let begun = points.partition_point(|point| point.start_ns + point.length_ns <= stretch.from_ns);
@@ -37,9 +38,10 @@ pub(in crate::html) fn moments(shown: Shown<'_>, stretches: &[Stretch]) -> Vec<M
         moment.watched = shown.summary.watched.iter().map(|figure| mean(&figure.name)).collect();
         for point in here() {
             moment.lag_p99_ns = moment.lag_p99_ns.max(point.lag.quantile(0.99));
-            moment.busiest_worker = moment.busiest_worker.max(point.health.ratio(Counter::BusiestWorker));
-            moment.most_starved_worker = moment.most_starved_worker.max(point.health.ratio(Counter::MostStarvedWorker));
-            moment.users = point.users.or(moment.users);
+            moment.busiest_worker = moment.busiest_worker.max(point.numbers.ratio(Counter::BusiestWorker));
+            moment.most_starved_worker =
+                moment.most_starved_worker.max(point.numbers.ratio(Counter::MostStarvedWorker));
+            moment.users = has_users.then_some(point.users);
             moment.open_connections = point.open_connections.or(moment.open_connections);
         }
         moment

@@ -2,11 +2,11 @@
 
 use brunt_plan::units::{Clock, Duration, Number};
 
-use crate::json::{Kind, RequestTrack};
 use crate::markup::Html;
 use crate::numbers::count;
 use crate::page::{Across, Label, Panel, Plots, Point, Scale, Unit, steps};
 
+use super::super::drilldown::{Kind, RequestTrack};
 use super::flow::round;
 
 const TIMES: f64 = 90.0;

@@ -41,7 +41,7 @@ fn panel(shown: Shown<'_>, figure: &WatchedSummary, axis: Across) -> Option<Pane
     panel.lines.push((y(0.0), "0".to_owned()));
     panel.lines.extend(round(most, 2).into_iter().map(|value| (y(value), shown_value(figure.unit, value))));
     panel.plot.raw("<path class=\"users\" d=\"");
-    let values = shown.document.series.iter().map(|point| {
+    let values = shown.summary.run.series.points().iter().map(|point| {
         let to = (point.start_ns + point.length_ns).min(axis.span_ns);
         let value = point.watched.get(&figure.name).and_then(|value| value.mean());
         (axis.x(point.start_ns), axis.x(to), value.map(y))

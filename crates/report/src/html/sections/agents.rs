@@ -12,9 +12,9 @@ use crate::page::{Cell, Column, Section, Table};
 /// A line for each agent; while the run goes on, for its last second.
 pub(super) fn agents(shown: Shown<'_>, live: Option<&LastSecond>) -> Section {
     let mut section = Section::new("agents", "Agents");
-    let table = match (live, &shown.document.agents) {
+    let table = match (live, json::Agents::from_summary(shown.summary)) {
         (Some(live), _) if !live.agents.is_empty() => of_last_second(&live.agents),
-        (None, Some(agents)) => of_run(agents),
+        (None, Some(agents)) => of_run(&agents),
         _ => return section,
     };
     section.tools.push(table.csv());

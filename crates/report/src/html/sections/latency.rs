@@ -14,7 +14,7 @@ use crate::page::{Cell, Column, Section, Table};
 
 pub(super) fn latency(shown: Shown<'_>) -> Section {
     let mut section = Section::new("latency", "Latency");
-    let times = &shown.document.times;
+    let times = &shown.summary.times;
     let all = [
         ("response", &times.response),
         ("service", &times.service),

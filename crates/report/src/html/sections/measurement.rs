@@ -53,7 +53,7 @@ fn workers(shown: Shown<'_>) -> String {
     if starved > 0.0 {
         let _ = write!(text, ", waiting for a CPU up to {} of the time", percent(starved));
     }
-    let lag = shown.document.times.lag.as_ref();
+    let lag = shown.summary.times.lag.as_ref();
     let [p50, p99] = ["p50", "p99"].map(|name| lag.and_then(|lag| lag.quantile(name)));
     if let (Some(p50), Some(p99)) = (p50, p99) {
         let _ = write!(text, "; lag p50 {}, p99 {}", duration(p50), duration(p99));

@@ -37,7 +37,7 @@ pub(super) fn sections(
         requests::tags(shown),
         measurement::measurement(shown, live),
         load::load(stretches, moments, &shown.summary.run.changes),
-        repeat(&shown.document.plan.origin.command),
+        repeat(&shown.summary.plan.origin.command),
     ]);
     sections
 }

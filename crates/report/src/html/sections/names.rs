@@ -13,7 +13,7 @@ const SHOWN: [&str; 3] = ["p50", "p95", "p99"];
 
 /// The sections of these names; empty ones have no body.
 pub(super) fn names(shown: Shown<'_>) -> Vec<Section> {
-    let Some(names) = &shown.document.names else { return Vec::new() };
+    let Some(names) = shown.names else { return Vec::new() };
     vec![checks(names), groups(names), scenarios(names), own(names)]
 }
 
@@ -30,7 +30,7 @@ fn times(times: Option<&Distribution>) -> [Cell; 3] {
     })
 }
 
-fn groups(names: &Names) -> Section {
+fn groups(names: &Names<'_>) -> Section {
     let section = Section::new("groups", "Groups");
     if names.groups.is_empty() {
         return section;
@@ -40,8 +40,7 @@ fn groups(names: &Names) -> Section {
     columns.extend(SHOWN.map(Column::time));
     columns.extend(SHOWN.map(|name| Column::time(format!("{name} with pauses"))));
     let mut table = Table::new("groups", "without the pauses of users, and with them", columns).sortable();
-    for group in &names.groups {
-        let group = &group.derived;
+    for group in names.groups {
         let mut cells = vec![
             Cell::new(&group.name),
             Cell::count(group.count),
@@ -55,7 +54,7 @@ fn groups(names: &Names) -> Section {
     put(section, &table)
 }
 
-fn checks(names: &Names) -> Section {
+fn checks(names: &Names<'_>) -> Section {
     let section = Section::new("checks", "Checks");
     if names.checks.is_empty() {
         return section;
@@ -94,7 +93,7 @@ fn checks(names: &Names) -> Section {
     put(section, &table)
 }
 
-fn scenarios(names: &Names) -> Section {
+fn scenarios(names: &Names<'_>) -> Section {
     let section = Section::new("scenarios", "Scenarios");
     if names.scenarios.is_empty() {
         return section;
@@ -117,7 +116,7 @@ fn scenarios(names: &Names) -> Section {
     let mut table = Table::new("scenarios", caption, columns).sortable();
     for one in &names.scenarios {
         let mut cells = vec![
-            Cell::new(&one.name),
+            Cell::new(one.name),
             Cell::count(one.users_started),
             Cell::count(one.users_before),
             Cell::count(one.users_ended),
@@ -128,11 +127,11 @@ fn scenarios(names: &Names) -> Section {
             Cell::wrong(one.unfinished),
             Cell::wrong(one.errors),
         ];
-        cells.extend(times(one.iteration.as_ref()));
+        cells.extend(times(one.iteration));
         table.push(cells);
     }
     let mut section = put(section, &table);
-    let tracebacks = || names.scenarios.iter().flat_map(|one| one.tracebacks.iter().map(move |of| (&one.name, of)));
+    let tracebacks = || names.scenarios.iter().flat_map(|one| one.tracebacks.iter().map(move |of| (one.name, of)));
     if tracebacks().next().is_none() {
         return section;
     }
@@ -150,13 +149,13 @@ fn scenarios(names: &Names) -> Section {
     section
 }
 
-fn own(names: &Names) -> Section {
+fn own(names: &Names<'_>) -> Section {
     let section = Section::new("own", "Figures of the script");
     if names.own.is_empty() {
         return section;
     }
     let value = |n: Option<f64>| n.map_or_else(Cell::none, |n| Cell::sorted(Number(n).to_string(), n));
-    let first = |one: &OwnFigure| match (one.ratio, one.sum) {
+    let first = |one: &OwnFigure<'_>| match (one.ratio, one.sum) {
         (Some(ratio), _) => Cell::sorted(percent(ratio), ratio),
         (None, Some(sum)) => Cell::sorted(format!("{}, {}/s", Number(sum), Number(one.sum_per_s.unwrap_or(0.0))), sum),
         (None, None) => value(one.last),
@@ -169,9 +168,9 @@ fn own(names: &Names) -> Section {
         let quantile =
             |name: &str| one.quantiles.iter().find(|quantile| quantile.name == name).map(|quantile| quantile.value);
         let mut cells = vec![
-            Cell::new(&one.name),
-            Cell::new(&one.kind),
-            Cell::new(&one.unit),
+            Cell::new(one.name),
+            Cell::new(one.kind),
+            Cell::new(one.unit),
             Cell::sorted(count(one.count), one.count as f64),
             first(one),
         ];

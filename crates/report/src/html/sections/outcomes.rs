@@ -3,11 +3,13 @@
 use brunt_plan::units::{Clock, Duration, Size};
 use brunt_record::catalogue::Counter;
 use brunt_record::examples::FailedCall;
+use brunt_record::outcome::Failure;
 
+use super::super::drilldown::{Drilldown, FailureTrack, Kind};
 use super::super::last_second::LastSecond;
 use super::super::over_time::{bars_alone, ends_over_time};
 use super::super::shown::Shown;
-use crate::json::{Calls, Document, Drilldown, Kind};
+use crate::json::Calls;
 use crate::markup::Html;
 use crate::numbers::{clean, count, percent};
 use crate::page::{Cell, Column, Section, Table};
@@ -24,7 +26,7 @@ pub(super) fn outcomes(shown: Shown<'_>, live: Option<&LastSecond>) -> Section {
         .raw("<p class=\"sum\">")
         .text(&text::sum_of_outcomes(shown.summary, Paint(false), live.is_some()))
         .raw("</p>");
-    let ways = ways(shown.document);
+    let ways = ways(shown);
     if !ways.is_empty() {
         let table = table(shown, &ways);
         section.tools.push(table.csv());
@@ -48,65 +50,67 @@ struct Way {
 }
 
 /// All endings: those that are not ok first, each group by frequency.
-fn ways(document: &Document) -> Vec<Way> {
-    let requests = document.names.as_ref().map_or(&[][..], |names| names.requests.as_slice());
-    let places = |calls: &dyn Fn(&Calls) -> u64| {
-        let mut places: Vec<_> = requests.iter().map(|request| (request.name.clone(), calls(request))).collect();
+fn ways(shown: Shown<'_>) -> Vec<Way> {
+    let requests = shown.names.map_or(&[][..], |names| names.requests.as_slice());
+    let places = |calls: &dyn Fn(&Calls<'_>) -> u64| {
+        let mut places: Vec<_> = requests.iter().map(|request| (request.name.to_owned(), calls(request))).collect();
         places.retain(|(_, n)| *n > 0);
         places.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
         places
     };
-    let drilldown = document.drilldown.as_ref();
-    let outcomes = &document.outcomes;
-    let of_status = outcomes.statuses.iter().filter(|status| status.status != 0).map(|status| {
-        let name = outcomes.status_names.get(&status.status).map_or_else(String::new, |name| format!(" {name}"));
+    let (summary, drilldown) = (shown.summary, shown.drilldown);
+    let total = &summary.total;
+    let statuses = total.statuses.sorted().into_iter().filter(|(status, _)| *status != 0);
+    let of_status = statuses.map(|(status, count)| {
+        let name = summary.run.status_names.get(&status).map_or_else(String::new, |name| format!(" {name}"));
         Way {
-            name: format!("{}{name}", status.status),
-            count: status.count,
-            is_ok: document.plan.ok_status.holds(status.status),
+            name: format!("{status}{name}"),
+            count,
+            is_ok: summary.plan.ok_status.holds(status),
             places: places(&|calls| {
-                calls.statuses.iter().filter(|known| known.status == status.status).map(|known| known.count).sum()
+                calls.statuses.iter().filter(|known| known.status == status).map(|known| known.count).sum()
             }),
-            track: drilldown.and_then(|drilldown| of_status(drilldown, status.status)),
-            examples: outcomes.examples.get(&status.status.to_string()).to_vec(),
+            track: of_status(drilldown, status),
+            examples: total.examples.get(&status.to_string()).to_vec(),
         }
     });
-    let of_failure = outcomes.failures.iter().flat_map(|failure| {
+    let of_failure = total.failures.counted().flat_map(|(failure, all)| {
         let places = places(&|calls| {
-            calls.failures.iter().filter(|known| known.failure == failure.failure).map(|known| known.count).sum()
+            calls.failures.iter().filter(|known| known.failure == failure.name()).map(|known| known.count).sum()
         });
-        let reasons: Vec<_> = failure.reasons.iter().filter(|reason| !reason.reason.is_empty()).collect();
+        let mut reasons = total.failures.reasons(failure);
+        reasons.retain(|(reason, _)| !reason.is_empty());
         let way = |name: String, count: u64, reason: Option<&str>| Way {
             name,
             count,
             is_ok: false,
             places: places.clone(),
-            track: drilldown.and_then(|drilldown| of_failure(drilldown, &failure.failure, reason)),
+            track: of_failure(drilldown, failure, reason),
             examples: {
-                let all = outcomes.examples.get(&failure.failure).iter();
+                let all = total.examples.get(failure.name()).iter();
                 all.filter(|call| reason.is_none_or(|reason| call.said == reason)).cloned().collect()
             },
         };
         // A single reason needs no second line.
         match reasons.as_slice() {
-            [only] if only.count == failure.count => {
-                vec![way(format!("{}: {}", failure.failure, only.reason), failure.count, Some(&only.reason))]
+            [(only, count)] if *count == all => {
+                vec![way(format!("{}: {only}", failure.name()), all, Some(only))]
             }
-            reasons => std::iter::once(way(failure.failure.clone(), failure.count, None))
-                .chain(reasons.iter().map(|reason| {
-                    way(format!("{}: {}", failure.failure, reason.reason), reason.count, Some(&reason.reason))
-                }))
-                .collect(),
+            reasons => {
+                let each = reasons.iter();
+                let each = each.map(|(reason, n)| way(format!("{}: {reason}", failure.name()), *n, Some(reason)));
+                std::iter::once(way(failure.name().to_owned(), all, None)).chain(each).collect()
+            }
         }
     });
-    let numbers = &outcomes.numbers;
     let unended = [
-        (numbers.get(Counter::Unfinished), "unfinished", (|calls| calls.unfinished) as fn(&Calls) -> u64),
-        (numbers.get(Counter::Unsent), "unsent", |calls| calls.unsent),
-        (numbers.get(Counter::Unknown), "unknown", |_| 0),
+        (Counter::Unfinished, (|calls| calls.unfinished) as fn(&Calls<'_>) -> u64),
+        (Counter::Unsent, |calls| calls.unsent),
+        (Counter::Unknown, |_| 0),
     ];
-    let unended = unended.into_iter().filter(|(count, ..)| *count > 0).map(|(count, name, of)| Way {
-        name: name.to_owned(),
+    let unended = unended.map(|(counter, of)| (total.numbers.get(counter), counter, of)).into_iter();
+    let unended = unended.filter(|(count, ..)| *count > 0).map(|(count, counter, of)| Way {
+        name: counter.key().to_owned(),
         count,
         is_ok: false,
         places: places(&of),
@@ -129,11 +133,9 @@ fn of_status(drilldown: &Drilldown, status: u16) -> Option<Kind<Vec<u64>>> {
 }
 
 /// Failures over time; without a reason, the sum over all reasons.
-fn of_failure(drilldown: &Drilldown, failure: &str, reason: Option<&str>) -> Option<Kind<Vec<u64>>> {
+fn of_failure(drilldown: &Drilldown, failure: Failure, reason: Option<&str>) -> Option<Kind<Vec<u64>>> {
     let kind = &drilldown.failures;
-    let is_one = |track: &&crate::json::FailureTrack| {
-        track.failure == failure && reason.is_none_or(|reason| track.reason == reason)
-    };
+    let is_one = |track: &&FailureTrack| track.failure == failure && reason.is_none_or(|reason| track.reason == reason);
     let mut sum = Vec::new();
     for track in kind.tracks.iter().filter(is_one) {
         sum.resize(track.calls.len().max(sum.len()), 0);
@@ -247,7 +249,7 @@ fn when(kind: &Kind<Vec<u64>>, counts: &[u64]) -> String {
 
 /// Events and connections.
 fn notes(html: &mut Html, shown: Shown<'_>) {
-    let (summary, document) = (shown.summary, shown.document);
+    let summary = shown.summary;
     let numbers = &summary.total.numbers;
     let mut say = |words: &str| {
         html.raw("<p>").text(&clean(words)).raw("</p>");
@@ -274,8 +276,9 @@ fn notes(html: &mut Html, shown: Shown<'_>) {
         say(&format!("Held back, over all connections: {}", held.join(", ")));
     }
     say(&format!("Connections: {}", text::connections_in_words(summary)));
-    let troubles = document.connections.troubles.iter().flat_map(|trouble| {
-        trouble.reasons.iter().map(|reason| format!("{} × {}: {}", count(reason.count), trouble.failure, reason.reason))
+    let troubles = summary.total.troubles.counted().flat_map(|(failure, _)| {
+        let reasons = summary.total.troubles.reasons(failure).into_iter();
+        reasons.map(move |(reason, n)| format!("{} × {}: {reason}", count(n), failure.name()))
     });
     let troubles: Vec<_> = troubles.collect();
     if !troubles.is_empty() {

@@ -7,10 +7,11 @@ use brunt_plan::units::{Number, Size};
 use brunt_record::histogram::AtLeast;
 use brunt_record::outcome::OkStatus;
 
+use super::super::drilldown::{Kind, RequestTrack};
 use super::super::first_screen::{is_over_limit, within};
 use super::super::over_time::{OfCalls, calls_over_time, sparkline};
 use super::super::shown::Shown;
-use crate::json::{Calls, Kind, RequestTrack};
+use crate::json::Calls;
 use crate::markup::Html;
 use crate::numbers::{clean, count, counted, duration, percent};
 use crate::page::{Cell, Column, Plots, Scale, Section, Table, Unit};
@@ -21,22 +22,20 @@ const MOST_WAYS: usize = 2;
 const MOST_OPENING: usize = 60;
 
 pub(super) fn requests(shown: Shown<'_>) -> Section {
-    let requests = shown.document.names.as_ref().map_or(&[][..], |names| names.requests.as_slice());
-    let tracks = shown.document.drilldown.as_ref().map(|drilldown| &drilldown.requests);
-    section(shown, ["requests", "Requests", "name"], requests, tracks)
+    let requests = shown.names.map_or(&[][..], |names| names.requests.as_slice());
+    section(shown, ["requests", "Requests", "name"], requests, &shown.drilldown.requests)
 }
 
 pub(super) fn tags(shown: Shown<'_>) -> Section {
-    let tags = shown.document.names.as_ref().map_or(&[][..], |names| names.tags.as_slice());
-    let tracks = shown.document.drilldown.as_ref().map(|drilldown| &drilldown.tags);
-    section(shown, ["tags", "Tags", "tag"], tags, tracks)
+    let tags = shown.names.map_or(&[][..], |names| names.tags.as_slice());
+    section(shown, ["tags", "Tags", "tag"], tags, &shown.drilldown.tags)
 }
 
 fn section(
     shown: Shown<'_>,
     [id, title, noun]: [&'static str; 3],
-    all: &[Calls],
-    tracks: Option<&Kind<RequestTrack>>,
+    all: &[Calls<'_>],
+    tracks: &Kind<RequestTrack>,
 ) -> Section {
     let mut section = Section::new(id, title);
     let Some(scale) = scale(all) else { return section };
@@ -45,10 +44,9 @@ fn section(
         counted(all.len() as u64, noun)
     );
     let mut worst: Vec<_> = all.iter().collect();
-    let p99 =
-        |calls: &Calls| calls.response.as_ref().and_then(|times| times.quantile("p99")).map_or(0, |p99| p99.value);
+    let p99 = |calls: &Calls<'_>| calls.response.and_then(|times| times.quantile("p99")).map_or(0, |p99| p99.value);
     worst.sort_by(|a, b| b.error_ratio.total_cmp(&a.error_ratio).then_with(|| p99(b).cmp(&p99(a))));
-    let has_tracks = worst.iter().any(|calls| tracks.is_some_and(|kind| OfCalls::named(kind, &calls.name).is_some()));
+    let has_tracks = worst.iter().any(|calls| OfCalls::named(tracks, calls.name).is_some());
     let ends = format!("{} to {}", Unit::Ns.tick(scale.low), Unit::Ns.tick(scale.high));
     let mut columns = vec![Column::words(noun), Column::figure("calls"), Column::words("not ok")];
     columns.extend(["p50", "p99", "max"].map(Column::time));
@@ -59,11 +57,11 @@ fn section(
     let caption = "bars on one scale: thin from the fastest to the slowest ok call, thick from p50 to p99; ✕ the median of those not ok";
     let mut table = Table::new(id, caption, columns).sortable();
     for (nth, calls) in worst.into_iter().enumerate() {
-        let track = tracks.and_then(|kind| OfCalls::named(kind, &calls.name));
+        let track = OfCalls::named(tracks, calls.name);
         let mut cells =
-            vec![Cell::new(&calls.name), Cell::count(calls.due), not_ok(calls, &shown.document.plan.ok_status)];
+            vec![Cell::new(calls.name), Cell::count(calls.due), not_ok(calls, &shown.summary.plan.ok_status)];
         cells.extend(["p50", "p99"].map(|name| time(shown, calls, name)));
-        cells.push(calls.response.as_ref().map_or_else(Cell::none, |times| bounded(times.max)));
+        cells.push(calls.response.map_or_else(Cell::none, |times| bounded(times.max)));
         cells.push(Cell::drawn(range(calls, scale)));
         if has_tracks {
             cells.push(track.map_or_else(|| Cell::new(""), |track| Cell::drawn(sparkline(track, scale))));
@@ -76,7 +74,7 @@ fn section(
     }
     section.tools.push(table.csv());
     table.write(&mut section.body);
-    let crowded = shown.document.names.as_ref().map_or(&[][..], |names| names.crowded.as_slice());
+    let crowded = shown.names.map_or(&[][..], |names| names.crowded);
     if id == "requests" && !crowded.is_empty() {
         section.body.raw("<p class=\"warning\">There were more ").text(&crowded.join(" and "));
         section.body.raw(" than are told apart; the rest count as (others).</p>");
@@ -85,8 +83,8 @@ fn section(
 }
 
 /// A scale for the times of all of them.
-fn scale(all: &[Calls]) -> Option<Scale> {
-    let times = || all.iter().filter_map(|calls| calls.response.as_ref());
+fn scale(all: &[Calls<'_>]) -> Option<Scale> {
+    let times = || all.iter().filter_map(|calls| calls.response);
     let low = times().map(|times| times.min).min();
     let high = times().map(|times| times.max.value).max();
     if all.is_empty() {
@@ -102,10 +100,10 @@ fn bounded(time: AtLeast<u64>) -> Cell {
     Cell::sorted(duration(time), time.value as f64).classed(if time.at_least { "warning" } else { "" })
 }
 
-fn time(shown: Shown<'_>, calls: &Calls, name: &str) -> Cell {
-    let Some(quantile) = calls.response.as_ref().and_then(|times| times.named(name)) else { return Cell::none() };
+fn time(shown: Shown<'_>, calls: &Calls<'_>, name: &str) -> Cell {
+    let Some(quantile) = calls.response.and_then(|times| times.named(name)) else { return Cell::none() };
     let statistic = Statistic::Quantile(quantile.share_ratio);
-    let failed = shown.summary.thresholds.iter().any(|result| is_over_limit(result, Some(&calls.name), statistic));
+    let failed = shown.summary.thresholds.iter().any(|result| is_over_limit(result, Some(calls.name), statistic));
     let cell = bounded(quantile.value());
     let interval = quantile.interval.map_or_else(String::new, |of| within(of.low_ns, of.high_ns));
     let class = match () {
@@ -118,7 +116,7 @@ fn time(shown: Shown<'_>, calls: &Calls, name: &str) -> Cell {
 }
 
 /// The number of calls that were not ok, and their endings.
-fn not_ok(calls: &Calls, ok: &OkStatus) -> Cell {
+fn not_ok(calls: &Calls<'_>, ok: &OkStatus) -> Cell {
     if calls.not_ok == 0 {
         return Cell::sorted("0", 0.0);
     }
@@ -134,12 +132,12 @@ fn not_ok(calls: &Calls, ok: &OkStatus) -> Cell {
 }
 
 /// The endings of its calls, by these statuses and by failures, the most frequent first.
-fn ways(calls: &Calls, is_named: impl Fn(u16) -> bool) -> Vec<(u64, String)> {
+fn ways(calls: &Calls<'_>, is_named: impl Fn(u16) -> bool) -> Vec<(u64, String)> {
     let statuses = calls.statuses.iter().filter(|status| status.status != 0 && is_named(status.status)).map(|status| {
         let name = calls.status_names.get(&status.status).map_or_else(String::new, |name| format!(" {name}"));
         (status.count, format!("{}{name}", status.status))
     });
-    let failures = calls.failures.iter().map(|failure| (failure.count, failure.failure.clone()));
+    let failures = calls.failures.iter().map(|failure| (failure.count, failure.failure.to_owned()));
     let others = [(calls.unfinished, "unfinished".to_owned()), (calls.unsent, "unsent".to_owned())];
     let mut ways: Vec<_> = statuses.chain(failures).chain(others).filter(|(n, _)| *n > 0).collect();
     ways.sort_by_key(|(n, _)| std::cmp::Reverse(*n));
@@ -152,11 +150,11 @@ fn in_words(ways: impl Iterator<Item = (u64, String)>) -> String {
 }
 
 /// Its times on the common scale: of calls that are ok, and of those that are not.
-fn range(calls: &Calls, scale: Scale) -> Html {
+fn range(calls: &Calls<'_>, scale: Scale) -> Html {
     let mut html = Html::default();
     html.raw("<svg class=\"range\" viewBox=\"0 0 160 14\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");
     let x = |ns: u64| scale.share(ns.max(1) as f64).clamp(0.0, 1.0) * 160.0;
-    let ok = calls.response_ok.as_ref().or_else(|| calls.response.as_ref().filter(|_| calls.not_ok == 0));
+    let ok = calls.response_ok.or_else(|| calls.response.filter(|_| calls.not_ok == 0));
     if let Some(times) = ok {
         html.raw("<path class=\"whisker\" d=\"M").place(x(times.min)).raw(" 7H").place(x(times.max.value)).raw("\"/>");
         if let (Some(p50), Some(p99)) = (times.quantile("p50"), times.quantile("p99")) {
@@ -164,7 +162,7 @@ fn range(calls: &Calls, scale: Scale) -> Html {
             html.place(x(p50.value)).raw("z\"/><path class=\"median\" d=\"M").place(x(p50.value)).raw(" 1v12\"/>");
         }
     }
-    let not_ok = calls.response_not_ok.as_ref().or_else(|| calls.response.as_ref().filter(|_| ok.is_none()));
+    let not_ok = calls.response_not_ok.or_else(|| calls.response.filter(|_| ok.is_none()));
     if let Some(p50) = not_ok.and_then(|times| times.quantile("p50")) {
         html.raw("<path class=\"cross\" d=\"M").place(x(p50.value) - 3.0).raw(" 4l6 6m0 -6l-6 6\"/>");
     }
@@ -173,7 +171,7 @@ fn range(calls: &Calls, scale: Scale) -> Html {
 }
 
 /// The details below an opened name.
-fn below(calls: &Calls, over_time: Option<Plots>) -> Html {
+fn below(calls: &Calls<'_>, over_time: Option<Plots>) -> Html {
     let mut html = Html::default();
     let mut say = |words: &str| {
         html.raw("<p class=\"faint\">").text(&clean(words)).raw("</p>");
@@ -185,11 +183,11 @@ fn below(calls: &Calls, over_time: Option<Plots>) -> Html {
         Size(calls.clear_out_bytes as f64),
         in_words(ways(calls, |_| true).into_iter())
     ));
-    let apart = |times: &Option<Distribution>| {
-        let times = times.as_ref()?;
+    let apart = |times: Option<&Distribution>| {
+        let times = times?;
         Some(format!("p50 {}, p99 {}", duration(times.quantile("p50")?), duration(times.quantile("p99")?)))
     };
-    if let (Some(ok), Some(not_ok)) = (apart(&calls.response_ok), apart(&calls.response_not_ok)) {
+    if let (Some(ok), Some(not_ok)) = (apart(calls.response_ok), apart(calls.response_not_ok)) {
         say(&format!("ok calls alone: {ok}; those not ok: {not_ok}"));
     }
     if let Some(over_time) = over_time {

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use brunt_plan::units::Duration;
-use brunt_record::catalogue::Timing;
+use brunt_record::catalogue::{Timing, Timings};
 
 use super::super::super::over_time::Limit;
-use crate::json::Document;
 use crate::markup::Html;
 use crate::numbers::{count, counted, percent};
 use crate::page::{ACROSS, Label, Mark, Panel, Plots, Point, Scale, Unit};
@@ -38,8 +37,7 @@ struct Bar {
 
 impl Histogram {
     /// The histogram of response times; `None` where no call ended.
-    pub(super) fn from_document(document: &Document) -> Option<Self> {
-        let times = &document.histograms.times;
+    pub(super) fn of_calls(times: &Timings) -> Option<Self> {
         let mut all = BTreeMap::<u64, (u64, u64)>::new();
         for times in [times.known(Timing::Response), times.bounds(Timing::Response)] {
             times.values().for_each(|(ns, n)| all.entry(ns.max(1)).or_default().0 += n);

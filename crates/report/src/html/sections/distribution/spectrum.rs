@@ -1,11 +1,11 @@
 //! The latency spectrum: the time that all but a share of the calls did not exceed, with ever more room for the slowest.
 
-use brunt_record::catalogue::Timing;
+use brunt_judge::summary::Summary;
+use brunt_record::catalogue::{Timing, Timings};
 use brunt_record::histogram::{AtLeast, Censored};
 
 use super::super::super::first_screen::within;
 use crate::csv::Row;
-use crate::json::Document;
 use crate::markup::Html;
 use crate::numbers::{duration, percent};
 use crate::page::{ACROSS, Label, Panel, Plots, Point, Scale, Unit, percentile};
@@ -41,8 +41,8 @@ fn spectrum(times: &Censored) -> Option<Spectrum> {
 }
 
 impl Spectra {
-    /// The spectra of a result; `None` where no call ended.
-    pub(super) fn from_document(document: &Document) -> Option<Self> {
+    /// The spectra of a run whose times are shown as `times`; `None` where no call ended.
+    pub(super) fn new(summary: &Summary, times: &Timings) -> Option<Self> {
         let others = [
             ("service", Timing::Service),
             ("first byte", Timing::FirstByte),
@@ -50,10 +50,10 @@ impl Spectra {
             ("message gap", Timing::MessageGap),
             ("lag", Timing::Lag),
         ];
-        let others = others.iter().map(|(name, timing)| (*name, spectrum(document.histograms.times.get(*timing))));
-        let all = std::iter::once(("response", spectrum(&document.response_times()))).chain(others);
+        let others = others.iter().map(|(name, timing)| (*name, spectrum(times.get(*timing))));
+        let all = std::iter::once(("response", spectrum(&summary.total.response_times()))).chain(others);
         let all: Vec<_> = all.filter_map(|(name, spectrum)| Some((name, spectrum?))).collect();
-        let quantiles = document.times.response.as_ref().map_or(&[][..], |times| times.quantiles.as_slice());
+        let quantiles = summary.times.response.as_ref().map_or(&[][..], |times| times.quantiles.as_slice());
         let ends = quantiles.iter().filter_map(|quantile| {
             let interval = quantile.interval?;
             Some((1.0 - quantile.share_ratio, interval.low_ns.max(1), interval.high_ns))
