@@ -1,7 +1,7 @@
 //! Statistics of a distribution, or of a script's own figure.
 
 use brunt_plan::threshold::{OfOwn, OfWatched, Statistic};
-use brunt_record::figures::{OwnFigures, OwnKind};
+use brunt_record::figures::OwnFigures;
 use brunt_record::histogram::{AtLeast, Censored};
 use brunt_record::watched::WatchedFigure;
 
@@ -37,21 +37,19 @@ pub(super) fn of_watched(figure: OfWatched, watched: &WatchedFigure) -> Option<f
 /// # Errors
 /// When figures of this kind do not have it.
 pub(super) fn of_own(figure: OfOwn, own: &OwnFigures, measured_s: f64) -> Result<Option<f64>, NoSuchFigure> {
-    let there = |value: Option<f64>, is_of: bool| if is_of { Ok(value) } else { Err(NoSuchFigure) };
-    let (is_trend, is_gauge) = (own.kind == OwnKind::Trend, own.kind == OwnKind::Gauge);
-    match figure {
-        OfOwn::Count => Ok(Some(own.count as f64)),
-        OfOwn::Sum => there(own.sum(), own.kind == OwnKind::Counter),
-        OfOwn::Rate => {
-            let rate = own.sum().filter(|_| measured_s > 0.0).map(|sum| sum / measured_s);
-            there(rate, own.kind == OwnKind::Counter)
-        }
-        OfOwn::Share => there(own.share().or(Some(0.0)), own.kind == OwnKind::Rate),
-        OfOwn::Last => there(own.last(), is_gauge),
-        OfOwn::Statistic(Statistic::Min) => there(own.min(), is_trend || is_gauge),
-        OfOwn::Statistic(Statistic::Max) => there(own.max(), is_trend || is_gauge),
-        OfOwn::Statistic(Statistic::Mean) => there(own.mean(), is_trend),
-        OfOwn::Statistic(Statistic::Stdev) => there(own.stdev(), is_trend),
-        OfOwn::Statistic(Statistic::Quantile(q)) => there(own.quantile(q), is_trend),
+    if !figure.is_of(own.kind) {
+        return Err(NoSuchFigure);
     }
+    Ok(match figure {
+        OfOwn::Count => Some(own.count as f64),
+        OfOwn::Sum => own.sum(),
+        OfOwn::Rate => own.sum().filter(|_| measured_s > 0.0).map(|sum| sum / measured_s),
+        OfOwn::Share => own.share().or(Some(0.0)),
+        OfOwn::Last => own.last(),
+        OfOwn::Statistic(Statistic::Min) => own.min(),
+        OfOwn::Statistic(Statistic::Max) => own.max(),
+        OfOwn::Statistic(Statistic::Mean) => own.mean(),
+        OfOwn::Statistic(Statistic::Stdev) => own.stdev(),
+        OfOwn::Statistic(Statistic::Quantile(q)) => own.quantile(q),
+    })
 }

@@ -1,6 +1,7 @@
 //! The figures that thresholds can be about.
 
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::figures::OwnKind;
 use brunt_record::outcome::Failure;
 
 use crate::units;
@@ -137,6 +138,28 @@ pub enum OfOwn {
 }
 
 impl OfOwn {
+    /// Whether figures of this kind have it.
+    pub fn is_of(self, kind: OwnKind) -> bool {
+        match self {
+            Self::Count => true,
+            Self::Sum | Self::Rate => kind == OwnKind::Counter,
+            Self::Share => kind == OwnKind::Rate,
+            Self::Last => kind == OwnKind::Gauge,
+            Self::Statistic(Statistic::Min | Statistic::Max) => matches!(kind, OwnKind::Trend | OwnKind::Gauge),
+            Self::Statistic(Statistic::Mean | Statistic::Stdev | Statistic::Quantile(_)) => kind == OwnKind::Trend,
+        }
+    }
+
+    /// The figures of this kind, for people.
+    pub(super) const fn names(kind: OwnKind) -> &'static str {
+        match kind {
+            OwnKind::Counter => "sum, rate and count",
+            OwnKind::Rate => "share and count",
+            OwnKind::Trend => "p50 … p99.99, mean, stdev, min, max and count",
+            OwnKind::Gauge => "last, min, max and count",
+        }
+    }
+
     pub(super) fn parse(text: &str) -> Option<Self> {
         match text {
             "sum" => Some(Self::Sum),

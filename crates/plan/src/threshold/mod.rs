@@ -289,15 +289,19 @@ impl Threshold {
         format!("{figure} {condition}{}", if abort && !said { " abort" } else { "" }).parse()
     }
 
-    /// Checks that its figure, if it can only be a script's own, is one that the script declares.
+    /// Checks that its figure, if it can only be a script's own, is one that the script declares, and has.
     ///
     /// # Errors
     /// Names the limit that another figure of this name would need, or the figures that there are.
     pub fn check_own(&self, declared: &[DeclaredFigure]) -> Result<(), ThresholdError> {
         let Some((kind, name)) = self.subject() else { return Ok(()) };
-        let is_own = matches!(self.figure, Figure::Own(_));
-        let is_declared = declared.iter().any(|figure| figure.is_called(name));
-        if is_declared || !is_own && kind != Some(Kind::Own) {
+        if let Some(own) = declared.iter().find(|figure| figure.is_called(name)) {
+            return match kind {
+                None | Some(Kind::Own) => self.check_declared(own),
+                Some(_) => Ok(()),
+            };
+        }
+        if !matches!(self.figure, Figure::Own(_)) && kind != Some(Kind::Own) {
             return Ok(());
         }
         let figure = self.figure().rsplit_once(':').map_or("", |(_, figure)| figure).trim();
@@ -314,6 +318,20 @@ impl Threshold {
             },
             |problem| problem.to_string(),
         );
+        Err(ThresholdError { text: self.text.clone(), problem })
+    }
+
+    /// Checks that its figure is one of `own`, a script's own figure of its name.
+    fn check_declared(&self, own: &DeclaredFigure) -> Result<(), ThresholdError> {
+        let (kind, names) = (own.kind.name(), OfOwn::names(own.kind));
+        let wanted = self.figure().rsplit_once(':').map_or("", |(_, figure)| figure).trim();
+        let problem = match (self.figure, OfOwn::parse(wanted)) {
+            (Figure::Own(_) | Figure::Rate, Some(of)) if of.is_of(own.kind) => return Ok(()),
+            (_, Some(of)) if of.is_of(own.kind) => {
+                format!("'{}' is a {kind} of the script: its limit is a plain number, in the script's unit", own.name)
+            }
+            _ => format!("'{}' is a {kind} of the script, which has {names}, and no {wanted}", own.name),
+        };
         Err(ThresholdError { text: self.text.clone(), problem })
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use brunt_record::figures::OwnKind;
 
 #[test]
 fn a_script_says_the_figure_and_the_condition_apart() {
@@ -72,7 +73,8 @@ fn what_is_asked_of_a_figure_of_a_scripts_own_is_a_plain_number() {
 
 #[test]
 fn a_figure_that_the_script_does_not_declare_is_refused() {
-    let declared = [DeclaredFigure { name: "coins".to_owned(), kind: brunt_record::figures::OwnKind::Counter }];
+    let declared = |name: &str, kind| DeclaredFigure { name: name.to_owned(), kind };
+    let declared = [declared("coins", OwnKind::Counter), declared("basket", OwnKind::Trend)];
     let checked = |text: &str| {
         let threshold: Threshold = text.parse().unwrap();
         threshold.check_own(&declared).map_err(|error| error.to_string())
@@ -80,7 +82,8 @@ fn a_figure_that_the_script_does_not_declare_is_refused() {
     for fine in [
         "p99<50ms",
         "login:p95<500ms",
-        "coins:p95 < 500",
+        "basket:p95 < 500",
+        "basket{page=a}:max < 5",
         "coins:sum<5",
         "coins{page=a}:sum<5",
         "figure coins:rate>1",
@@ -92,7 +95,14 @@ fn a_figure_that_the_script_does_not_declare_is_refused() {
         ("login:p95 < 500", "expected a duration with its unit, such as 50ms, got '500'"),
         ("home: 200:p95 <= 500 abort", "expected a duration with its unit"),
         ("coins{page=a:sum < 500", "the script declares no figure 'coins{page=a'"),
-        ("login:sum < 500", "the script declares no figure 'login'; it declares 'coins'"),
+        ("login:sum < 500", "the script declares no figure 'login'; it declares 'coins', 'basket'"),
+        ("coins:p95 < 500", "'coins' is a counter of the script, which has sum, rate and count, and no p95"),
+        (
+            "coins:error_rate < 5%",
+            "'coins' is a counter of the script, which has sum, rate and count, and no error_rate",
+        ),
+        ("basket:last < 5", "'basket' is a trend of the script, which has p50"),
+        ("basket:p95 < 6ms", "'basket' is a trend of the script: its limit is a plain number"),
         ("figure login:p95 < 500", "the script declares no figure 'login'; it declares 'coins'"),
         ("figure login:p95 < 500ms", "the script declares no figure 'login'; it declares 'coins'"),
     ] {
