@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use brunt_lua::scenario::{self, Loaded, MetKind, Outline};
+use brunt_lua::scenario::{self, EndedEarly, Loaded, MetKind, Outline, Unreached};
 use brunt_plan::threshold::{Guard, Kind, Threshold, nearest};
 use brunt_report::text::scenario_list;
 use clap::{Args, FromArgMatches as _};
@@ -17,6 +17,9 @@ use crate::args::inherited::{self, Inherited};
 use crate::args::{Program, runs};
 use crate::console;
 use crate::exit::{Exit, NoAnswer};
+
+/// The most stretches of lines that are named as not reached.
+const MOST_STRETCHES: usize = 8;
 
 /// Check a script of scenarios without making a call: its mistakes, and what it would do
 #[derive(Debug, Args)]
@@ -92,7 +95,7 @@ pub fn run(args: &Check, program: &Program) -> Result<Exit> {
                     .map(|place| place.column),
             )),
             file: local.file.clone(),
-            text: run::shared_local(&local.name),
+            text: run::shared_local(local),
         }
     }));
     let exit = said(&remarks);
@@ -263,7 +266,36 @@ fn listed(file: &Path, loaded: &Loaded, outline: &Outline, thresholds: &[&Thresh
         ""
     };
     let _ = writeln!(text, "\nEach function was gone through once, with made-up answers{made_up}.");
+    for EndedEarly { scenario, problem } in &outline.ended {
+        let _ = writeln!(text, "{scenario} ended early: {problem}");
+    }
+    if let Some(lines) = lines_of(&outline.unreached) {
+        let _ = writeln!(text, "Not reached, and not checked: {lines}.");
+    }
     text
+}
+
+/// Lines by file: `users.lua lines 7 to 9, 12`. `None` if there are none.
+fn lines_of(stretches: &[Unreached]) -> Option<String> {
+    let mut text = String::new();
+    let mut file = "";
+    for Unreached { file: of, first, last } in stretches.iter().take(MOST_STRETCHES) {
+        let lines = if first == last { first.to_string() } else { format!("{first} to {last}") };
+        if of == file {
+            let _ = write!(text, ", {lines}");
+        } else {
+            let separator = if text.is_empty() { "" } else { "; " };
+            let _ = write!(text, "{separator}{of}, lines {lines}");
+            file = of;
+        }
+    }
+    match stretches.len().saturating_sub(MOST_STRETCHES) {
+        0 => {}
+        more => {
+            let _ = write!(text, " and {more} other places");
+        }
+    }
+    (!text.is_empty()).then_some(text)
 }
 
 fn table(text: &mut String, title: &str, rows: &[[&str; 3]]) {

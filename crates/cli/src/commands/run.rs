@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use brunt_engine::trace::{Level, Trace};
-use brunt_lua::scenario::{self, Asking, ClientKind, LoadOptions, Loaded};
+use brunt_lua::scenario::{self, AssignedLocal, Asking, ClientKind, LoadOptions, Loaded};
 use brunt_plan::environment::Environment;
 use brunt_plan::plan::{Load, MAX_ERROR_RATIO, MAX_LESS_RATIO, PLAN_VERSION, Plan, ProtocolOptions, Stop};
 use brunt_plan::scenario::Scenarios;
@@ -200,7 +200,7 @@ fn list(args: &Run, registry: &Registry) -> Result<Exit> {
 fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
     let Loaded { mut scenarios, thresholds, target, clients, names, assigned_locals } = loaded(run, registry)?;
     for local in assigned_locals {
-        console::note(&format!("note: {}:{}: {}", local.file, local.line, shared_local(&local.name)));
+        console::note(&format!("note: {}:{}: {}", local.file, local.line, shared_local(&local)));
     }
     let Some(target) = target else {
         bail!(
@@ -272,11 +272,16 @@ fn check_trace(clients: &[ClientKind]) -> Result<()> {
     Ok(())
 }
 
-/// The warning about a local at the script's top that its scenarios assign.
-pub(super) fn shared_local(name: &str) -> String {
+/// The warning about a local at the script's top that its scenarios assign, or a field of whose table they assign.
+pub(super) fn shared_local(local: &AssignedLocal) -> String {
+    let name = &local.name;
+    let (assigned, what, own) = match &local.field {
+        Some(field) => (format!("{name}.{field}"), "a field of a table", format!("{name} = {{ {field} = … }}")),
+        None => (name.clone(), "a local", name.clone()),
+    };
     format!(
-        "scenarios assign '{name}', a local of the script's top, which all users of a thread share; a user's own value belongs in \
-         brunt.user.{name}"
+        "scenarios assign '{assigned}', {what} of the script's top, which all users of a thread share; a user's own value belongs in \
+         brunt.user.{own}"
     )
 }
 

@@ -1,6 +1,7 @@
 //! A worker's state of a script, which holds its users' coroutines.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use brunt_plan::plan::Sandbox;
@@ -12,10 +13,10 @@ use brunt_script::{Library, Operation, Resumption, ScriptClient, ScriptError, Ve
 use mlua::{Function, Lua, Table};
 
 use super::host::{Declared, Host};
-use super::met::{AssignedLocal, Met, MetKind};
+use super::met::{AssignedLocal, EndedEarly, Met, MetKind, Unreached};
 use super::operation::{self, Returned};
 use super::resources::Resources;
-use super::{data, value, written};
+use super::{data, nils, value, written};
 use crate::error::{from_lua, lacking};
 use crate::{memory, state};
 
@@ -56,12 +57,20 @@ pub(super) struct LuaLibrary {
     leave_groups: Function,
     take_passes: Function,
     judge: Function,
+    /// The script's text.
+    script: Vec<u8>,
+    /// What was made of tracebacks.
+    explained: RefCell<HashMap<String, String>>,
 }
+
+/// The most tracebacks whose explanation is remembered.
+const MOST_EXPLAINED: usize = 100;
 
 impl LuaLibrary {
     /// The state of a worker in which the script was run.
     pub(super) fn begin(file: &File, common: &Arc<Resources>, worker: u32) -> Result<Self, ScriptError> {
-        let library = Self::empty(&file.name, common, worker)?;
+        let mut library = Self::empty(&file.name, common, worker)?;
+        library.script.clone_from(&file.content.0);
         library.confine().map_err(|error| library.failed(&error))?;
         library.run(file)?;
         Ok(library)
@@ -138,6 +147,8 @@ impl LuaLibrary {
             take_passes: table.get("take_passes")?,
             judge: table.get("judge")?,
             file: file.to_owned(),
+            script: Vec::new(),
+            explained: RefCell::default(),
             host,
             table,
             lua,
@@ -176,7 +187,7 @@ impl LuaLibrary {
     /// # Errors
     /// The file and line of a misspelling.
     pub(super) fn rehearse(&self, place: u32) -> Result<(), ScriptError> {
-        match self.rehearsed(place)? {
+        match self.rehearsed(place, false)? {
             (Some(problem), _) => Err(ScriptError::failed("the script", &problem)),
             (None, _) => Ok(()),
         }
@@ -188,12 +199,12 @@ impl LuaLibrary {
     /// # Errors
     /// The file and line of a misspelling.
     pub(super) fn rehearse_strictly(&self, place: u32) -> Result<(), ScriptError> {
-        let (misspelt, missing) = self.rehearsed(place)?;
+        let (misspelt, missing) = self.rehearsed(place, true)?;
         misspelt.or(missing).map_or(Ok(()), |problem| Err(ScriptError::failed("the script", &problem)))
     }
 
-    fn rehearsed(&self, place: u32) -> Result<(Option<String>, Option<String>), ScriptError> {
-        let problems = self.table.get::<Function>("rehearse").and_then(|rehearse| rehearse.call(place));
+    fn rehearsed(&self, place: u32, watches: bool) -> Result<(Option<String>, Option<String>), ScriptError> {
+        let problems = self.table.get::<Function>("rehearse").and_then(|rehearse| rehearse.call((place, watches)));
         problems.map_err(|error| self.failed(&error))
     }
 
@@ -201,9 +212,27 @@ impl LuaLibrary {
     pub(super) fn assigned_locals(&self) -> Result<Vec<AssignedLocal>, ScriptError> {
         let read = |table: Table| {
             let (name, file) = (table.get("name")?, table.get("file")?);
-            Ok(AssignedLocal { name, file, line: table.get("line")? })
+            Ok(AssignedLocal { name, field: table.get("field")?, file, line: table.get("line")? })
         };
         self.listed("assigned_locals", read)
+    }
+
+    /// The lines that [`rehearse_strictly`](Self::rehearse_strictly) did not reach.
+    pub(super) fn unreached(&self) -> Result<Vec<Unreached>, ScriptError> {
+        let read = |table: Table| {
+            Ok(Unreached { file: table.get("file")?, first: table.get("first")?, last: table.get("last")? })
+        };
+        self.listed("unreached", read)
+    }
+
+    /// The functions that ended by an error in a rehearsal.
+    pub(super) fn ended_early(&self) -> Result<Vec<EndedEarly>, ScriptError> {
+        let secrets = &self.host.common.secrets;
+        let read = |table: Table| {
+            let problem = secrets.hide(&table.get::<String>("problem")?).into_owned();
+            Ok(EndedEarly { scenario: table.get("scenario")?, problem })
+        };
+        self.listed("ended_early", read)
     }
 
     /// The calls, groups and checks of every [`rehearse`](Self::rehearse) so far, each once.
@@ -249,6 +278,22 @@ impl LuaLibrary {
         handled.map_err(|error| from_lua("brunt.handle_summary", &self.file, &error))
     }
 
+    /// A traceback, with where a value comes from that is nil in it.
+    fn explained(&self, traceback: String) -> String {
+        let mut known = self.explained.borrow_mut();
+        if let Some(explained) = known.get(&traceback) {
+            return explained.clone();
+        }
+        let source = |file: &str| {
+            if file == self.file { Some(self.script.clone()) } else { self.host.common.files.find(file).ok().flatten() }
+        };
+        let explained = nils::explained(&traceback, source).unwrap_or_else(|| traceback.clone());
+        if known.len() < MOST_EXPLAINED {
+            known.insert(traceback, explained.clone());
+        }
+        explained
+    }
+
     fn returned(&self, returned: mlua::Result<Returned>) -> (Operation, bool) {
         match returned.map(operation::returned) {
             // The script keeps its memory, so no later iteration would have more room.
@@ -256,6 +301,9 @@ impl LuaLibrary {
                 let problem = format!("{problem}\n{}", memory::full());
                 let problem = ScriptError::failed("a scenario", &problem).to_string();
                 (Operation::Failed { problem, wrong: true, pacing_ns }, again)
+            }
+            Ok((Operation::Failed { problem, wrong: false, pacing_ns }, again)) => {
+                (Operation::Failed { problem: self.explained(problem), wrong: false, pacing_ns }, again)
             }
             Ok(returned) => returned,
             Err(error) => {

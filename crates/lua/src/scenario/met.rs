@@ -1,14 +1,36 @@
 //! Findings in a script without a run: locals that users share, and the named actions of its scenarios.
 
-/// A local at a script's top that its scenarios assign.
+/// A local at a script's top that its scenarios assign, or a field of whose table they assign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssignedLocal {
     /// Its name.
     pub name: String,
+    /// The first field of its table that is assigned; `None` where the local itself is.
+    pub field: Option<String>,
     /// The file in which it is assigned, as the script names it.
     pub file: String,
     /// The first line that assigns it, from 1.
     pub line: usize,
+}
+
+/// Lines that no rehearsal reached, though others of the same functions were reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreached {
+    /// The file, as the script names it.
+    pub file: String,
+    /// The first line, from 1.
+    pub first: usize,
+    /// The last line.
+    pub last: usize,
+}
+
+/// A function that a rehearsal did not reach the end of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedEarly {
+    /// Its scenario, or `setup` or `teardown`.
+    pub scenario: String,
+    /// The error that ended it, with its place.
+    pub problem: String,
 }
 
 /// A named action of a scenario.

@@ -11,6 +11,7 @@ mod files;
 mod host;
 mod library;
 mod met;
+mod nils;
 mod operation;
 mod outline;
 mod pack;
@@ -52,7 +53,7 @@ use brunt_protocol::discovery::Reply;
 use brunt_script::{Library, Program, ScriptError};
 
 pub use self::files::Files;
-pub use self::met::{AssignedLocal, Met, MetKind};
+pub use self::met::{AssignedLocal, EndedEarly, Met, MetKind, Unreached};
 pub use self::outline::{Outline, outline};
 pub use self::place::{Place, place};
 
@@ -78,7 +79,7 @@ pub struct Loaded {
     pub clients: Vec<ClientKind>,
     /// The names of its scenarios, in their order.
     pub names: Vec<String>,
-    /// The locals at its top that its scenarios assign, which the users of a thread share.
+    /// The locals at its top that its scenarios assign, or whose fields they assign: the users of a thread share them.
     pub assigned_locals: Vec<AssignedLocal>,
 }
 

@@ -10,7 +10,7 @@ use brunt_protocol::Registry;
 use brunt_script::{Library as _, ScriptError};
 
 use super::library::LuaLibrary;
-use super::met::Met;
+use super::met::{EndedEarly, Met, Unreached};
 use super::resources::Resources;
 use super::{Files, by_flags, directory_of, revealed};
 
@@ -21,6 +21,10 @@ pub struct Outline {
     pub met: Vec<Met>,
     /// The first misspelling in each scenario, setup and teardown, with file and line.
     pub problems: Vec<ScriptError>,
+    /// The functions that ended by an error before their last line. With other answers they may not.
+    pub ended: Vec<EndedEarly>,
+    /// The lines that were not reached.
+    pub unreached: Vec<Unreached>,
 }
 
 /// Goes once through every scenario of a script that was [loaded](super::load), its setup and its teardown. Nothing is
@@ -47,7 +51,7 @@ pub fn outline(scenarios: &Scenarios, sandbox: Sandbox, registry: &Registry) -> 
         }
         let problems = places.into_iter().filter_map(|place| library.rehearse_strictly(place).err());
         let problems = problems.map(|problem| problem.without(&secrets)).collect();
-        Ok(Outline { problems, met: library.met()? })
+        Ok(Outline { problems, met: library.met()?, ended: library.ended_early()?, unreached: library.unreached()? })
     };
     outlined().map_err(|error: ScriptError| error.without(&secrets))
 }
@@ -110,6 +114,31 @@ mod tests {
             (add.tags.as_slice(), add.base.as_deref()),
             (&["plan=pro".to_owned()][..], Some("http://127.0.0.1:1"))
         );
+    }
+
+    #[test]
+    fn what_is_not_gone_through_is_named() {
+        let outline = outlined(
+            "local brunt = require 'brunt'
+             local http = brunt.http { base = 'http://127.0.0.1:1' }
+             local function look()
+               if http:get('/'):json().found == 'here' then
+                 http:get('/here')
+                 return
+               end
+               http:get('/not-here')
+             end
+             brunt.scenario('through', function() look() end)
+             brunt.scenario('ends', function()
+               if http:get('/'):json().user ~= 'ann' then brunt.fail('nobody is here') end
+               http:get('/after')
+               http:get('/after that')
+             end)",
+        );
+        let unreached: Vec<_> = outline.unreached.iter().map(|lines| (lines.first, lines.last)).collect();
+        assert_eq!(unreached, [(5, 6), (13, 14)]);
+        let ended: Vec<_> = outline.ended.iter().map(|one| (one.scenario.as_str(), one.problem.as_str())).collect();
+        assert_eq!(ended, [("ends", "a.lua:12: nobody is here")]);
     }
 
     #[test]

@@ -108,7 +108,7 @@ fn locals_that_scenarios_assign_are_named() {
     };
     let assigned = |script: &str| places(script).into_iter().map(|local| local.name).collect::<Vec<_>>();
     let names = assigned(
-        "local token, count, never, nested, cache = nil, 0, 1, 2, {}
+        "local token, count, never, nested, cache, rows, made = nil, 0, 1, 2, {}, {}, setmetatable({}, {})
          local function login() token = http:get('/').body end
          brunt.scenario('s', function(vu)
            local own = 1
@@ -117,9 +117,13 @@ fn locals_that_scenarios_assign_are_named() {
            if count > 3 then count = 1.5 end
            brunt.group('g', function() nested = 'x' end)
            cache.x = never
+           rows[vu.id] = never
+           made.x = never
+           local mine = {}
+           mine.x, brunt.user.x = rows.x, cache.y
          end)",
     );
-    assert_eq!(names, ["count", "nested", "token"]);
+    assert_eq!(names, ["cache", "count", "nested", "token"]);
     assert_eq!(assigned("local n = 1 n = 2 brunt.scenario('s', function() local m = n m = 3 end)"), [""; 0]);
     let script = "local token\nbrunt.scenario('s', function()\nhttp:get('/')\ntoken = 'x'\ntoken = 'y' end)";
     let local = &places(script)[0];

@@ -6,7 +6,7 @@ local host, brunt, core, shared = ...
 
 local operations = host.operations
 -- Functions that are gone once the sandbox has closed.
-local sethook, compile_nothing, stdin = debug.sethook, jit.off, io.stdin
+local sethook, getinfo, compile_nothing, stdin = debug.sethook, debug.getinfo, jit.off, io.stdin
 
 -- The placeholder for every value that a server, or setup, would have given.
 local anything = {}
@@ -177,6 +177,65 @@ local results = {
   [operations.LOG] = nothing,
 }
 
+-- By source: the lines with code in functions that were rehearsed, and whether they were reached. And where functions
+-- ended by an error, in its words.
+local lines, ends, seen = {}, {}, {}
+
+-- Notes that a function is at a line.
+local function reach(line)
+  local info = getinfo(3, "fSL")
+  if info.source:sub(1, 6) == "=brunt" then
+    return
+  end
+  local of_source = lines[info.source] or {}
+  lines[info.source] = of_source
+  if not seen[info.func] then
+    seen[info.func] = true
+    for known in next, info.activelines do
+      -- The line of its `end` has no code of the script's.
+      if known ~= info.lastlinedefined then
+        of_source[known] = of_source[known] or false
+      end
+    end
+  end
+  of_source[line] = true
+end
+
+-- The lines that no rehearsal of this state reached, though they belong to functions that were: a list of stretches
+-- with `file`, `first` and `last`.
+function shared.unreached()
+  local all = {}
+  for source, of_source in next, lines do
+    local numbers, open = {}, nil
+    for line in next, of_source do
+      numbers[#numbers + 1] = line
+    end
+    table.sort(numbers)
+    for _, line in ipairs(numbers) do
+      if of_source[line] then
+        open = nil
+      elseif open then
+        open.last = line
+      else
+        open = { file = source:sub(2), first = line, last = line }
+        all[#all + 1] = open
+      end
+    end
+  end
+  table.sort(all, function(one, other)
+    if one.file ~= other.file then
+      return one.file < other.file
+    end
+    return one.first < other.first
+  end)
+  return all
+end
+
+-- The functions that ended by an error which another answer may not cause: a list of tables with `scenario` and `problem`.
+function shared.ended_early()
+  return ends
+end
+
 -- Whether a function is being rehearsed.
 local rehearses = false
 
@@ -267,8 +326,8 @@ local function of_no_answer(problem)
 end
 
 -- The misspelling in the function of the scenario at `place`, or nil; then any other error that no answer can cause.
--- The state cannot be used for anything else afterwards.
-function shared.rehearse(place)
+-- `watches`: the lines that are reached are noted. The state cannot be used for anything else afterwards.
+function shared.rehearse(place, watches)
   -- Compiled code does not call the hook.
   compile_nothing()
   rehearses = true
@@ -277,8 +336,11 @@ function shared.rehearse(place)
   local thread = shared.begin_rehearsal(place)
   -- Hooks are shared by all coroutines.
   local limit
-  function limit()
+  function limit(event, line)
     if coroutine.running() ~= thread then
+      return
+    elseif event == "line" then
+      reach(line)
       return
     end
     thousands = thousands + 1
@@ -288,9 +350,13 @@ function shared.rehearse(place)
       error("this is enough", 0)
     end
   end
-  sethook(thread, limit, "", 1000)
+  sethook(thread, limit, watches and "l" or "", 1000)
   local function go(alive, operation, ...)
     if not alive then
+      if operation ~= shared.EXIT then
+        local problem = tostring(shared.wrong_text(operation) or operation)
+        ends[#ends + 1] = { scenario = core.home("a rehearsal").vu.scenario, problem = problem:match("^[^\n]*") }
+      end
       return nil, { shared.certainly_wrong(operation), of_no_answer(operation) }
     end
     local result = results[operation]

@@ -1,18 +1,22 @@
 -- Checks whose names are in the script's text. Lua keeps no key whose value is nil, so a table of checks lacks it; the
--- text has it.
+-- text has it: in the call of brunt.check, before it, or in the call of a function that hands its argument on.
 
 local host, brunt, core, shared = ...
 
 local getinfo = debug.getinfo
 
--- By source: the tables of checks written in calls of brunt.check, by the line of the call.
-local written = {}
+-- By source: the tables of checks written in calls of brunt.check, by the line of the call; and the lines of calls that
+-- hand on a table of the caller's.
+local written, handed_on = {}, {}
 -- By a check's name: the most checks of a table with it. And the most checks of a table with computed names.
 local most, most_computed = {}, 0
 
 function shared.learn_checks(source, tables)
   local of_source = {}
-  written[source] = of_source
+  written[source], handed_on[source] = of_source, {}
+  for _, line in ipairs(tables.handed_on) do
+    handed_on[source][line] = true
+  end
   for _, one in ipairs(tables) do
     local names, count = {}, #one.names + one.computed
     for _, name in ipairs(one.names) do
@@ -28,23 +32,32 @@ function shared.learn_checks(source, tables)
   end
 end
 
--- The source and the line of the innermost function outside of the library.
+-- The source and the line of the innermost function outside of the library whose table is not one of its caller's.
 local function place()
   for level = 3, 50 do
     local info = getinfo(level, "Sl")
     if not info then
       return nil
     elseif info.currentline > 0 and info.source:sub(1, 6) ~= "=brunt" then
-      return info.source, info.currentline
+      local lines = handed_on[info.source]
+      if not (lines and lines[info.currentline]) then
+        return info.source, info.currentline
+      end
     end
   end
 end
 
--- Reads the text of the script that calls brunt.check, once.
+-- Reads the texts of the files that call brunt.check, or a function that does, each once.
 function shared.learn_caller()
-  local source = place()
-  if source and not written[source] then
-    shared.learn_checks(source, host.written_checks((source:gsub("^@?%.?/?", ""))))
+  for level = 2, 50 do
+    local info = getinfo(level, "S")
+    if not info then
+      return
+    end
+    local source = info.source
+    if info.what ~= "C" and source:sub(1, 6) ~= "=brunt" and not written[source] then
+      shared.learn_checks(source, host.written_checks((source:gsub("^@?%.?/?", ""))))
+    end
   end
 end
 
