@@ -25,6 +25,8 @@ pub struct Replay {
     pub writes: bool,
     /// Whether the log begins anew at its end.
     pub repeats: bool,
+    /// Whether an answer with the status that the log has is a success, whatever it is.
+    pub logged_is_ok: bool,
     /// The part of the log, as given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,
@@ -84,6 +86,7 @@ impl Replay {
             think: false,
             writes: false,
             repeats: false,
+            logged_is_ok: true,
             window: None,
             filters: Vec::new(),
             rewrites: Vec::new(),
@@ -98,10 +101,11 @@ impl Replay {
         }
     }
 
-    /// In a few words: `replay of access.log (combined) at 2x`.
+    /// In a few words: `replay of access.log (combined) at 2x, pauses kept`. Without `pauses kept` its times are.
     pub fn title(&self) -> String {
         let speed = if self.speed == 1.0 { String::new() } else { format!(" at {}x", self.speed) };
         let scale = if self.scale == 1.0 { String::new() } else { format!(", {}x the requests", self.scale) };
-        format!("replay of {} ({}){speed}{scale}", self.log, self.format)
+        let pace = if self.think { ", pauses kept" } else { "" };
+        format!("replay of {} ({}){speed}{scale}{pace}", self.log, self.format)
     }
 }

@@ -112,6 +112,11 @@ pub trait Replay: Send {
         None
     }
 
+    /// Whether this status, otherwise no success, is one for a call: the log has it, too.
+    fn excuses(&self, _number: u64, _status: u16) -> bool {
+        false
+    }
+
     /// Whether any call is traced.
     fn traces(&self) -> bool {
         false

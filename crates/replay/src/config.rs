@@ -28,6 +28,8 @@ pub struct Config {
     pub headers: Vec<(String, String)>,
     /// The share of calls with a `traceparent`, above 0 and up to 1; `None` for no traces.
     pub trace: Option<f64>,
+    /// Whether the status that the log has of a call is a success.
+    pub logged_is_ok: bool,
     /// The number of bytes of the file that belong to the log, where others read it too: bytes written behind them do
     /// not.
     pub bytes: Option<u64>,

@@ -103,8 +103,11 @@ impl Log {
     pub fn begin(self, portion: Portion) -> io::Result<Vec<WorkerLog>> {
         let (parts, received): (Vec<_>, Vec<_>) = (0..portion.workers()).map(|_| Part::new()).unzip();
         let (against, trace) = (Arc::clone(&self.watch.against), self.config.trace);
+        let logged_is_ok = self.config.logged_is_ok;
         self.read(portion, parts)?;
-        let logs = received.into_iter().map(|received| WorkerLog::new(received, Arc::clone(&against)).tracing(trace));
+        let logs = received.into_iter().map(|received| {
+            WorkerLog::new(received, Arc::clone(&against)).tracing(trace).accepting_logged(logged_is_ok)
+        });
         Ok(logs.collect())
     }
 

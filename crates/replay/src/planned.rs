@@ -113,6 +113,7 @@ impl Config {
             repeats: replay.repeats,
             rate: replay.rate.map(|rate| factor(Part::Rate, rate)).transpose()?,
             trace: replay.trace_ratio,
+            logged_is_ok: replay.logged_is_ok,
             headers: headers(plan).map_err(wrong(Part::Headers))?,
             bytes: replay.fingerprint.as_ref().map(|fingerprint| fingerprint.bytes),
         })

@@ -70,6 +70,8 @@ pub struct WorkerLog {
     under_way_bytes: usize,
     /// Which calls are traced, if any, and how many were handed out.
     tracing: Option<Tracing>,
+    /// Whether the status that the log has is a success.
+    logged_is_ok: bool,
     given: u64,
     jars: ByNumber<Jar>,
     jars_by_age: VecDeque<u64>,
@@ -90,6 +92,7 @@ impl WorkerLog {
             vacant: Vec::new(),
             under_way_bytes: 0,
             tracing: None,
+            logged_is_ok: false,
             given: 0,
             jars: ByNumber::default(),
             jars_by_age: VecDeque::new(),
@@ -103,6 +106,13 @@ impl WorkerLog {
     #[must_use]
     pub fn tracing(mut self, share: Option<f64>) -> Self {
         self.tracing = share.map(Tracing::of_share);
+        self
+    }
+
+    /// Whether the status that the log has of a call is a success.
+    #[must_use]
+    pub fn accepting_logged(mut self, accepts: bool) -> Self {
+        self.logged_is_ok = accepts;
         self
     }
 
@@ -186,6 +196,10 @@ impl Replay for WorkerLog {
 
     fn trace(&self, number: u64) -> Option<TraceIds> {
         self.under_way.get(number as usize)?.as_ref()?.trace
+    }
+
+    fn excuses(&self, number: u64, status: u16) -> bool {
+        self.logged_is_ok && self.item(number).is_some_and(|item| item.request.status == Some(status))
     }
 
     fn traces(&self) -> bool {

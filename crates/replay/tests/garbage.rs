@@ -50,6 +50,7 @@ fn config(path: &Path) -> Config {
         rate: None,
         headers: Vec::new(),
         trace: None,
+        logged_is_ok: true,
         bytes: None,
     }
 }

@@ -159,7 +159,7 @@ pub struct Calling {
     /// The version of HTTP: 1.1, 2 or auto [default: 1.1]
     #[arg(long, value_name = "VERSION")]
     pub http: Option<String>,
-    /// Statuses that count as success: 2xx, 200-399, 200,404 [default: all under 400]
+    /// Statuses that count as success: 2xx, 200-399, 200,404 [default: all under 400, and the one in the log]
     #[arg(long, value_name = "LIST")]
     pub ok_status: Option<OkStatus>,
     /// Send a traceparent (W3C Trace Context), sampled, on this share of calls: 1%. Its id stands with failed and slow calls in
@@ -263,6 +263,7 @@ fn nothing_left(replayed: &brunt_record::replayed::Replayed, format: Format) -> 
         "no_time" if format.is_untimed() => "the log has no times: --rate says how many requests come a second",
         "no_time" => "no request of the log has a time: --layout or --fields says where lines of your own have it",
         "filtered" => "--filter left every request out",
+        "sampled_out" => "--scale left every session out: a larger factor, or another --seed, takes some of them",
         "outside_window" => "no request is within --window",
         _ => "no line gave a request: --log-format, --layout or --fields say how to read the log",
     })
@@ -298,6 +299,7 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         think: timing.think,
         writes: selecting.r#unsafe,
         repeats: timing.repeats,
+        logged_is_ok: calling.ok_status.is_none(),
         window: selecting.window.clone(),
         filters: selecting.filters.clone(),
         rewrites: selecting.rewrites.clone(),

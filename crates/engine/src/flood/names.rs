@@ -24,7 +24,7 @@ impl Names {
     /// A call with the name of this number has ended.
     pub(super) fn record(&self, recorder: &mut Recorder, name: usize, call: &Call<u64>, end: End<'_>, now: Tick) {
         if let Some(id) = self.0.get(name).copied() {
-            recorder.ended_by_name(id, call, end, now);
+            recorder.ended_by_name(id, call, end, false, now);
         }
     }
 }

@@ -20,6 +20,10 @@ impl<D: Driver> Load<D> for Replaying {
         Some(self.log.name(tag.number).1)
     }
 
+    fn excuses(&self, tag: Tag, status: u16) -> bool {
+        self.log.excuses(tag.number, status)
+    }
+
     fn trace_id(&self, tag: Tag) -> Option<String> {
         self.log.trace(tag.number).map(|ids| ids.trace_id())
     }
@@ -87,8 +91,9 @@ impl Replaying {
             self.names.resize(place + 1, None);
         }
         let Some(known) = self.names.get_mut(place) else { return };
+        let is_excused = if let End::Answered(status) = end { self.log.excuses(call.tag.number, status) } else { false };
         let recorder = &mut network.recorder;
         let id = *known.get_or_insert_with(|| recorder.snapshot.figures.requests.id(name));
-        recorder.ended_by_name(id, call, end, now);
+        recorder.ended_by_name(id, call, end, is_excused, now);
     }
 }

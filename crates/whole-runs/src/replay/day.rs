@@ -164,6 +164,7 @@ fn replay(day: &Day, name: &str, speed: f64, scale: f64, window: Option<&str>) -
         rate: None,
         headers: Vec::new(),
         trace: None,
+        logged_is_ok: true,
         bytes: None,
     };
     let log = Log::open(config).unwrap();

@@ -7,10 +7,17 @@ use super::{Core, Recorder};
 use crate::network::call::{Call, End};
 
 impl Recorder {
-    /// A call has ended whose request has this name.
-    pub(crate) fn ended_by_name<T>(&mut self, id: NameId, call: &Call<T>, end: End<'_>, now: Tick) {
+    /// A call has ended whose request has this name. `is_excused`: its status is a success, whichever it is.
+    pub(crate) fn ended_by_name<T>(
+        &mut self,
+        id: NameId,
+        call: &Call<T>,
+        end: End<'_>,
+        is_excused: bool,
+        now: Tick,
+    ) {
         if let End::Answered(status) = end {
-            self.answered_by_end(Core::Request(id), self.arrival(now), self.is_ok(status));
+            self.answered_by_end(Core::Request(id), self.arrival(now), is_excused || self.is_ok(status));
         }
         if !self.counts(call) || end == End::Withdrawn {
             return;
@@ -24,7 +31,9 @@ impl Recorder {
         match end {
             End::Answered(status) => {
                 calls.answered(status, response, service);
-                if !is_ok {
+                if !is_ok && is_excused {
+                    calls.excused(status);
+                } else if !is_ok {
                     calls.refused(response);
                 }
             }
