@@ -11,17 +11,22 @@ use crate::decision::table::{Cell, Table};
 use crate::headline::{Tone, tone_of};
 use crate::numbers::{brief, duration, percent};
 use crate::style::{Paint, Style};
+use crate::text::wrapped;
 
-/// The least width of a run's description where lines are cut, in columns.
-const LEAST_OF_WHAT: usize = 10;
+/// The least width of a run's description where lines are broken, in columns.
+const LEAST_OF_WHAT: usize = 24;
+/// The most lines of a run's description.
+const MOST_LINES: usize = 5;
 
-/// A line for each of `entries`, which begin with the newest, under a line that names the columns; cut where lines may not
-/// be wider than `width`.
+/// The runs of `entries`, which begin with the newest, under a line that names the columns. Descriptions are broken where
+/// lines may not be wider than `width`.
 pub fn listing(entries: &[Entry], style: Style, width: Option<usize>) -> String {
     let of = |room: usize| {
         let mut table = Table::new(["run", "begun (UTC)", "answered/s", "p99", "what"]);
         for entry in entries.iter().rev() {
-            table.push(row(entry, room));
+            for row in rows(entry, room) {
+                table.push(row);
+            }
         }
         table
     };
@@ -37,31 +42,52 @@ pub fn listing(entries: &[Entry], style: Style, width: Option<usize>) -> String 
     table.text(Paint(style.colour)).join("\n") + "\n"
 }
 
-/// `text` in at most `room` columns.
-fn within(text: String, room: usize) -> String {
-    if columns::width(&text) <= room {
-        return text;
+/// `text` in lines of at most `room` columns, the last of which ends in `…` where more would follow.
+fn broken(text: &str, room: usize) -> Vec<String> {
+    if room == 0 {
+        return vec![String::new()];
     }
-    match room {
-        0 => String::new(),
-        room => format!("{}…", columns::cut(&text, room - 1)),
+    if columns::width(text) <= room {
+        return vec![text.to_owned()];
     }
+    let fits = |line: String| match columns::width(&line) <= room {
+        true => line,
+        false => format!("{}…", columns::cut(&line, room - 1)),
+    };
+    let mut lines = wrapped("", "", text, room);
+    if lines.len() > MOST_LINES {
+        lines.truncate(MOST_LINES);
+        if let Some(last) = lines.last_mut() {
+            *last = format!("{}…", columns::cut(last, room - 1));
+        }
+    }
+    lines.into_iter().map(fits).collect()
 }
 
-fn row(entry: &Entry, room: usize) -> [Cell; 5] {
+/// A run's row, and those on which its description goes on.
+fn rows(entry: &Entry, room: usize) -> Vec<[Cell; 5]> {
+    let tone = entry.headline.as_deref().map(tone_of).filter(|tone| tone.is_bad() || *tone == Tone::Warning);
+    let cell = |line: String| match tone {
+        Some(tone) => Cell::from(line).as_(tone.role()),
+        None => Cell::from(line),
+    };
+    let mut lines = broken(&what(entry), room).into_iter().map(cell);
+    let first = row(entry, lines.next().unwrap_or_else(|| Cell::from(String::new())));
+    let blank = || Cell::from(String::new());
+    let others = lines.map(|line| [blank(), blank(), blank(), blank(), line]);
+    std::iter::once(first).chain(others).collect()
+}
+
+fn row(entry: &Entry, what: Cell) -> [Cell; 5] {
     let p99 = entry.p99_ns.map(|value| duration(AtLeast { value, at_least: entry.at_least }));
     let rate = (entry.kind == RUN).then(|| Number(entry.answered_per_s).to_string());
     let or_dash = |text: Option<String>| Cell::from(text.unwrap_or_else(|| "-".to_owned()));
-    let what = Cell::from(within(what(entry), room));
     [
         entry.number.to_string().into(),
         begun(entry.started_unix_ms).into(),
         or_dash(rate),
         or_dash(p99),
-        match entry.headline.as_deref().map(tone_of) {
-            Some(tone) if tone.is_bad() || tone == Tone::Warning => what.as_(tone.role()),
-            _ => what,
-        },
+        what,
     ]
 }
 
@@ -102,17 +128,17 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn lines_are_cut_to_a_terminal_and_keep_their_columns() {
-        let entry = Entry {
-            number: 12_345,
+    /// A run with this headline.
+    fn entry_of(headline: &str) -> Entry {
+        Entry {
+            number: 7,
             kind: RUN.to_owned(),
             part_of: None,
             label: Label { name: Some("a name that goes on for quite a while".to_owned()), tags: Vec::new() },
             started_unix_ms: 1_767_225_600_000,
             url: "http://127.0.0.1:8080/".to_owned(),
             script: None,
-            headline: None,
+            headline: Some(headline.to_owned()),
             verdict: "brunt was the limit".to_owned(),
             measured_ns: 1_000_000_000,
             due: 10,
@@ -124,10 +150,23 @@ mod tests {
             thresholds: 12,
             thresholds_failed: 2,
             content_bytes: 0,
-        };
-        let lines = listing(&[entry], Style::default(), Some(80));
-        assert!(lines.lines().all(|line| columns::width(line) <= 80), "{lines}");
-        assert!(lines.lines().last().unwrap().ends_with('…') && lines.contains("≥12.34ms"), "{lines}");
+        }
+    }
+
+    #[test]
+    fn descriptions_are_broken_on_a_terminal_and_keep_their_column() {
+        let entry = entry_of("! the target froze from 0:01 to 0:02: 30 calls waited up to 0.95s for it");
+        let listed = listing(&[entry], Style::default(), Some(80));
+        assert!(listed.lines().all(|line| columns::width(line) <= 80), "{listed}");
+        let words = listed.split_whitespace().collect::<Vec<_>>().join(" ");
+        for said in ["≥12.34ms", "froze from 0:01 to 0:02", "0.95s for it http://127.0.0.1:8080/"] {
+            assert!(words.contains(said), "{listed}");
+        }
+        let column = listed.lines().next().unwrap().find("what").unwrap();
+        let go_on = listed.lines().skip(2).all(|line| line.len() > column && line[..column].trim().is_empty());
+        assert!(go_on && listed.lines().count() > 2, "{listed}");
+        let narrow = listing(&[entry_of(&"word ".repeat(100))], Style::default(), Some(60));
+        assert!(narrow.lines().last().unwrap().ends_with('…') && narrow.lines().count() == 1 + MOST_LINES, "{narrow}");
     }
 
     #[test]

@@ -44,7 +44,47 @@ pub struct Lines {
     /// Whether the second before ended in a stall or an outage.
     was_still: bool,
     /// Findings that have had their line.
-    told: Vec<String>,
+    told: Vec<Told>,
+}
+
+/// A finding that has had its line.
+#[derive(Debug)]
+struct Told {
+    /// Its words without figures, which grow while it goes on.
+    words: String,
+    /// Where it begins, as far as that is known by now, in nanoseconds of the measured part.
+    from_ns: Option<u64>,
+    /// The text of its last line.
+    text: String,
+    /// Its text a second ago.
+    before: String,
+}
+
+/// By how much the beginning of a finding may move once more calls of its stretch have ended, in nanoseconds.
+const MOVES_NS: u64 = SECOND_NS / 2;
+
+impl Told {
+    fn of(statement: &Statement) -> Self {
+        Self {
+            words: words_of(statement),
+            from_ns: statement.from_ns,
+            text: statement.text.clone(),
+            before: statement.text.clone(),
+        }
+    }
+
+    /// Whether a statement is about the same finding.
+    fn is_about(&self, statement: &Statement) -> bool {
+        let is_near = match (self.from_ns, statement.from_ns) {
+            (Some(one), Some(other)) => one.abs_diff(other) < MOVES_NS,
+            (one, other) => one == other,
+        };
+        is_near && self.words == words_of(statement)
+    }
+}
+
+fn words_of(statement: &Statement) -> String {
+    statement.text.chars().filter(|c| c.is_alphabetic()).collect()
 }
 
 impl Lines {
@@ -108,13 +148,23 @@ impl Lines {
         text
     }
 
-    /// The line of a finished run: its report's headline.
+    /// The lines of a finished run: findings whose last line had other figures, and its report's headline.
     pub fn end(&mut self, summary: &Summary) -> String {
         let mut text = String::new();
         let headline = headline::headline(summary);
-        let role = headline::statements(summary).first().map_or(Role::Plain, |first| first.tone.role());
+        let statements = headline::statements(summary);
         let measured_ns = i64::try_from(summary.run.measured_ns).unwrap_or(i64::MAX);
-        self.add(&mut text, self.at_ns.max(measured_ns), role, "end", &headline);
+        let at_ns = self.at_ns.max(measured_ns);
+        for statement in &statements {
+            let told = self.told.iter().find(|told| told.is_about(statement));
+            let is_new = told.is_some_and(|told| told.text != statement.text);
+            if is_new {
+                let words = format!("{}{}", state::sign(statement), statement.text);
+                self.add(&mut text, at_ns, statement.tone.role(), "", &words);
+            }
+        }
+        let role = statements.first().map_or(Role::Plain, |first| first.tone.role());
+        self.add(&mut text, at_ns, role, "end", &headline);
         text
     }
 
@@ -126,17 +176,28 @@ impl Lines {
         number(live.elapsed_ns) > number(before) || live.planned_ns.is_some_and(|planned| live.elapsed_ns >= planned)
     }
 
-    /// New findings since the last second. A finding on a stretch that goes on is shown when it begins.
+    /// New findings since the last second, and those whose figures have settled on others than were told: calls that a
+    /// freeze held up are known once they end. A finding on a stretch that goes on is shown when it begins.
     fn news(&mut self) -> Vec<Statement> {
-        let key = |statement: &Statement| {
-            // Its figures still grow.
-            let words: String = statement.text.chars().filter(|c| c.is_alphabetic()).collect();
-            format!("{words}{:?}", statement.from_ns)
-        };
-        let new: Vec<_> =
-            self.screen.found().iter().filter(|statement| !self.told.contains(&key(statement))).cloned().collect();
-        self.told.extend(new.iter().map(key));
-        new
+        let mut news = Vec::new();
+        for statement in self.screen.found() {
+            match self.told.iter_mut().find(|told| told.is_about(statement)) {
+                None => {
+                    self.told.push(Told::of(statement));
+                    news.push(statement.clone());
+                }
+                Some(told) => {
+                    let has_settled = told.before == statement.text;
+                    if has_settled && told.text != statement.text {
+                        told.text.clone_from(&statement.text);
+                        news.push(statement.clone());
+                    }
+                    told.before.clone_from(&statement.text);
+                    told.from_ns = statement.from_ns;
+                }
+            }
+        }
+        news
     }
 
     /// What happened since the last line: `500/s of 500/s due  p50 4.00ms  p99 6.00ms  0 failed  2 wait`.

@@ -1,6 +1,7 @@
 //! The outcomes of all calls, shown to add up; and the connections that carried them.
 
 use brunt_judge::summary::Summary;
+use brunt_plan::scenario::Population;
 use brunt_plan::units::Duration;
 use brunt_record::catalogue::Counter;
 use brunt_record::counts::Failures;
@@ -67,7 +68,10 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     if !holds.is_empty() {
         lines.push(format!("{}{}", label("held back", paint), holds.join(", ")));
     }
+    // Each user who arrives brings connections of its own, which may be most of what a target has to do.
+    let arrives = summary.plan.scenarios.as_ref().is_some_and(|all| all.populations.iter().any(Population::is_open));
     if !verbose
+        && !arrives
         && summary.total.numbers.get(Counter::ConnectionsFailed) == 0
         && summary.total.numbers.get(Counter::Reconnects) == 0
         && summary.total.numbers.get(Counter::TurnedAway) == 0

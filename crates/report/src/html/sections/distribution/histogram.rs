@@ -128,14 +128,26 @@ fn range(bar: &Bar) -> String {
     format!("{} to {}", Duration(bar.from.round() as u64), Duration(bar.to.round() as u64))
 }
 
+/// The fewest bars side by side that hold more than half of the calls, as a range: what most calls took.
+fn most_calls(bars: &[Bar]) -> Option<String> {
+    let calls = |bars: &[Bar]| bars.iter().map(|bar| bar.ok + bar.not_ok).sum::<u64>();
+    let all = calls(bars);
+    let fullest = (1..=bars.len()).find_map(|count| {
+        let stretches = bars.windows(count).filter(|stretch| 2 * calls(stretch) > all);
+        stretches.max_by_key(|stretch| calls(stretch))
+    })?;
+    let (first, last) = (fullest.first()?, fullest.last()?);
+    Some(format!("{} to {}", Duration(first.from.round() as u64), Duration(last.to.round() as u64)))
+}
+
 fn in_words(bars: &[Bar], (ok, not_ok): (u64, u64), limits: &[Limit]) -> String {
-    let fullest = bars.iter().max_by_key(|bar| bar.ok + bar.not_ok).map_or_else(String::new, range);
     let bad = if not_ok > 0 {
         format!(", {} of them not ok (drawn below zero, on their own scale)", count(not_ok))
     } else {
         String::new()
     };
-    let sentence = format!("{}{bad}; most took {fullest}", counted(ok + not_ok, "call"));
+    let most = most_calls(bars).map_or_else(String::new, |range| format!("; most took {range}"));
+    let sentence = format!("{}{bad}{most}", counted(ok + not_ok, "call"));
     limits.iter().fold(sentence, |sentence, limit| format!("{sentence}; {}", limit.words))
 }
 
