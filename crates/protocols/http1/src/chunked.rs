@@ -30,12 +30,12 @@ enum At {
     End,
 }
 
-/// How far a chunked body was read.
+/// How far a body was decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Chunks {
+pub(super) enum Decoded {
     /// All bytes were taken, and more are to come.
     More,
-    /// The reader of the data wanted to stop here.
+    /// Whoever takes the content wanted to stop here.
     Stopped,
     /// The body is complete.
     Complete,
@@ -62,7 +62,7 @@ impl Chunked {
         &mut self,
         bytes: &[u8],
         mut data: impl FnMut(&[u8], bool) -> Result<Option<usize>, Malformed>,
-    ) -> Result<(usize, Chunks), Malformed> {
+    ) -> Result<(usize, Decoded), Malformed> {
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
             if self.at == At::Data {
@@ -76,16 +76,16 @@ impl Chunked {
                     self.at = At::DataCr;
                 }
                 if stopped.is_some() {
-                    return Ok((bytes.len() - rest.len(), Chunks::Stopped));
+                    return Ok((bytes.len() - rest.len(), Decoded::Stopped));
                 }
                 continue;
             }
             rest = after;
             if self.step(byte)? {
-                return Ok((bytes.len() - rest.len(), Chunks::Complete));
+                return Ok((bytes.len() - rest.len(), Decoded::Complete));
             }
         }
-        Ok((bytes.len(), Chunks::More))
+        Ok((bytes.len(), Decoded::More))
     }
 
     /// Takes one byte that is not content. Returns whether it was the body's last.

@@ -70,7 +70,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::chunked::{Chunked, Chunks};
+    use crate::chunked::{Chunked, Decoded};
 
     fn framing(fields: &[(&str, &str)], version: Version) -> Result<Framing, String> {
         let headers: Vec<_> = fields.iter().map(|(name, value)| Header::new(*name, *value)).collect();
@@ -101,7 +101,7 @@ mod tests {
             let framed = in_chunks(&body);
             let mut read = Vec::new();
             let end = Chunked::new().receive(&framed, |data, _| { read.extend_from_slice(data); Ok(None) }).unwrap();
-            prop_assert_eq!(end, (framed.len(), Chunks::Complete));
+            prop_assert_eq!(end, (framed.len(), Decoded::Complete));
             prop_assert_eq!(read, body);
         }
     }

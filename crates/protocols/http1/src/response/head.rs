@@ -1,16 +1,125 @@
 //! The head of an answer: status line and header fields, and their meaning for the body.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
 
 use brunt_protocol::Malformed;
 
 /// The most bytes a status line with its header section may have.
-pub const MOST_HEAD_BYTES: usize = 64 * 1024;
+pub(super) const MOST_HEAD_BYTES: usize = 64 * 1024;
 /// A head of up to this size is parsed anew with each piece that arrives, and remembered once it is whole.
-pub(super) const SHORT_HEAD_BYTES: usize = 512;
+const SHORT_HEAD_BYTES: usize = 512;
 /// The most header fields an answer may have.
-pub const MOST_HEADERS: usize = 128;
+pub(super) const MOST_HEADERS: usize = 128;
+
+/// The most interim answers (1xx) before the final one.
+const MOST_INTERIM: u8 = 16;
+
+/// Puts heads together from bytes in pieces of any size.
+#[derive(Debug, Default)]
+pub(super) struct HeadReader {
+    /// The beginning of an incomplete head.
+    partial: Vec<u8>,
+    /// Interim answers (1xx) before the final one.
+    interim: u8,
+    /// The heads with fields in a form that is taken and not right, since they were last reported.
+    untidy: u64,
+}
+
+/// A head that is complete.
+pub(super) struct CompleteHead<'a> {
+    /// How many of the bytes just given are its own.
+    pub(super) taken: usize,
+    /// Its meaning.
+    pub(super) head: Head,
+    /// Its text, with each field in one line.
+    pub(super) text: Cow<'a, [u8]>,
+}
+
+impl HeadReader {
+    /// Whether no byte of the next answer has come yet.
+    pub(super) fn is_at_start(&self) -> bool {
+        self.partial.is_empty() && self.interim == 0
+    }
+
+    /// The number of untidy heads since the last time.
+    pub(super) fn take_untidy(&mut self) -> u64 {
+        std::mem::take(&mut self.untidy)
+    }
+
+    /// The head of an interim answer has come, and another head follows.
+    ///
+    /// # Errors
+    /// When there are too many of them.
+    pub(super) fn note_interim(&mut self) -> Result<(), Malformed> {
+        self.interim += 1;
+        if self.interim > MOST_INTERIM {
+            return Err(Malformed::because("more than 16 interim answers"));
+        }
+        Ok(())
+    }
+
+    /// The head of another answer follows.
+    #[inline]
+    pub(super) fn begin(&mut self) {
+        self.interim = 0;
+    }
+
+    /// Takes bytes: all of them, unless a head is complete.
+    ///
+    /// # Errors
+    /// When they break the grammar or a limit.
+    #[inline]
+    pub(super) fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<CompleteHead<'a>>, Malformed> {
+        if !self.partial.is_empty() {
+            return self.read_on(bytes);
+        }
+        let Some(head) = read_head(bytes)? else {
+            self.partial.extend_from_slice(bytes);
+            return self.is_within_limit().map(|()| None);
+        };
+        let text = bytes.get(..head.bytes).unwrap_or(bytes);
+        if head.is_untidy {
+            return self.tidy(head, head.bytes, text).map(Some);
+        }
+        Ok(Some(CompleteHead { taken: head.bytes, head, text: Cow::Borrowed(text) }))
+    }
+
+    /// Takes further bytes of a head.
+    fn read_on<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<CompleteHead<'a>>, Malformed> {
+        let before = self.partial.len();
+        // A long head is parsed only once its end has come, so that one in many small pieces costs no more than a whole
+        // one; a short one at once, so that garbage is recognised.
+        let from = before.saturating_sub(3);
+        self.partial.extend_from_slice(bytes.get(..bytes.len().min(MOST_HEAD_BYTES)).unwrap_or(bytes));
+        let ended = has_head_end(self.partial.get(from..).unwrap_or(&[]));
+        let parsed = ended || !(SHORT_HEAD_BYTES..MOST_HEAD_BYTES).contains(&self.partial.len());
+        let Some(head) = (if parsed { parse_head(&self.partial)? } else { None }) else {
+            return self.is_within_limit().map(|()| None);
+        };
+        let taken = head.bytes.saturating_sub(before);
+        let mut text = std::mem::take(&mut self.partial);
+        text.truncate(head.bytes);
+        if head.is_untidy {
+            return self.tidy(head, taken, &text).map(Some);
+        }
+        Ok(Some(CompleteHead { taken, head, text: Cow::Owned(text) }))
+    }
+
+    #[cold]
+    fn tidy<'a>(&mut self, head: Head, taken: usize, text: &[u8]) -> Result<CompleteHead<'a>, Malformed> {
+        self.untidy += 1;
+        Ok(CompleteHead { taken, head, text: Cow::Owned(tidied(text)?) })
+    }
+
+    fn is_within_limit(&self) -> Result<(), Malformed> {
+        if self.partial.len() >= MOST_HEAD_BYTES {
+            return Err(Malformed::because("a header section of more than 64 KiB"));
+        }
+        Ok(())
+    }
+}
 
 /// The meaning of a head for the bytes behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +144,7 @@ pub(super) enum Coding {
 }
 
 /// Whether `bytes` hold the empty line that ends a head.
-pub(super) fn has_head_end(bytes: &[u8]) -> bool {
+fn has_head_end(bytes: &[u8]) -> bool {
     bytes.windows(2).any(|pair| pair == b"\n\n") || bytes.windows(3).any(|triple| triple == b"\n\r\n")
 }
 
@@ -157,7 +266,7 @@ fn parse_untidy(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
 ///
 /// # Errors
 /// When a field that says where the body ends has such a blank: others may read another length (RFC 9112 §5.1).
-pub(super) fn tidied(head: &[u8]) -> Result<Vec<u8>, Malformed> {
+fn tidied(head: &[u8]) -> Result<Vec<u8>, Malformed> {
     let mut tidy: Vec<u8> = Vec::with_capacity(head.len());
     for (number, line) in head.split(|byte| *byte == b'\n').enumerate() {
         let line = line.strip_suffix(b"\r").unwrap_or(line);

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::head::{MOST_HEAD_BYTES, parse_head, read_head};
 use super::*;
 use brunt_protocol::messages::Framing;
 
