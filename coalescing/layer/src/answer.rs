@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use http::header::{
     AGE, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, DATE, EXPIRES, SET_COOKIE, TRANSFER_ENCODING, UPGRADE, VARY,
 };
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 /// With whom an answer may be shared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,24 @@ pub(crate) enum Sharing {
 /// that another call would fail likewise, as a proxy whose upstream has not answered in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedFailure;
+
+/// An extension of a response: the extensions of its followers' responses. A follower gets none otherwise, as extensions may be
+/// about the leader's connection.
+///
+/// ```
+/// use brunt_coalesce::FollowerExtensions;
+/// use http::{Extensions, Response};
+///
+/// #[derive(Clone)]
+/// struct Shard(u32);
+///
+/// let mut shared = Extensions::new();
+/// shared.insert(Shard(7));
+/// let answer = Response::builder().extension(Shard(7)).extension(FollowerExtensions(shared)).body(());
+/// # assert!(answer.is_ok());
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct FollowerExtensions(pub Extensions);
 
 /// The configured rules for answers.
 #[derive(Debug, Clone, Copy)]
@@ -122,16 +140,19 @@ pub(crate) struct Freshness {
 }
 
 impl Freshness {
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
+    /// Of an answer with this head that has just come.
+    pub(crate) fn of(headers: &HeaderMap, now: SystemTime) -> Self {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        let age = text(AGE).and_then(|age| age.trim().parse().ok()).unwrap_or(0);
+        let said: u64 = text(AGE).and_then(|age| age.trim().parse().ok()).unwrap_or(0);
+        let date = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or(now);
         let lifetime = directive(headers, "s-maxage").or_else(|| directive(headers, "max-age"));
         let lifetime = lifetime.map(Duration::from_secs).or_else(|| {
             let expires = httpdate::parse_http_date(text(EXPIRES)?).unwrap_or(SystemTime::UNIX_EPOCH);
-            let date = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or_else(SystemTime::now);
             Some(expires.duration_since(date).unwrap_or_default())
         });
-        Self { lifetime, age }
+        // RFC 9111, section 4.2.3: the apparent age counts where nobody said an age, or a lesser one.
+        let apparent = now.duration_since(date).unwrap_or_default().as_secs();
+        Self { lifetime, age: said.max(apparent) }
     }
 
     /// How long the answer may be held, at most this long.
@@ -248,17 +269,23 @@ mod tests {
 
     #[test]
     fn freshness_is_what_the_answer_says() {
-        let fresh = |headers: &[(&str, &str)]| Freshness::of(head(200, headers).headers());
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        let now = httpdate::parse_http_date(date).unwrap();
+        let fresh = |headers: &[(&str, &str)]| Freshness::of(head(200, headers).headers(), now);
         let of = |lifetime: Option<u64>, age| Freshness { lifetime: lifetime.map(Duration::from_secs), age };
         assert_eq!(fresh(&[]), of(None, 0));
         assert_eq!(fresh(&[("cache-control", "public, Max-Age=\"60\""), ("age", "7")]), of(Some(60), 7));
         assert_eq!(fresh(&[("cache-control", "max-age=60, s-maxage=5")]), of(Some(5), 0));
         assert_eq!(fresh(&[("cache-control", "max-age=soon")]), of(Some(0), 0));
-        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
         assert_eq!(fresh(&[("expires", "Sun, 06 Nov 1994 08:50:37 GMT"), ("date", date)]), of(Some(60), 0));
         assert_eq!(fresh(&[("expires", date), ("date", "Sun, 06 Nov 1994 08:50:37 GMT")]), of(Some(0), 0));
         assert_eq!(fresh(&[("expires", "0"), ("date", date)]), of(Some(0), 0));
         assert_eq!(fresh(&[("expires", "0"), ("cache-control", "max-age=1")]), of(Some(1), 0));
+        assert_eq!(fresh(&[("expires", "Sun, 06 Nov 1994 08:50:07 GMT")]), of(Some(30), 0));
+        let early = ("date", "Sun, 06 Nov 1994 08:49:07 GMT");
+        assert_eq!(fresh(&[early, ("cache-control", "max-age=60")]), of(Some(60), 30));
+        assert_eq!(fresh(&[early, ("age", "7")]), of(None, 30));
+        assert_eq!(fresh(&[early, ("age", "70")]), of(None, 70));
         assert_eq!(of(Some(60), 7).hold(Duration::from_secs(100)), Duration::from_secs(53));
         assert_eq!(of(None, 7).hold(Duration::from_secs(100)), Duration::from_secs(100));
         assert_eq!(of(Some(5), 7).hold(Duration::from_secs(100)), Duration::ZERO);

@@ -242,10 +242,16 @@ fn address(text: &[u8]) -> Option<IpAddr> {
     text.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
 }
 
+/// Stands before a class in the key. No field has it, so a client that says `loopback` is not taken for one at 127.0.0.1.
+const CLASS: u8 = 0;
+
 /// Writes the class of an address, or the text itself if it is none.
 fn write_class(text: &[u8], key: &mut Vec<u8>) {
     match address(text) {
-        Some(address) => key.extend_from_slice(class(address)),
+        Some(address) => {
+            key.push(CLASS);
+            key.extend_from_slice(class(address));
+        }
         None => key.extend_from_slice(text),
     }
 }
@@ -288,6 +294,7 @@ fn write_pair(pair: &[u8], key: &mut Vec<u8>) {
     let (name, node) = pair.split_at(equals);
     if name.eq_ignore_ascii_case(b"for") || name.eq_ignore_ascii_case(b"by") {
         key.extend_from_slice(name);
+        key.push(b'=');
         write_class(node.get(1..).unwrap_or_default(), key);
     } else {
         key.extend_from_slice(pair);
@@ -299,10 +306,12 @@ fn write_pair(pair: &[u8], key: &mut Vec<u8>) {
 pub(crate) struct IgnoredCookies(pub(crate) Vec<String>);
 
 impl IgnoredCookies {
-    /// Whether all cookies of a `Cookie` field are among them.
+    /// Whether all cookies of a `Cookie` field are among them. Some servers end a cookie at a comma or a blank as well, so what
+    /// follows one must be a cookie that is ignored, too.
     pub(crate) fn has_all_of(&self, cookie: &HeaderValue) -> bool {
+        let ends = |byte: &u8| matches!(byte, b';' | b',' | b'"') || byte.is_ascii_whitespace();
         !self.0.is_empty()
-            && cookie.as_bytes().split(|&byte| byte == b';').map(<[u8]>::trim_ascii).all(|pair| {
+            && cookie.as_bytes().split(ends).all(|pair| {
                 let name = pair.split(|&byte| byte == b'=').next().unwrap_or_default();
                 pair.is_empty() || self.0.iter().any(|ignored| is_named(ignored, name))
             })
@@ -421,17 +430,18 @@ mod tests {
     #[test]
     fn addresses_count_by_their_class() {
         for (value, classes) in [
-            ("127.0.0.1", "loopback,"),
-            ("10.1.2.3, 192.168.0.1:80", "private,private,"),
-            ("8.8.8.8, fd00::1, [2001:db8::1]:443", "public,private,public,"),
-            ("::ffff:127.0.0.2", "loopback,"),
-            ("alice", "alice,"),
+            ("127.0.0.1", "\0loopback,"),
+            ("10.1.2.3, 192.168.0.1:80", "\0private,\0private,"),
+            ("8.8.8.8, fd00::1, [2001:db8::1]:443", "\0public,\0private,\0public,"),
+            ("::ffff:127.0.0.2", "\0loopback,"),
+            ("loopback", "loopback,"),
         ] {
             assert_eq!(written(write_classes, value), classes);
         }
         for (value, key) in [
-            ("for=10.0.0.1;host=\"a;b\", For=\"[2001:db8::1]\"", "forprivate;host=\"a;b\",Forpublic"),
-            ("for=_hidden;proto=http", "for_hidden;proto=http"),
+            ("for=10.0.0.1;host=\"a;b\", For=\"[2001:db8::1]\"", "for=\0private;host=\"a;b\",For=\0public"),
+            ("for=_hidden;proto=http", "for=_hidden;proto=http"),
+            ("forprivate; for=private", "forprivate;for=private"),
             ("for=\"10.0.0.1;host=a", "for=\"10.0.0.1;host=a"),
         ] {
             assert_eq!(written(write_forwarded, value), key);
@@ -443,6 +453,11 @@ mod tests {
         let ignored = IgnoredCookies(vec!["_ga".to_owned(), "_ga_*".to_owned()]);
         let all = |text: &str| ignored.has_all_of(&text.parse().unwrap());
         assert!(all("_ga=1; _ga_X1=2") && all("_ga=1;") && !all("_ga=1; sid=2") && !all("_gat=1"));
+        for smuggled in
+            ["_ga=1, sid=2", "_ga=1,sid=2", "_ga=1 sid=2", "_ga=1\tsid=2", "_ga=\"1; sid=2\"", "_ga=\"1\"sid=2"]
+        {
+            assert!(!all(smuggled), "{smuggled}");
+        }
         assert!(!IgnoredCookies::default().has_all_of(&"".parse().unwrap()));
     }
 }

@@ -401,6 +401,9 @@ where
         let mut response = Response::new(body(Some(self.member), supply, Some(&self.fate.tally)));
         *response.status_mut() = head.status;
         response.headers_mut().clone_from(&head.headers);
+        if let Some(extensions) = &head.extensions {
+            response.extensions_mut().clone_from(extensions);
+        }
         if let Some(age) = age {
             response.headers_mut().insert(AGE, age.into());
         }

@@ -150,17 +150,20 @@ impl Key {
     /// (RFC 9111, section 4.1).
     pub(crate) fn has_in_common(&self, names: &[HeaderName], other: &HeaderMap) -> bool {
         names.iter().all(|name| {
-            // A header in the key is equal in both requests.
-            *name == http::header::HOST
-                || self.has_keyed(name)
-                || values(self.others(), name).eq(other.get_all(name).iter().map(HeaderValue::as_bytes))
+            let theirs = other.get_all(name).iter();
+            match self.keyed(name) {
+                _ if *name == http::header::HOST => true,
+                0 => values(self.others(), name).eq(theirs.map(HeaderValue::as_bytes)),
+                // A line in the key is equal in both requests; of some headers there may be harmless lines beside it.
+                keyed => keyed == theirs.count() && values(self.others(), name).next().is_none(),
+            }
         })
     }
 
     /// Adds the values of these names to the key, so that requests with other values of them get other keys.
     pub(crate) fn split_by(mut self, names: &[HeaderName]) -> Option<Self> {
         let mut added = Vec::new();
-        for name in names.iter().filter(|name| **name != http::header::HOST && !self.has_keyed(name)) {
+        for name in names.iter().filter(|name| **name != http::header::HOST && self.keyed(name) == 0) {
             write_header(&mut added, &format!("{name}="), b"")?;
             for value in values(self.others(), name) {
                 write_header(&mut added, name.as_str(), value)?;
@@ -178,8 +181,9 @@ impl Key {
         self.bytes.get(self.end..).unwrap_or_default()
     }
 
-    fn has_keyed(&self, name: &HeaderName) -> bool {
-        values(self.bytes.get(..self.headers).unwrap_or_default(), name).next().is_some()
+    /// The number of lines of a header that are in the key.
+    fn keyed(&self, name: &HeaderName) -> usize {
+        values(self.bytes.get(..self.headers).unwrap_or_default(), name).count()
     }
 }
 

@@ -32,6 +32,9 @@ pub struct CoalesceLayer {
 /// The bytes of its body up to which a flight may be joined, by default.
 pub const JOIN_LATE_BYTES: usize = 256 * 1024;
 
+/// How long after its head a flight may be joined, by default.
+pub const JOIN_LATE: Duration = Duration::from_secs(1);
+
 impl CoalesceLayer {
     /// The layer with the settings that are each method's default. A change of settings [separates](Self::separate) a layer
     /// from those that it was cloned from.
@@ -41,7 +44,7 @@ impl CoalesceLayer {
             flight_bytes: 8 * 1024 * 1024,
             total_bytes: 256 * 1024 * 1024,
             replay_bytes: JOIN_LATE_BYTES,
-            late: Duration::from_secs(1),
+            late: JOIN_LATE,
             promotions: 2,
             share_failures: true,
             hold: Duration::ZERO,

@@ -108,12 +108,12 @@ mod shared;
 mod sync;
 mod writes;
 
-pub use answer::SharedFailure;
+pub use answer::{FollowerExtensions, SharedFailure};
 pub use body::{BodyError, BoxError, CoalesceBody};
 pub use counters::{Counters, Event, Observer};
 pub use failed::{Failure, LeaderFailed};
 pub use future::ResponseFuture;
-pub use layer::{CoalesceLayer, JOIN_LATE_BYTES};
+pub use layer::{CoalesceLayer, JOIN_LATE, JOIN_LATE_BYTES};
 pub use mark::Mark;
 pub use request::WaitAtMost;
 pub use service::Coalesce;

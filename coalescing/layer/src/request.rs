@@ -343,4 +343,27 @@ mod tests {
         assert!(!same(&[("via", "1")], &[("via", "2")]));
         assert!(!same(&[("via", "1"), ("via", "2")], &[("via", "2"), ("via", "1")]));
     }
+
+    #[test]
+    fn a_harmless_line_beside_one_in_the_key_counts_where_an_answer_varies_by_it() {
+        for (name, harmless, keyed) in
+            [("cache-control", "max-age=1", "min-fresh=2"), ("baggage", "sentry-a=1", "user=2")]
+        {
+            let names = [name.parse().unwrap()];
+            let lines = |list: &[&'static str]| list.iter().map(|value| (name, *value)).collect::<Vec<_>>();
+            let map = |list: &[&'static str]| -> HeaderMap {
+                let mut map = HeaderMap::new();
+                for value in list {
+                    map.append(&names[0], value.parse().unwrap());
+                }
+                map
+            };
+            let [one, both] = [&[keyed][..], &[harmless, keyed]];
+            assert_eq!(get(&lines(one)), get(&lines(both)));
+            assert!(get(&lines(one)).unwrap().has_in_common(&names, &map(one)), "{name}");
+            for (leads, follows) in [(one, both), (both, one)] {
+                assert!(!get(&lines(leads)).unwrap().has_in_common(&names, &map(follows)), "{name}");
+            }
+        }
+    }
 }

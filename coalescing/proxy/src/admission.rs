@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri,
 
 use crate::config::{Config, TrustedProxy, UpgradeProtocol, Upstream};
 use crate::forwarded::{Origin, add_forwarded};
-use crate::headers::{add_via, asked_upgrade, remove_hop_by_hop, remove_lookalikes, takes_trailers};
+use crate::headers::{add_via, asked_upgrade, remove_all, remove_hop_by_hop, remove_lookalikes, takes_trailers};
 
 /// Why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,7 +172,7 @@ fn take_expectation(headers: &mut HeaderMap) -> Result<(), Rejection> {
     if !headers.get_all(EXPECT).iter().all(is_known) {
         return Err(reject(StatusCode::EXPECTATION_FAILED, "expected no Expect but 100-continue\n"));
     }
-    headers.remove(EXPECT);
+    remove_all(headers, |name| *name == EXPECT);
     Ok(())
 }
 

@@ -181,6 +181,14 @@ pub struct Coalescing {
     pub max_members: Option<usize>,
     /// How long after its head an answer may be joined.
     pub join_late: Option<Duration>,
+    /// The bytes of an answer's body so far up to which it may be joined after its head.
+    pub join_late_bytes: Option<usize>,
+    /// How often the next request leads after a status that may be due to its leader's request.
+    pub max_promotions: Option<u32>,
+    /// Coalesces OPTIONS and TRACE, too.
+    pub all_safe_methods: bool,
+    /// Shares answers with `Cache-Control: no-cache`, too.
+    pub share_no_cache: bool,
     /// How long a complete answer is kept for later requests; zero keeps none.
     pub hold: Duration,
     /// How long a follower waits before it asks the upstream itself. `None` for a little longer than its leader may take, so

@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
+use crate::interim::Outbox;
 use crate::metrics::{Metrics, Open};
 
 /// The first bytes of HTTP/2 (RFC 9113, section 3.4).
@@ -202,6 +203,7 @@ pin_project! {
         #[pin]
         io: I,
         progress: Arc<Progress>,
+        interim: Arc<Outbox>,
         most: Duration,
         // Runs while bytes wait to be sent and the client accepts none.
         stalled: Option<Pin<Box<Sleep>>>,
@@ -211,8 +213,8 @@ pin_project! {
 }
 
 impl<I> Watched<I> {
-    pub(crate) fn new(io: I, progress: Arc<Progress>, patience: Patience) -> Self {
-        Self { io, progress, most: patience.client, stalled: None, lingers: None }
+    pub(crate) fn new(io: I, progress: Arc<Progress>, interim: Arc<Outbox>, patience: Patience) -> Self {
+        Self { io, progress, interim, most: patience.client, stalled: None, lingers: None }
     }
 }
 
@@ -297,7 +299,8 @@ impl<I: AsyncRead + AsyncWrite> AsyncWrite for Watched<I> {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let this = self.project();
+        let mut this = self.project();
+        ready!(in_time(this.interim.poll_write_to(this.io.as_mut(), cx), this.stalled, *this.most, cx))?;
         in_time(this.io.poll_flush(cx), this.stalled, *this.most, cx)
     }
 

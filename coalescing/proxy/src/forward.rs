@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use brunt_coalesce::{BoxError, SharedFailure};
+use brunt_coalesce::{BoxError, FollowerExtensions, SharedFailure};
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TE, TRANSFER_ENCODING, UPGRADE};
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
+use http::{Extensions, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body as _;
 use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
-use hyper::ext::ReasonPhrase;
+use hyper::ext::{ReasonPhrase, on_informational};
 use hyper::upgrade::OnUpgrade;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::{CaptureConnection, HttpConnector, capture_connection};
@@ -27,6 +27,7 @@ use crate::connector::{Connector, Dial, Link};
 use crate::error::StartError;
 use crate::failure::{ForwardError, is_broken_off};
 use crate::headers::{COALESCED, add_via, one_length, remove_hop_by_hop, switches_to};
+use crate::interim::Interim;
 use crate::metrics::Metrics;
 use crate::patience::WaitClock;
 use crate::{tls, tunnel};
@@ -92,9 +93,13 @@ impl Forward {
     async fn forward(self, mut request: Request<RequestBody>) -> Result<Response<ResponseBody>, ForwardError> {
         let shared = &self.0;
         let upgrade = request.extensions_mut().remove::<WantsUpgrade>();
+        let interim = request.extensions_mut().remove::<Interim>();
         // Taken before the request is given away; used only if the upstream agrees.
         let upgrade = upgrade.map(|wants| (wants, hyper::upgrade::on(&mut request)));
         shared.address(&mut request, upgrade.as_ref().map(|(wants, _)| &wants.protocol))?;
+        if let Some(interim) = interim {
+            on_informational(&mut request, move |hint| interim.send(hint.status(), hint.version(), hint.headers()));
+        }
         let upstream = request.body().upstream();
         upstream.begins();
         let response = shared.send(request, &upstream).await.and_then(|response| shared.answered(response, upgrade));
@@ -284,7 +289,10 @@ impl Shared {
         // hyper would invent a reason for a status that it does not know.
         let invented = response.status().canonical_reason().is_none().then(|| ReasonPhrase::from_static(b""));
         if let Some(reason) = reason.or(invented) {
+            let mut shared = Extensions::new();
+            shared.insert(reason.clone());
             response.extensions_mut().insert(reason);
+            response.extensions_mut().insert(FollowerExtensions(shared));
         }
         *response.version_mut() = Version::HTTP_11;
         Ok(response.map(|body| Either::Left(Download::new(body, self.response_timeout, Arc::clone(&self.metrics)))))

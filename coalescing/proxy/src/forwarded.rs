@@ -6,6 +6,7 @@ use http::header::{FORWARDED, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::config::TrustedProxy;
+use crate::headers::remove_all;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -59,14 +60,7 @@ pub(crate) fn add_forwarded(headers: &mut HeaderMap, origin: Origin, trusted: &[
 
 /// Removes the fields by which a client claims a host, a scheme and an address.
 fn remove_claims(headers: &mut HeaderMap) {
-    let claims: Vec<_> = headers
-        .keys()
-        .filter(|name| **name == FORWARDED || **name == REAL_IP || name.as_str().starts_with("x-forwarded-"))
-        .cloned()
-        .collect();
-    for name in claims {
-        headers.remove(name);
-    }
+    remove_all(headers, |name| *name == FORWARDED || *name == REAL_IP || name.as_str().starts_with("x-forwarded-"));
 }
 
 /// Appends an element to a list field, and joins its lines into one.

@@ -66,10 +66,26 @@ pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap, kept: &[HeaderName]) ->
     // `close` and `keep-alive` are options, and named like fields.
     let is_usual = |name: &HeaderName| name.as_str() == "close" || OF_THE_CONNECTION.contains(name);
     let is_unusual = !end_to_end.is_empty() || !removed.iter().all(is_usual);
-    for name in removed.iter().chain(&OF_THE_CONNECTION) {
-        headers.remove(name);
-    }
+    remove_all(headers, |name| removed.contains(name) || OF_THE_CONNECTION.contains(name));
     is_unusual
+}
+
+/// Removes fields, and leaves the others in their order. `HeaderMap::remove` puts the last field in the place of the removed one;
+/// then requests that differ only in what is removed would have unlike keys.
+pub(crate) fn remove_all(headers: &mut HeaderMap, is_removed: impl Fn(&HeaderName) -> bool) {
+    if !headers.keys().any(&is_removed) {
+        return;
+    }
+    let mut kept = HeaderMap::with_capacity(headers.len());
+    let mut name = None;
+    for (next, value) in std::mem::take(headers) {
+        // Further values of a name come without it.
+        name = next.or(name);
+        if let Some(name) = name.as_ref().filter(|name| !is_removed(name)) {
+            kept.append(name.clone(), value);
+        }
+    }
+    *headers = kept;
 }
 
 fn is_end_to_end(name: &HeaderName) -> bool {
@@ -82,15 +98,12 @@ fn is_end_to_end(name: &HeaderName) -> bool {
 /// Removes fields with underscores that CGI (RFC 3875, section 4.1.18) and the like take for a field that matters: to
 /// this proxy `Transfer_Encoding` is a field of its own.
 pub(crate) fn remove_lookalikes(headers: &mut HeaderMap) {
-    let is_taken_for_another = |name: &&HeaderName| {
+    let is_taken_for_another = |name: &HeaderName| {
         let dashed = || HeaderName::try_from(name.as_str().replace('_', "-")).ok();
         name.as_str().contains('_')
             && dashed().is_some_and(|name| is_end_to_end(&name) || OF_THE_CONNECTION.contains(&name))
     };
-    let lookalikes: Vec<_> = headers.keys().filter(is_taken_for_another).cloned().collect();
-    for name in lookalikes {
-        headers.remove(name);
-    }
+    remove_all(headers, is_taken_for_another);
 }
 
 /// The elements of a list field, over all its lines.
@@ -186,6 +199,19 @@ mod tests {
         let mut left: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         left.sort_unstable();
         assert_eq!(left, ["cache-control", "set-cookie", "trailer", "x-three"]);
+    }
+
+    #[test]
+    fn what_is_left_keeps_its_order() {
+        let left = |fields: &[(&str, &str)]| {
+            let mut headers = map(fields);
+            remove_hop_by_hop(&mut headers, &[]);
+            headers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect::<Vec<_>>()
+        };
+        let fields = [("a", "1"), ("b", "2"), ("a", "3"), ("c", "4"), ("d", "5"), ("c", "6")];
+        let with = [&[("te", "trailers"), ("keep-alive", "5")], &fields[..], &[("connection", "te")]].concat();
+        assert_eq!(left(&with), left(&fields));
+        assert_eq!(left(&fields), ["a: 1", "a: 3", "b: 2", "c: 4", "c: 6", "d: 5"]);
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod forwarded;
 mod headers;
 #[doc(hidden)]
 pub mod in_process;
+mod interim;
 mod listen;
 mod metrics;
 mod notice;

@@ -23,6 +23,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::config::Config;
 use crate::connection::{self, Patience, Progress, Seat, Watched};
 use crate::forwarded::Origin;
+use crate::interim::Outbox;
 use crate::metrics::Metrics;
 use crate::service::{Client, Frontend};
 use crate::streams::Streams;
@@ -195,11 +196,12 @@ impl Connections {
         };
         let progress = Arc::new(Progress::new());
         let _entered = self.idle.enter(&progress);
-        let io = TokioIo::new(Watched::new(stream, Arc::clone(&progress), self.patience));
+        let interim = Arc::new(Outbox::default());
+        let io = TokioIo::new(Watched::new(stream, Arc::clone(&progress), Arc::clone(&interim), self.patience));
         let (frontend, requests) = (Arc::clone(&self.frontend), Arc::clone(&progress));
         let service = service_fn(move |request| {
             let name = peer.map_or_else(|| "unix".to_owned(), |peer| peer.to_string());
-            let client = Client { origin, name, seat: seat.clone() };
+            let client = Client { origin, name, seat: seat.clone(), interim: Arc::clone(&interim) };
             let answer = Arc::clone(&frontend).answer(client, requests.request(), request);
             async move { Ok::<_, Infallible>(answer.await) }
         });
@@ -239,7 +241,7 @@ pub(crate) async fn serve_metrics(listener: TcpListener, frontend: Arc<Frontend>
                 let _in_flight = requests.request();
                 std::future::ready(Ok::<_, Infallible>(metrics_page(&request, &frontend, &page)))
             });
-            let io = TokioIo::new(Watched::new(stream, Arc::clone(&progress), patience));
+            let io = TokioIo::new(Watched::new(stream, Arc::clone(&progress), Arc::default(), patience));
             let mut http = hyper::server::conn::http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(None);
             connection::serve(Box::pin(http.serve_connection(io, service)), progress, patience, ends, metrics).await;

@@ -24,6 +24,7 @@ use crate::failure::ForwardError;
 use crate::forward::{Forward, WantsUpgrade};
 use crate::forwarded::Origin;
 use crate::headers::COALESCED;
+use crate::interim::Outbox;
 use crate::metrics::{Metrics, Open};
 use crate::notice::Notices;
 use crate::streams;
@@ -58,6 +59,8 @@ pub(crate) struct Client {
     /// Its name in the access log.
     pub(crate) name: String,
     pub(crate) seat: Option<Seat>,
+    /// What is sent to it before an answer, over HTTP/1.1.
+    pub(crate) interim: Arc<Outbox>,
 }
 
 impl Frontend {
@@ -98,7 +101,15 @@ impl Frontend {
                 if self.log.is_some() {
                     request.headers_mut().insert(COALESCED, HeaderValue::from_static("?"));
                 }
-                let answered = self.handle(request, admitted.is_alone).await;
+                let turn = (request.version() == Version::HTTP_11).then(|| client.interim.turn());
+                if let Some(turn) = &turn {
+                    request.extensions_mut().insert(turn.sender());
+                }
+                let answer = self.handle(request, admitted.is_alone);
+                let answered = match turn {
+                    Some(turn) => turn.before(answer).await,
+                    None => answer.await,
+                };
                 let closes = admitted.closes || answered.as_ref().is_err_and(|error| error.upstream().is_none());
                 if let Err(error) = &answered
                     && error.upstream().is_some()
@@ -165,6 +176,8 @@ fn layer(coalescing: &Coalescing, config: &Config, metrics: Arc<Metrics>) -> Coa
     // One client's request may have caused the failure, so others do not share that failure.
     let mut layer = CoalesceLayer::new()
         .share_failures(false)
+        .all_safe_methods(coalescing.all_safe_methods)
+        .share_no_cache(coalescing.share_no_cache)
         .hold(coalescing.hold)
         .max_wait(coalescing.max_wait.unwrap_or(longest))
         .observer(move |event| {
@@ -181,8 +194,12 @@ fn layer(coalescing: &Coalescing, config: &Config, metrics: Arc<Metrics>) -> Coa
     if let Some(members) = coalescing.max_members {
         layer = layer.max_members(members);
     }
-    if let Some(within) = coalescing.join_late {
-        layer = layer.join_late(within, brunt_coalesce::JOIN_LATE_BYTES);
+    if coalescing.join_late.is_some() || coalescing.join_late_bytes.is_some() {
+        let within = coalescing.join_late.unwrap_or(brunt_coalesce::JOIN_LATE);
+        layer = layer.join_late(within, coalescing.join_late_bytes.unwrap_or(brunt_coalesce::JOIN_LATE_BYTES));
+    }
+    if let Some(promotions) = coalescing.max_promotions {
+        layer = layer.max_promotions(promotions);
     }
     for name in &coalescing.key_headers {
         layer = layer.key_header(name.clone());

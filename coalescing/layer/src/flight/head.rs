@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::response::Parts;
 use http::{HeaderName, Response};
@@ -16,7 +16,7 @@ use super::pieces::Pieces;
 use super::reading::Ready;
 use super::table::Lesson;
 use super::{Answering, Arrival, Core, End, Head, Held, Member, Phase, Stream, Supply};
-use crate::answer::{Freshness, Sharing, shared_headers};
+use crate::answer::{FollowerExtensions, Freshness, Sharing, shared_headers};
 use crate::counters::Event;
 use crate::failed::{Failure, LeaderFailed};
 use crate::key::Key;
@@ -242,7 +242,7 @@ impl<F: Answering> Member<F> {
         let limits = self.table.limits;
         let (mut hold, mut age) = (Duration::ZERO, None);
         if !limits.hold.is_zero() && !closed {
-            let fresh = Freshness::of(&parts.headers);
+            let fresh = Freshness::of(&parts.headers, SystemTime::now());
             (hold, age) = (fresh.hold(limits.hold), Some((fresh.age, Instant::now())));
         }
         let is_whole = matches!(ready.end, Some(End::Whole));
@@ -265,8 +265,13 @@ impl<F: Answering> Member<F> {
             false => limits.late,
         };
         let open_until = (!open_for.is_zero()).then(|| Instant::now() + open_for);
-        let head =
-            Head { status: parts.status, headers: shared_headers(&parts.headers), vary, asked: core.asked.take() };
+        let head = Head {
+            status: parts.status,
+            headers: shared_headers(&parts.headers),
+            extensions: parts.extensions.get::<FollowerExtensions>().map(|followers| followers.0.clone()),
+            vary,
+            asked: core.asked.take(),
+        };
         let head_charge = Held::charge(&self.table.held, head.weight());
         let mut stream = Stream {
             head: Arc::new(head),

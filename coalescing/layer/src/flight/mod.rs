@@ -28,7 +28,7 @@ use std::task::{Wake, Waker};
 use std::time::Duration;
 
 use http::response::Parts;
-use http::{HeaderMap, HeaderName, Response, StatusCode};
+use http::{Extensions, HeaderMap, HeaderName, Response, StatusCode};
 use http_body::{Body, SizeHint};
 use smallvec::SmallVec;
 use tokio::time::Instant;
@@ -98,6 +98,7 @@ impl Limits {
 pub(crate) struct Head {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
+    pub(crate) extensions: Option<Extensions>,
     /// The headers that the answer varies by. The leader's values of them are in `asked`, or else in the flight's key.
     pub(crate) vary: Vec<HeaderName>,
     pub(crate) asked: Option<Key>,

@@ -3,7 +3,12 @@
 use brunt_proxy::{Coalescing, Config};
 use http::HeaderName;
 
-use crate::world::{Client, World, config};
+use tokio::io::AsyncReadExt as _;
+use tokio::time::sleep;
+
+use crate::world::{Client, SECOND, Upstream, World, config};
+
+const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 fn get(fields: &str) -> Vec<u8> {
     format!("GET /a HTTP/1.1\r\nHost: a\r\n{fields}\r\n").into_bytes()
@@ -65,7 +70,7 @@ async fn a_stranger_does_not_say_what_host_was_asked_for() {
 }
 
 /// Three clients that ask for the same, and the connection on which the first of them does.
-async fn three(world: &mut World) -> (Vec<Client>, crate::world::Upstream) {
+async fn three(world: &mut World) -> (Vec<Client>, Upstream) {
     let mut clients = vec![world.sends(&get("")).await];
     let mut upstream = world.accept().await;
     upstream.head().await;
@@ -134,7 +139,116 @@ async fn a_read_after_a_write_reaches_the_upstream() {
         writer.send(&get("")).await;
         // Over the connection on which the write went.
         before.send(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold").await;
-        let answer = tokio::time::timeout(crate::world::SECOND, writer.answer()).await;
+        let answer = tokio::time::timeout(SECOND, writer.answer()).await;
         assert!(answer.is_err(), "{method}: {answer:?}");
     }
+}
+
+/// A world whose proxy coalesces by these settings.
+fn world_with(change: impl FnOnce(&mut Coalescing)) -> World {
+    let mut config = config();
+    change(config.coalesce.as_mut().unwrap());
+    World::with_config(&config)
+}
+
+/// The calls that are made at once for two requests like this.
+async fn calls(change: impl FnOnce(&mut Coalescing), request: &str) -> usize {
+    let mut world = world_with(change);
+    let _clients = [world.sends(request.as_bytes()).await, world.sends(request.as_bytes()).await];
+    calls_now(&mut world).await.len()
+}
+
+/// The connections that are made without any time going by.
+async fn calls_now(world: &mut World) -> Vec<Upstream> {
+    let mut calls = Vec::new();
+    while let Some(call) = world.accepts_now().await {
+        calls.push(call);
+    }
+    calls
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_safe_methods_are_coalesced_where_that_is_wanted() {
+    for method in ["OPTIONS", "TRACE"] {
+        let request = format!("{method} / HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(calls(|_| {}, &request).await, 2, "{method}");
+        assert_eq!(calls(|with| with.all_safe_methods = true, &request).await, 1, "{method}");
+    }
+    let write = "DELETE / HTTP/1.1\r\nHost: a\r\n\r\n";
+    assert_eq!(calls(|with| with.all_safe_methods = true, write).await, 2);
+}
+
+/// The calls that follow the first of three, once that is answered with this.
+async fn calls_after(change: impl FnOnce(&mut Coalescing), answer: &str) -> usize {
+    let mut world = world_with(change);
+    let _clients = [world.sends(GET).await, world.sends(GET).await, world.sends(GET).await];
+    let mut first = world.accept().await;
+    first.head().await;
+    first.send(answer.as_bytes()).await;
+    calls_now(&mut world).await.len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_cache_is_shared_where_that_is_wanted() {
+    let answer = "HTTP/1.1 200 OK\r\nConnection: close\r\nCache-Control: no-cache\r\nContent-Length: 2\r\n\r\nok";
+    assert_eq!(calls_after(|_| {}, answer).await, 2);
+    assert_eq!(calls_after(|with| with.share_no_cache = true, answer).await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_lead_after_a_refusal_as_is_said() {
+    let answer = "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno";
+    assert_eq!(calls_after(|_| {}, answer).await, 1);
+    assert_eq!(calls_after(|with| with.max_promotions = Some(0), answer).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_joined_up_to_as_many_bytes_as_is_said() {
+    for (bytes, late, calls) in
+        [(None, None, 0), (Some(5), None, 1), (Some(1000), None, 0), (None, Some(SECOND / 2), 1)]
+    {
+        let mut world = world_with(|with| (with.join_late_bytes, with.join_late) = (bytes, late));
+        let mut first = world.sends(GET).await;
+        let mut upstream = world.accept().await;
+        upstream.head().await;
+        upstream.send(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n0123456789").await;
+        let mut head = [0; 16];
+        first.stream.read_exact(&mut head).await.unwrap();
+        sleep(SECOND * 3 / 4).await;
+        let _second = world.sends(GET).await;
+        assert_eq!(calls_now(&mut world).await.len(), calls, "{bytes:?}, {late:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_about_the_connection_keeps_nobody_apart() {
+    let fields = "Accept: a\r\nX-Own: b\r\nOrigin: c\r\nAccept-Language: d\r\n";
+    let mut world = World::new();
+    let mut clients = Vec::new();
+    for (before, behind) in [
+        ("", ""),
+        ("Connection: close\r\n", ""),
+        ("Connection: keep-alive\r\nKeep-Alive: timeout=5\r\n", ""),
+        ("TE: trailers\r\nConnection: TE\r\n", ""),
+        ("", "User-Agent: a\r\nX-Request-Id: 7\r\n"),
+        ("Via: 1.1 a\r\nMax-Forwards: 5\r\nX-B3-TraceId: 1\r\nPriority: u=0\r\n", "Sec-CH-UA: \"a\"\r\n"),
+        ("X-Forwarded-For: 10.0.0.1\r\nForwarded: for=10.0.0.1\r\nX-Forwarded-User: a\r\n", ""),
+    ] {
+        clients
+            .push(world.sends(format!("GET / HTTP/1.1\r\nHost: a\r\n{before}{fields}{behind}\r\n").as_bytes()).await);
+    }
+    assert_eq!(calls_now(&mut world).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn followers_are_told_the_reason_that_their_leader_is() {
+    let mut world = World::new();
+    let clients = [world.sends(GET).await, world.sends(GET).await];
+    let mut upstream = world.accept().await;
+    upstream.head().await;
+    upstream.send(b"HTTP/1.1 200 Splendid\r\nContent-Length: 2\r\n\r\nok").await;
+    for mut client in clients {
+        assert_eq!(client.answer().await.start, "HTTP/1.1 200 Splendid");
+    }
+    assert!(world.accepts_now().await.is_none());
 }

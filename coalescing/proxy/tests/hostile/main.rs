@@ -6,6 +6,7 @@
 
 mod coalescing;
 mod http2;
+mod interim;
 mod smuggling;
 mod stages;
 mod upstreams;

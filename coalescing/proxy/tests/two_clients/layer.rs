@@ -78,7 +78,10 @@ fn request(made: &Made) -> Option<Request<Full<Bytes>>> {
 
 impl Layered {
     pub fn new(settings: &Settings) -> Self {
-        let mut layer = CoalesceLayer::new().hold(Duration::from_millis(settings.hold_ms));
+        let mut layer = CoalesceLayer::new()
+            .hold(Duration::from_millis(settings.hold_ms))
+            .all_safe_methods(settings.all_safe_methods)
+            .share_no_cache(settings.share_no_cache);
         for name in &settings.key_headers {
             layer = layer.key_header(name.parse().unwrap());
         }

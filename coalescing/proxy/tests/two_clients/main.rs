@@ -194,6 +194,8 @@ fn the_judge_finds_each_kind_of_leak() {
         ("cache-control", "no-cache", "max-age=0"),
         ("baggage", "sentry-a=1,user=2", "sentry-a=1"),
         ("x-forwarded-for", "10.0.0.1", "192.0.2.1"),
+        ("x-forwarded-for", "10.0.0.1", "private"),
+        ("cookie", "_ga=1", "_ga=1, sid=2"),
         ("forwarded", "for=10.0.0.1;host=a", "for=10.0.0.1;host=b"),
         ("user_agent", "a", "b"),
     ] {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use http::{Request, Version};
+
 use crate::chance::Chance;
 
 /// The settings of a proxy that change what requests have in common.
@@ -12,6 +14,10 @@ pub struct Settings {
     pub key_headers: Vec<&'static str>,
     pub trusted: bool,
     pub hold_ms: u64,
+    pub all_safe_methods: bool,
+    pub share_no_cache: bool,
+    pub max_promotions: Option<u32>,
+    pub join_late_bytes: Option<usize>,
 }
 
 impl Settings {
@@ -30,6 +36,10 @@ impl Settings {
         if chance.one_in(4) {
             settings.hold_ms = 30;
         }
+        settings.all_safe_methods = chance.one_in(6);
+        settings.share_no_cache = chance.one_in(6);
+        settings.max_promotions = chance.one_in(4).then(|| u32::from(chance.one_in(2)));
+        settings.join_late_bytes = chance.one_in(4).then(|| chance.below(2000));
         settings
     }
 }
@@ -48,6 +58,23 @@ pub struct Made {
 }
 
 impl Made {
+    /// The request in HTTP/2, if it can be one, with its body.
+    pub fn http2(&self) -> Option<(Request<()>, &'static str)> {
+        let host = self.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map_or("", |(_, host)| host);
+        let path = self.target.split('#').next().filter(|path| path.starts_with('/'))?;
+        let mut request = Request::builder().version(Version::HTTP_2).method(self.method);
+        request = request.uri(format!("http://{}{path}", host.trim()));
+        // Fields of the connection are an error in HTTP/2 (RFC 9113, section 8.2.2).
+        let is_of_http1 = |name: &str| ["host", "connection", "te", "keep-alive", "upgrade"].contains(&name);
+        for (name, value) in &self.fields {
+            if !is_of_http1(&name.to_ascii_lowercase()) {
+                request = request.header(name.as_str(), value.trim_matches([' ', '\t']));
+            }
+        }
+        let request = request.header("x-request-id", self.client.as_str()).body(()).ok()?;
+        Some((request, self.body.unwrap_or("")))
+    }
+
     pub fn bytes(&self) -> Vec<u8> {
         let mut text = format!("{} {} {}\r\n", self.method, self.target, self.version);
         for (name, value) in &self.fields {
@@ -71,8 +98,8 @@ impl fmt::Display for Made {
     }
 }
 
-const METHODS: [&str; 12] =
-    ["GET", "GET", "GET", "GET", "GET", "GET", "GET", "HEAD", "POST", "OPTIONS", "get", "QUERY"];
+const METHODS: [&str; 13] =
+    ["GET", "GET", "GET", "GET", "GET", "GET", "GET", "HEAD", "POST", "OPTIONS", "TRACE", "get", "QUERY"];
 
 const TARGETS: [&str; 14] = [
     "/p",
@@ -91,13 +118,16 @@ const TARGETS: [&str; 14] = [
     "/p#f",
 ];
 
+const VERSIONS: [&str; 8] =
+    ["HTTP/1.0", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/2", "HTTP/2"];
+
 const HOSTS: [&str; 7] = [" one.test", " one.test", " one.test", " ONE.test", " one.test:80", " two.test", ""];
 
 /// How many of the names keep no request from being coalesced.
 const USUAL: usize = 18;
 
 /// Names of fields: harmless ones, known ones, credentials, lookalikes, and some that mean nothing.
-const NAMES: [&str; 74] = [
+const NAMES: [&str; 80] = [
     "User-Agent",
     "Referer",
     "Priority",
@@ -172,9 +202,15 @@ const NAMES: [&str; 74] = [
     "Authorization_",
     "X-Tenant",
     "Via_",
+    "Cookie2",
+    "CF-Connecting-IP",
+    "X-Forwarded-Server",
+    "X-CSRF-Token",
+    "X-Client-Cert",
+    "Accept-Charset",
 ];
 
-const VALUES: [&str; 20] = [
+const VALUES: [&str; 27] = [
     "1",
     "2",
     "1, 2",
@@ -195,6 +231,13 @@ const VALUES: [&str; 20] = [
     "gzip",
     "\"e\"",
     "trailers",
+    "_ga=1, sid=2",
+    "_ga=1 sid=2",
+    "_ga=\"1; sid=2\"",
+    "loopback",
+    "private, public",
+    "for=private;host=x",
+    "min-fresh=5",
 ];
 
 const OPTIONS: [&str; 10] = [
@@ -253,7 +296,7 @@ fn request(chance: &mut Chance) -> Made {
     }
     let method = if chance.one_in(8) { *chance.pick(&METHODS) } else { "GET" };
     let body = chance.one_in(20).then(|| *chance.pick(&["", "ab", "chunked body", "chunked "]));
-    let version = if chance.one_in(20) { "HTTP/1.0" } else { "HTTP/1.1" };
+    let version = *chance.pick(&VERSIONS);
     Made { method, target: (*chance.pick(&TARGETS)).to_owned(), version, fields, body, client: String::new() }
 }
 
@@ -264,7 +307,7 @@ fn change(chance: &mut Chance, request: &mut Made) {
     match chance.below(16) {
         0 => request.method = *chance.pick(&METHODS),
         1 => (*chance.pick(&TARGETS)).clone_into(&mut request.target),
-        2 => request.version = *chance.pick(&["HTTP/1.0", "HTTP/1.1"]),
+        2 => request.version = *chance.pick(&VERSIONS),
         3 => request.body = *chance.pick(&[None, Some(""), Some("ab"), Some("chunked body")]),
         4 | 5 if count > 0 => {
             let name = request.fields[at].0.clone();

@@ -53,6 +53,7 @@ fn is_harmless(name: &str, value: &str, settings: &Settings) -> bool {
             // What a proxy says beside the harmless TE (RFC 9110, section 10.1.4).
             "connection" => value == "te",
             "cache-control" => list(value).all(|directive| directive.starts_with("max-age=")),
+            // Servers end a cookie at a semicolon, and some at a comma, a blank or a quotation mark.
             "cookie" => {
                 let is_ignored = |cookie: &str| {
                     let name = cookie.split('=').next().unwrap();
@@ -61,7 +62,7 @@ fn is_harmless(name: &str, value: &str, settings: &Settings) -> bool {
                         None => name == *ignored,
                     })
                 };
-                value.split(';').map(str::trim).filter(|cookie| !cookie.is_empty()).all(is_ignored)
+                value.split([';', ',', ' ', '"']).filter(|cookie| !cookie.is_empty()).all(is_ignored)
             }
             _ => false,
         }
@@ -71,12 +72,12 @@ fn list(value: &str) -> impl Iterator<Item = &str> {
     value.split(',').map(str::trim).filter(|element| !element.is_empty())
 }
 
-/// A text with each address replaced by its class.
+/// A text with each address replaced by its class, which is no text that a client can write.
 fn classes(text: &str) -> String {
     let class = |word: &str| match word.trim_matches('"').parse::<IpAddr>() {
-        Ok(address) if address.is_loopback() => "loopback".to_owned(),
-        Ok(IpAddr::V4(address)) if address.is_private() => "private".to_owned(),
-        Ok(_) => "public".to_owned(),
+        Ok(address) if address.is_loopback() => "<loopback>".to_owned(),
+        Ok(IpAddr::V4(address)) if address.is_private() => "<private>".to_owned(),
+        Ok(_) => "<public>".to_owned(),
         Err(_) => word.to_owned(),
     };
     let words = text.split([',', ';', '=', ' ']).map(class);
@@ -117,8 +118,10 @@ pub fn difference(got: &Seen, own: &Seen, settings: &Settings, answer: &Answer) 
 
 /// Why a request never shares an answer, if so.
 pub fn must_be_alone(own: &Seen, settings: &Settings, answer: &Answer) -> Option<&'static str> {
-    if !own.start.starts_with("GET ") && !own.start.starts_with("HEAD ") {
-        return Some("a method that is not GET or HEAD");
+    let method = own.start.split(' ').next().unwrap();
+    let is_safe = settings.all_safe_methods && ["OPTIONS", "TRACE"].contains(&method);
+    if !is_safe && !["GET", "HEAD"].contains(&method) {
+        return Some("a method that is not coalesced");
     }
     for (name, value) in &own.fields {
         if settings.key_headers.contains(&name.as_str()) || is_harmless(name, value, settings) {
@@ -145,7 +148,7 @@ pub fn must_be_alone(own: &Seen, settings: &Settings, answer: &Answer) -> Option
         match *name {
             "Set-Cookie" => return Some("an answer with Set-Cookie"),
             "Vary" if value == "*" => return Some("an answer that varies by everything"),
-            "Cache-Control" if has("private") || has("no-store") || has("no-cache") => {
+            "Cache-Control" if has("private") || has("no-store") || (has("no-cache") && !settings.share_no_cache) => {
                 return Some("an answer for its client alone");
             }
             _ => {}

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use brunt_proxy::in_process::InProcess;
 use brunt_proxy::{Coalescing, Config};
+use bytes::Bytes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::time::{sleep, timeout};
 
@@ -79,6 +80,10 @@ impl World {
             ignored_headers: names(&settings.ignored_headers),
             ignored_cookies: settings.ignored_cookies.iter().map(|&name| name.to_owned()).collect(),
             hold: Duration::from_millis(settings.hold_ms),
+            all_safe_methods: settings.all_safe_methods,
+            share_no_cache: settings.share_no_cache,
+            max_promotions: settings.max_promotions,
+            join_late_bytes: settings.join_late_bytes,
             ..Coalescing::default()
         });
         if settings.trusted {
@@ -111,6 +116,11 @@ impl World {
         let peer = peer.map(|peer| SocketAddr::new(peer.parse::<IpAddr>().unwrap(), 1));
         let proxy = Arc::clone(&self.proxy);
         let served = tokio::spawn(async move { proxy.serve(proxys, peer).await });
+        if request.version == "HTTP/2" {
+            let told = timeout(AGES, asks_http2(stream, request)).await.expect("no answer comes");
+            let _ = timeout(AGES, served).await.expect("the connection does not end");
+            return told.unwrap_or_default();
+        }
         let _ = stream.write_all(&request.bytes()).await;
         let is_head = [request.method == "HEAD"];
         let (mut came, mut buffer) = (Vec::new(), vec![0; 4096]);
@@ -139,6 +149,34 @@ impl World {
         }
         Told { status: answer.status(), seen: echo.map(|echo| seen(&echo)) }
     }
+}
+
+/// What a client is told over HTTP/2; nothing if its request cannot be one, or its stream is reset.
+async fn asks_http2(stream: DuplexStream, request: &Made) -> Option<Told> {
+    let (head, body) = request.http2()?;
+    let (mut sender, connection) = h2::client::handshake(stream).await.ok()?;
+    let driven = tokio::spawn(async move {
+        let _ = connection.await;
+    });
+    let (answer, mut upload) = sender.send_request(head, body.is_empty()).ok()?;
+    if !body.is_empty() {
+        let _ = upload.send_data(Bytes::from_static(body.as_bytes()), true);
+    }
+    let answer = answer.await.ok()?;
+    let (status, echo) = (answer.status().as_u16(), answer.headers().get("x-echo").cloned());
+    let (mut pieces, mut all) = (answer.into_body(), Vec::new());
+    while let Some(Ok(piece)) = pieces.data().await {
+        let _ = pieces.flow_control().release_capacity(piece.len());
+        all.extend_from_slice(&piece);
+    }
+    driven.abort();
+    let echo = echo.map(|echo| echo.to_str().unwrap().to_owned());
+    if let Some(echo) = &echo
+        && request.method != "HEAD"
+    {
+        assert_eq!(all, echo.as_bytes(), "the body is another's, or not whole\n{request}");
+    }
+    Some(Told { status, seen: echo.map(|echo| seen(&echo)) })
 }
 
 /// The request in an answer.

@@ -112,6 +112,18 @@ struct CoalescingFlags {
     /// How long after its head an answer may be joined, if its body so far is short [default: 1s]
     #[arg(long, value_name = "T", value_parser = duration, requires = "coalesce")]
     join_late: Option<Duration>,
+    /// The bytes of an answer so far up to which it may be joined after its head [default: 256KB]
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "coalesce")]
+    join_late_bytes: Option<usize>,
+    /// How often the next request leads when the answer before it was a 3xx or 4xx for its client alone [default: 2]
+    #[arg(long, value_name = "N", requires = "coalesce")]
+    max_promotions: Option<u32>,
+    /// Coalesce OPTIONS and TRACE, too
+    #[arg(long, requires = "coalesce")]
+    all_safe_methods: bool,
+    /// Share answers with Cache-Control: no-cache among those who wait for them, too
+    #[arg(long, requires = "coalesce")]
+    share_no_cache: bool,
     /// Give a whole answer to requests that come up to this long after its end, too (a cache of milliseconds)
     #[arg(long, value_name = "T", value_parser = duration, requires = "coalesce", default_value = "0")]
     hold: Duration,
@@ -346,6 +358,10 @@ fn config(args: Proxy, listen: brunt_proxy::Listen) -> Config {
             ignored_cookies: coalescing.ignore_cookie,
             max_members: coalescing.max_members.map(|members| members as usize),
             join_late: coalescing.join_late,
+            join_late_bytes: coalescing.join_late_bytes,
+            max_promotions: coalescing.max_promotions,
+            all_safe_methods: coalescing.all_safe_methods,
+            share_no_cache: coalescing.share_no_cache,
             hold: coalescing.hold,
             max_wait: coalescing.max_wait,
             flight_bytes: coalescing.flight_bytes,
