@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -44,6 +45,30 @@ impl BodyError {
         Self::Inner(error.into().into())
     }
 }
+
+/// Tells whether the reader of a shared body was cut off as too slow, to those who cannot poll the body: a server does not while its
+/// client takes nothing.
+#[derive(Debug, Clone, Default)]
+pub struct CutOff(Arc<AtomicBool>);
+
+impl CutOff {
+    /// The error with which the body ends when it is polled next; `None` while its reader is not cut off.
+    pub fn error(&self) -> Option<BodyError> {
+        self.0.load(Ordering::Acquire).then_some(SLOW_READER)
+    }
+
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// The least that a reader must take, in bytes a second, while others wait for it.
+pub(crate) const LEAST_PACE: usize = 64 * 1024;
+
+/// How long a reader may be slower than that.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(crate) const SLOW_READER: BodyError = BodyError::SlowReader { least: LEAST_PACE, within: PATIENCE };
 
 /// A piece of a body that can be given to many.
 #[derive(Debug, Clone)]
@@ -96,6 +121,9 @@ pub(crate) struct SharedPiece {
 pub(crate) trait Pieces: Send + Sync {
     /// The next piece, or the end of the body.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<SharedPiece, BodyError>>>;
+
+    /// Tells whether the reader is cut off.
+    fn cut_off(&self) -> CutOff;
 }
 
 pin_project! {
@@ -135,6 +163,14 @@ impl<B> CoalesceBody<B> {
     /// The service's body for a write, which ends with it.
     pub(crate) fn of_write(body: B, write: Option<Write>) -> Self {
         Self { kind: Kind::Own { body, write } }
+    }
+
+    /// Tells whether this body's reader is cut off as too slow; `None` if that cannot happen, as no other reads it.
+    pub fn cut_off(&self) -> Option<CutOff> {
+        match &self.kind {
+            Kind::Shared { pieces, .. } => Some(pieces.cut_off()),
+            Kind::Own { .. } | Kind::Whole { .. } | Kind::Held { .. } => None,
+        }
     }
 
     /// A body whose pieces are all there.

@@ -13,7 +13,7 @@ use smallvec::smallvec;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tower_service::Service;
 
-use crate::body::{BodyError, CoalesceBody, Piece, Pieces, SharedPiece};
+use crate::body::{BodyError, CoalesceBody, CutOff, Piece, Pieces, SharedPiece};
 use crate::counters::{Event, Tally};
 use crate::failed::LeaderFailed;
 use crate::flight::{Answering, Arrival, First, Head, Lesson, Member, Outcome, Supply};
@@ -453,6 +453,10 @@ impl<F: Answering> Pieces for Reader<F> {
             tally.count(Event::Saved(given.piece.data() as u64));
         }
         Poll::Ready(given)
+    }
+
+    fn cut_off(&self) -> CutOff {
+        self.member.cut_off()
     }
 }
 

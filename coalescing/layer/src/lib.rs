@@ -109,7 +109,7 @@ mod sync;
 mod writes;
 
 pub use answer::{FollowerExtensions, SharedFailure};
-pub use body::{BodyError, BoxError, CoalesceBody};
+pub use body::{BodyError, BoxError, CoalesceBody, CutOff};
 pub use counters::{Counters, Event, Observer};
 pub use failed::{Failure, LeaderFailed};
 pub use future::ResponseFuture;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use brunt_coalesce::CutOff;
 use hyper_util::server::graceful::GracefulConnection;
 use pin_project_lite::pin_project;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -59,6 +60,8 @@ struct State {
     in_flight: usize,
     /// Whether it was told to make room for another connection.
     gives_way: bool,
+    /// Whether the client is too slow for those that share its answer, over HTTP/1.
+    cut_off: Option<CutOff>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +81,8 @@ pub(crate) struct InFlight(Arc<Progress>);
 
 impl Progress {
     pub(crate) fn new() -> Self {
-        let state = State { stage: Stage::Preface(0), since: Instant::now(), in_flight: 0, gives_way: false };
+        let state =
+            State { stage: Stage::Preface(0), since: Instant::now(), in_flight: 0, gives_way: false, cut_off: None };
         Self { state: Mutex::new(state), gives_way: Notify::new() }
     }
 
@@ -126,6 +130,11 @@ impl Progress {
         self.gives_way.notify_one();
     }
 
+    /// Whether the client is too slow for those that share its answer.
+    fn is_cut_off(&self) -> bool {
+        self.state().cut_off.as_ref().is_some_and(|cut_off| cut_off.error().is_some())
+    }
+
     /// When this stage must be over; `None` while a request is in flight.
     fn deadline(&self, patience: Patience) -> Option<Instant> {
         let state = self.state();
@@ -149,10 +158,18 @@ impl Progress {
     }
 }
 
+impl InFlight {
+    /// Ends the connection, which has no other request, if its client is cut off.
+    pub(crate) fn ends_with(&self, cut_off: CutOff) {
+        self.0.state().cut_off = Some(cut_off);
+    }
+}
+
 impl Drop for InFlight {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.in_flight -= 1;
+        state.cut_off = None;
         if state.in_flight == 0 {
             state.since = Instant::now();
             if state.stage != Stage::Http2 {
@@ -205,8 +222,8 @@ pin_project! {
         progress: Arc<Progress>,
         interim: Arc<Outbox>,
         most: Duration,
-        // Runs while bytes wait to be sent and the client accepts none.
-        stalled: Option<Pin<Box<Sleep>>>,
+        // While bytes wait to be sent and the client accepts none.
+        stalled: Option<Stall>,
         // What the client still sends after the end, and for how long that is read.
         lingers: Option<Linger>,
     }
@@ -218,19 +235,42 @@ impl<I> Watched<I> {
     }
 }
 
-/// The result of sending, or an error once that has taken too long.
+/// A client that accepts nothing.
+struct Stall {
+    until: Instant,
+    /// Runs until it is looked at again.
+    look: Pin<Box<Sleep>>,
+}
+
+/// How often a client that accepts nothing is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+impl Stall {
+    fn new(most: Duration) -> Self {
+        Self { until: Instant::now() + most, look: Box::pin(sleep(most.min(LOOK))) }
+    }
+}
+
+/// The result of sending, or an error once that has taken too long: longer than `most`, or than those bear that share the answer.
 fn in_time<T>(
     polled: Poll<io::Result<T>>,
-    stalled: &mut Option<Pin<Box<Sleep>>>,
+    stalled: &mut Option<Stall>,
     most: Duration,
+    progress: &Progress,
     cx: &mut Context<'_>,
 ) -> Poll<io::Result<T>> {
     if polled.is_ready() {
         *stalled = None;
         return polled;
     }
-    ready!(stalled.get_or_insert_with(|| Box::pin(sleep(most))).as_mut().poll(cx));
-    Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    let stall = stalled.get_or_insert_with(|| Stall::new(most));
+    loop {
+        ready!(stall.look.as_mut().poll(cx));
+        if Instant::now() >= stall.until || progress.is_cut_off() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        stall.look.as_mut().reset(stall.until.min(Instant::now() + LOOK));
+    }
 }
 
 impl<I: AsyncRead> AsyncRead for Watched<I> {
@@ -282,7 +322,7 @@ impl Linger {
 impl<I: AsyncRead + AsyncWrite> AsyncWrite for Watched<I> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.project();
-        in_time(this.io.poll_write(cx, bytes), this.stalled, *this.most, cx)
+        in_time(this.io.poll_write(cx, bytes), this.stalled, *this.most, this.progress, cx)
     }
 
     fn poll_write_vectored(
@@ -291,7 +331,7 @@ impl<I: AsyncRead + AsyncWrite> AsyncWrite for Watched<I> {
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.project();
-        in_time(this.io.poll_write_vectored(cx, bytes), this.stalled, *this.most, cx)
+        in_time(this.io.poll_write_vectored(cx, bytes), this.stalled, *this.most, this.progress, cx)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -300,14 +340,14 @@ impl<I: AsyncRead + AsyncWrite> AsyncWrite for Watched<I> {
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut this = self.project();
-        ready!(in_time(this.interim.poll_write_to(this.io.as_mut(), cx), this.stalled, *this.most, cx))?;
-        in_time(this.io.poll_flush(cx), this.stalled, *this.most, cx)
+        ready!(in_time(this.interim.poll_write_to(this.io.as_mut(), cx), this.stalled, *this.most, this.progress, cx))?;
+        in_time(this.io.poll_flush(cx), this.stalled, *this.most, this.progress, cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut this = self.project();
         if this.lingers.is_none() {
-            ready!(in_time(this.io.as_mut().poll_shutdown(cx), this.stalled, *this.most, cx))?;
+            ready!(in_time(this.io.as_mut().poll_shutdown(cx), this.stalled, *this.most, this.progress, cx))?;
         }
         ready!(this.lingers.get_or_insert_with(Linger::new).poll(this.io, cx));
         Poll::Ready(Ok(()))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use brunt_coalesce::{BoxError, Coalesce, CoalesceBody, CoalesceLayer, Event};
+use brunt_coalesce::{BoxError, Coalesce, CoalesceBody, CoalesceLayer, CutOff, Event};
 use http::header::{CONNECTION, CONTENT_LENGTH};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
@@ -146,7 +146,14 @@ impl Frontend {
         }
         watch.status = response.status();
         let has_body = !asks_head && !matches!(watch.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        response.map(|body| Watched::new(body, watch, has_body))
+        let cut_off = match response.body() {
+            Either::Left(coalesced) => coalesced.cut_off(),
+            Either::Right(_) => None,
+        };
+        if let (Some(cut_off), Some(in_flight)) = (&cut_off, &watch.in_flight.1) {
+            if watch.is_http1 { in_flight.ends_with(cut_off.clone()) } else { streams::ends_with(cut_off.clone()) }
+        }
+        response.map(|body| Watched::new(body, watch, has_body, cut_off))
     }
 
     async fn handle(&self, request: Request<Incoming>, is_alone: bool) -> Result<Response<Answered>, ForwardError> {
@@ -228,7 +235,7 @@ pub(crate) struct Watch {
     /// Whether all of the answer was given to the connection to be sent.
     is_whole: bool,
     is_http1: bool,
-    _in_flight: (Open, Option<InFlight>),
+    in_flight: (Open, Option<InFlight>),
 }
 
 impl Watch {
@@ -255,7 +262,7 @@ impl Watch {
             body_bytes: 0,
             is_whole: false,
             is_http1: request.version() < Version::HTTP_2,
-            _in_flight: (frontend.metrics.request(), Some(in_flight)),
+            in_flight: (frontend.metrics.request(), Some(in_flight)),
         }
     }
 }
@@ -281,6 +288,8 @@ pin_project! {
         // The length in bytes, where it is known.
         all: Option<u64>,
         has_failed: bool,
+        // Tells, of a body that is not polled, that its client is too slow for those that share it.
+        cut_off: Option<CutOff>,
         // The body's failure, held back until hyper has sent what came before it. hyper drops unsent bytes when a body
         // fails, so that a client would get nothing of an answer that fails at once.
         failure: Option<BoxError>,
@@ -296,6 +305,10 @@ pin_project! {
                 None => this.watch.is_whole || this.body.is_end_stream(),
             };
             this.watch.is_whole = is_at_end && !*this.has_failed;
+            let slow = this.cut_off.as_ref().filter(|_| !this.watch.is_whole).and_then(CutOff::error);
+            if let (Some(slow), Some(line)) = (slow, &mut this.watch.line) {
+                line.error.get_or_insert_with(|| slow.to_string());
+            }
         }
     }
 }
@@ -303,9 +316,9 @@ pin_project! {
 impl<B: Body> Watched<B> {
     /// `has_body`: whether an answer to this request, with this status, has a body (RFC 9110, section 6.4.1). If it has
     /// none, hyper would still send the bytes over HTTP/2, which clients take for a broken stream.
-    fn new(body: B, watch: Watch, has_body: bool) -> Self {
+    fn new(body: B, watch: Watch, has_body: bool, cut_off: Option<CutOff>) -> Self {
         let all = if has_body { body.size_hint().exact() } else { Some(0) };
-        Self { body, is_sent: has_body, all, has_failed: false, failure: None, watch }
+        Self { body, is_sent: has_body, all, has_failed: false, cut_off, failure: None, watch }
     }
 }
 
@@ -411,7 +424,7 @@ mod tests {
             body_bytes: 0,
             is_whole: false,
             is_http1: true,
-            _in_flight: (metrics.request(), None),
+            in_flight: (metrics.request(), None),
             metrics,
         }
     }
@@ -421,7 +434,7 @@ mod tests {
         let (sender, lines) = sync_channel(1);
         let watch = watch(Some(sender));
         let hint = length.map_or_else(SizeHint::new, SizeHint::with_exact);
-        let mut body = Watched::new(Pieces { left: pieces.into(), hint }, watch, has_body);
+        let mut body = Watched::new(Pieces { left: pieces.into(), hint }, watch, has_body, None);
         for _ in 0..takes {
             let _ = Pin::new(&mut body).poll_frame(&mut Context::from_waker(std::task::Waker::noop()));
         }
@@ -455,7 +468,7 @@ mod tests {
     fn what_came_before_a_failure_is_sent_first() {
         let watch = watch(None);
         let pieces = Pieces { left: vec![Ok("ab"), Err("lost".into())].into(), hint: SizeHint::new() };
-        let mut body = Watched::new(pieces, watch, true);
+        let mut body = Watched::new(pieces, watch, true, None);
         let mut poll = || Pin::new(&mut body).poll_frame(&mut Context::from_waker(std::task::Waker::noop()));
         assert!(matches!(poll(), Poll::Ready(Some(Ok(_)))));
         assert!(poll().is_pending());

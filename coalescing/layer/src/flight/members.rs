@@ -6,6 +6,7 @@ use http::Response;
 use slab::Slab;
 
 use super::Answering;
+use crate::body::CutOff;
 
 /// The state of a member.
 pub(super) enum State<F: Answering> {
@@ -35,6 +36,8 @@ pub(crate) enum Outcome<F: Answering> {
 struct Entry<F: Answering> {
     state: State<F>,
     waker: Option<Waker>,
+    /// Is told when it is cut off.
+    cut_off: Option<CutOff>,
 }
 
 /// The members of a flight. The first one costs no allocation.
@@ -49,7 +52,11 @@ pub(super) const FIRST: usize = 0;
 
 impl<F: Answering> Members<F> {
     pub(super) fn new() -> Self {
-        Self { first: Some(Entry { state: State::Waiting, waker: None }), others: Slab::new(), released: 0 }
+        Self {
+            first: Some(Entry { state: State::Waiting, waker: None, cut_off: None }),
+            others: Slab::new(),
+            released: 0,
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -57,7 +64,7 @@ impl<F: Answering> Members<F> {
     }
 
     pub(super) fn join(&mut self) -> usize {
-        self.others.insert(Entry { state: State::Waiting, waker: None }) + 1
+        self.others.insert(Entry { state: State::Waiting, waker: None, cut_off: None }) + 1
     }
 
     pub(super) fn leave(&mut self, place: usize) -> Option<State<F>> {
@@ -106,6 +113,16 @@ impl<F: Answering> Members<F> {
 
     pub(super) fn states(&mut self) -> impl Iterator<Item = &mut State<F>> {
         self.entries().map(|entry| &mut entry.state)
+    }
+
+    /// Tells of this member being cut off.
+    pub(super) fn cut_off(&mut self, place: usize) -> CutOff {
+        self.entry(place).map_or_else(CutOff::default, |entry| entry.cut_off.get_or_insert_default().clone())
+    }
+
+    /// All states, and who is told of a member that is cut off.
+    pub(super) fn readings(&mut self) -> impl Iterator<Item = (&mut State<F>, Option<&CutOff>)> {
+        self.entries().map(|entry| (&mut entry.state, entry.cut_off.as_ref()))
     }
 
     /// How many have not been given the answer yet.

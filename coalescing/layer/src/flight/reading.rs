@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::members::State;
 use super::{Answering, Core, End, Measured, Member, Phase, Stream};
-use crate::body::{BodyError, Piece, SharedPiece};
+use crate::body::{BodyError, CutOff, LEAST_PACE, PATIENCE, Piece, SLOW_READER, SharedPiece};
 use crate::counters::Event;
 
 /// The part of a body that is ready with its head is taken at once, up to about this many bytes.
@@ -40,7 +40,7 @@ impl<F: Answering> Member<F> {
                     }
                 }
                 Some(State::CutOff) => {
-                    return Poll::Ready(Some(Err(BodyError::SlowReader { least: LEAST_PACE, within: PATIENCE })));
+                    return Poll::Ready(Some(Err(SLOW_READER)));
                 }
                 _ => return Poll::Ready(None),
             }
@@ -93,6 +93,12 @@ impl<F: Answering> Member<F> {
                 }
             }
         }
+    }
+
+    /// Tells whether it is cut off.
+    pub(crate) fn cut_off(&self) -> CutOff {
+        let mut core = self.flight.core.lock().unwrap_or_else(PoisonError::into_inner);
+        core.members.cut_off(self.place.number)
     }
 
     /// Adds a new piece or the end of the body, and wakes the members.
@@ -179,7 +185,7 @@ impl<F: Answering> Member<F> {
         let ends = elapsed >= PATIENCE;
         let least = (elapsed.as_secs_f64() * LEAST_PACE as f64) as usize;
         let (newest, mut cut_off) = (stream.pieces.end(), 0);
-        for state in core.members.states() {
+        for (state, told) in core.members.readings() {
             let (next, took) = match state {
                 State::Waiting => (0, 0),
                 State::Reading { next, taken } => (*next, *taken),
@@ -189,6 +195,7 @@ impl<F: Answering> Member<F> {
             if ends && next < newest && took + AT_ONCE < least {
                 cut_off += usize::from(matches!(state, State::Reading { .. }));
                 *state = State::CutOff;
+                told.into_iter().for_each(CutOff::set);
                 stream.pieces.leave(next);
             } else if let State::Reading { taken, .. } = state
                 && (ends || measured.is_none())
@@ -205,12 +212,6 @@ impl<F: Answering> Member<F> {
         HeldUp::NoMore(core.members.take_wakers())
     }
 }
-
-/// The least that a reader must take, in bytes a second, while others wait for it.
-const LEAST_PACE: usize = 64 * 1024;
-
-/// How long a reader may be slower than that.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long readers are not held up before their paces are measured anew.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(1);

@@ -252,3 +252,60 @@ async fn followers_are_told_the_reason_that_their_leader_is() {
     }
     assert!(world.accepts_now().await.is_none());
 }
+
+/// An answer of 1 MB that a slow client and a fast one share, of which a flight holds 64 KiB.
+async fn shared_by_a_slow_one(world: &mut World, mut upstream: Upstream) {
+    let mut fast = world.sends(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+    sleep(SECOND / 10).await;
+    let sending = tokio::spawn(async move {
+        upstream.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").await;
+        for _ in 0..100 {
+            upstream.send(&[&b"2710\r\n"[..], &[b'x'; 10_000], b"\r\n"].concat()).await;
+        }
+        upstream.send(b"0\r\n\r\n").await;
+    });
+    assert_eq!(fast.answers().await.messages[0].body.len(), 1_000_000);
+    sending.await.unwrap();
+}
+
+fn small_flights(with: &mut Coalescing) {
+    with.flight_bytes = Some(64 * 1024);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_takes_nothing_while_others_wait_is_let_go_after_five_seconds() {
+    let mut world = world_with(small_flights);
+    let mut slow = world.sends(GET).await;
+    let mut upstream = world.accept().await;
+    upstream.head().await;
+    let lasts = tokio::spawn(async move { slow.lasts().await });
+    shared_by_a_slow_one(&mut world, upstream).await;
+    let lasted = lasts.await.unwrap();
+    assert!(lasted >= 5 * SECOND && lasted < 8 * SECOND, "{lasted:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_is_a_stream_of_http2() {
+    let mut world = world_with(small_flights);
+    let (mut sender, connection) =
+        h2::client::Builder::new().handshake::<_, bytes::Bytes>(world.connect().stream).await.unwrap();
+    tokio::spawn(connection);
+    let request = http::Request::builder().version(http::Version::HTTP_2).uri("http://a/").body(()).unwrap();
+    let (slow, _) = sender.send_request(request, true).unwrap();
+    let mut upstream = world.accept().await;
+    upstream.head().await;
+    let began = tokio::time::Instant::now();
+    let lasts = tokio::spawn(async move {
+        // Its window is never opened.
+        let mut body = slow.await.unwrap().into_body();
+        while let Some(piece) = body.data().await {
+            if let Err(error) = piece {
+                return (began.elapsed(), error.is_reset());
+            }
+        }
+        (began.elapsed(), false)
+    });
+    shared_by_a_slow_one(&mut world, upstream).await;
+    let (lasted, is_reset) = lasts.await.unwrap();
+    assert!(is_reset && lasted >= 5 * SECOND && lasted < 8 * SECOND, "{lasted:?}, reset: {is_reset}");
+}
