@@ -16,6 +16,7 @@
 //!     rounds: 5,
 //!     with_post: false,
 //!     by_address: false,
+//!     by_forwarded: false,
 //!     headers: Vec::new(),
 //!     timeout: Duration::from_secs(30),
 //!     trust: brunt_proxy::Trust::System,
@@ -64,6 +65,9 @@ pub struct CheckOptions {
     pub with_post: bool,
     /// Whether the origin answers by the client's address, so that two addresses must not share an answer.
     pub by_address: bool,
+    /// Whether the origin goes by `Forwarded` and `X-Forwarded-…`, which the proxy passes on: then one hit must not serve two
+    /// values of them. Otherwise that is well, as the proxy may drop them.
+    pub by_forwarded: bool,
     /// Headers of every request.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// How long an answer may take.

@@ -120,7 +120,9 @@ impl Check {
         }
         Ok(match hits {
             Some(0 | 1) if kind.is_range && are_each_their_own(probes, [one, two]) => PairVerdict::OneHitTwoAnswers,
-            Some(0 | 1) if kind.may_be_dropped && !kind.reflected_by_one(probes, [one, two]) => {
+            Some(0 | 1)
+                if kind.may_be_dropped && !self.asked.by_forwarded && !kind.reflected_by_one(probes, [one, two]) =>
+            {
                 PairVerdict::DroppedOrShared
             }
             Some(0 | 1) if matches!(kind.differs_in, Difference::Address) && !self.asked.by_address => {

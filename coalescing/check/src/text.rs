@@ -37,7 +37,7 @@ pub(crate) fn findings(findings: &Findings) -> String {
         }
     }
     let lists = [
-        ("– one origin hit served both: dropped on the way, unless the origin goes by it", dropped),
+        ("– one origin hit served both: dropped on the way, or see --by-forwarded", dropped),
         ("✓ each had an answer of its own", apart),
     ];
     for (says, kinds) in lists.iter().filter(|(_, kinds)| !kinds.is_empty()) {
@@ -48,6 +48,8 @@ pub(crate) fn findings(findings: &Findings) -> String {
     }
     let tried = findings.pairs.len();
     let leaks = findings.pairs.iter().filter(|pair| matches!(pair.verdict, PairVerdict::Shared(_))).count();
+    let unsure = findings.pairs.iter().filter(|pair| pair.verdict == PairVerdict::DroppedOrShared).count();
+    let unless = if unsure > 0 { format!(", if {unsure} of them are dropped on the way") } else { String::new() };
     let verdict = if findings.is_unsafe() {
         format!("\n✗ unsafe: by {leaks} of the {tried} things tried, somebody was given another's answer\n")
     } else if findings.pairs.iter().any(|pair| pair.verdict == PairVerdict::Unknown) {
@@ -55,9 +57,11 @@ pub(crate) fn findings(findings: &Findings) -> String {
     } else if findings.pairs.iter().any(|pair| pair.verdict == PairVerdict::OneHitUnseen) {
         "\n? cannot tell of every pair: ask for something that repeats the headers of its request\n".to_owned()
     } else if findings.identical.coalesces() == Some(false) {
-        format!("\n✓ by none of the {tried} things tried was anybody given another's answer; nothing is coalesced\n")
+        format!(
+            "\n✓ by none of the {tried} things tried was anybody given another's answer{unless}; nothing is coalesced\n"
+        )
     } else {
-        format!("\n✓ by none of the {tried} things tried was anybody given another's answer\n")
+        format!("\n✓ by none of the {tried} things tried was anybody given another's answer{unless}\n")
     };
     text.push_str(&verdict);
     text

@@ -234,6 +234,9 @@ pub struct CoalesceCheck {
     /// The origin goes by the client's address: fail if clients at two addresses share an answer
     #[arg(long)]
     by_address: bool,
+    /// The origin goes by Forwarded and X-Forwarded-..., which the proxy passes on from here: fail if one hit served two values
+    #[arg(long)]
+    by_forwarded: bool,
     /// A header of every request
     #[arg(short = 'H', long = "header", value_name = "K: V", value_parser = header)]
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -400,6 +403,7 @@ fn check(args: CoalesceCheck) -> Result<Exit> {
         rounds: args.rounds,
         with_post: args.with_post,
         by_address: args.by_address,
+        by_forwarded: args.by_forwarded,
         headers: args.headers,
         timeout: args.timeout,
         trust: trust(args.cacert, args.insecure),

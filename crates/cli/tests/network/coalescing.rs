@@ -59,24 +59,28 @@ fn our_proxy_coalesces_and_is_safe() {
     assert!(done.stdout.contains("✓ coalesced: 16 requests, 2 origin hits: 8.0 requests a hit"), "{}", done.stdout);
     assert!(done.stdout.contains("by x-coalesced: 2 led, 14 followed"), "{}", done.stdout);
     assert!(!done.stdout.contains('✗') && !done.stdout.contains("cannot tell"), "{}", done.stdout);
-    assert!(done.stdout.ends_with(" things tried was anybody given another's answer\n"), "{}", done.stdout);
+    let last = " things tried was anybody given another's answer, if 6 of them are dropped on the way\n";
+    assert!(done.stdout.ends_with(last), "{}", done.stdout);
     // Of a client's address only the class is in the key, unless it is asked for.
     assert!(done.stdout.contains("– client's address"), "{}", done.stdout);
     let strict = [&url, "--origin-count", &count, "--by-address"];
     let done = check(&strict).with_status(1);
     assert!(done.stdout.contains("✗ client's address"), "{}", done.stdout);
     assert!(done.stdout.contains(" | from 127.0.0.2\n"), "{}", done.stdout);
+    // Nobody can see that the proxy drops them.
+    let done = check(&[&url, "--origin-count", &count, "--by-forwarded"]).with_status(1);
+    assert!(done.stdout.contains("✗ X-Forwarded-Host"), "{}", done.stdout);
 }
 
 #[test]
 fn a_proxy_that_tells_addresses_apart_is_safe_for_an_origin_that_goes_by_them() {
     let target = target();
     let upstream = format!("http://{}", target.address);
-    let proxy =
-        start(&["proxy", "--coalesce", &upstream, "--listen", "127.0.0.1:0", "--key-header", "x-forwarded-for"]);
+    let told_apart = ["--key-header", "x-forwarded-for", "--trust-proxy", "127.0.0.0/8"];
+    let proxy = start(&[&["proxy", "--coalesce", &upstream, "--listen", "127.0.0.1:0"], &told_apart[..]].concat());
     let (url, count) = (format!("http://{}/x", proxy.address), format!("{upstream}/_/count"));
-    let done = check(&[&url, "--origin-count", &count, "--by-address"]).with_status(0);
-    assert!(!done.stdout.contains("– client's address"), "{}", done.stdout);
+    let done = check(&[&url, "--origin-count", &count, "--by-address", "--by-forwarded"]).with_status(0);
+    assert!(!done.stdout.contains('–') && !done.stdout.contains("dropped"), "{}", done.stdout);
 }
 
 #[test]
