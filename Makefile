@@ -12,7 +12,7 @@ BROWSER_PACKAGES := chromium-headless-shell $(shell command -v npm >/dev/null ||
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .DELETE_ON_ERROR:
-.PHONY: demo install package test test-packages bench bench-packages coalescing moving house mutations fuzz chaos fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test semver
+.PHONY: demo install package test test-packages bench bench-packages coalescing moving house mutations fuzz chaos fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test semver msrv
 
 # The main job on the built-in target.
 demo:
@@ -47,6 +47,13 @@ dist-packages:
 # Whether crates that promise something keep it since the last release, or since `make semver BASE=revision`.
 semver:
 	packaging/semver.sh $(BASE)
+
+# Whether the coalescing layer compiles with the Rust that its manifest names: the lowest that its dependencies take. Needs rustup.
+MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1.0/p' coalescing/layer/Cargo.toml)
+msrv:
+	rustup toolchain install $(MSRV) --profile minimal
+	cargo +$(MSRV) check --locked --target-dir target/msrv -p brunt-coalesce
+	cargo +$(MSRV) check --locked --target-dir target/msrv -p brunt-coalesce --no-default-features
 
 # The guide as a static site, in target/site; its links, its search and its accessibility, in a browser.
 site:

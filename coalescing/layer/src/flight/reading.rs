@@ -197,10 +197,10 @@ impl<F: Answering> Member<F> {
                 *state = State::CutOff;
                 told.into_iter().for_each(CutOff::set);
                 stream.pieces.leave(next);
-            } else if let State::Reading { taken, .. } = state
-                && (ends || measured.is_none())
-            {
-                *taken = 0;
+            } else if ends || measured.is_none() {
+                if let State::Reading { taken, .. } = state {
+                    *taken = 0;
+                }
             }
         }
         if !ends {
