@@ -102,7 +102,7 @@ loom::keys_that_have_the_same_hash|flight/table.rs|s/\|flight\| flight.key == ke
 promotions_are_bounded|flight/head.rs|s/core.promotions < self.table.limits.promotions && //
 a_follower_leads_when_the_handler_fails|flight/head.rs|s/let is_vacant = .*?;/let is_vacant = false;/s
 the_fast_wait_for_the_slow|flight/reading.rs|s/bytes > limits.flight_bytes \|\| //
-a_reader_that_takes_almost_nothing_is_cut_off|flight/reading.rs|s/\*state = State::CutOff;\s*stream.pieces.leave\(next\);//
+a_reader_that_takes_almost_nothing_is_cut_off|flight/reading.rs|s/\*state = State::CutOff;\s*told.into_iter\(\).for_each\(CutOff::set\);\s*stream.pieces.leave\(next\);//
 a_reader_that_is_slow_and_steady|flight/reading.rs|s/ && took \+ AT_ONCE < least//
 a_slow_reader_that_leaves_holds_up_nobody|flight/mod.rs|s/let wakers = self.resume\(core\);/let wakers: Vec<Waker> = Vec::new();/
 all_flights_together_hold_no_more|flight/reading.rs|s/ \|\| \(held.bytes\(\) > fair && bytes > held.share_of\(fair\)\)//

@@ -18,6 +18,9 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};
+use tonic::service::Routes;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
 use tower::{Layer as _, service_fn};
 
 /// Asks, and reads the whole answer.
@@ -37,9 +40,8 @@ async fn until(layer_counts: impl Fn() -> u64, expected: u64) {
     }
 }
 
-#[tokio::test]
-async fn axum_serves_many_by_one_call() {
-    let layer = CoalesceLayer::new().shared();
+/// A page that says which call made it, once there is a permit; and the number of calls.
+fn page() -> (axum::Router, Arc<AtomicU64>, Arc<Semaphore>) {
     let (calls, go) = (Arc::new(AtomicU64::new(0)), Arc::new(Semaphore::new(0)));
     let handler = {
         let (calls, go) = (Arc::clone(&calls), Arc::clone(&go));
@@ -52,10 +54,11 @@ async fn axum_serves_many_by_one_call() {
             }
         }
     };
-    let app = axum::Router::new().route("/", axum::routing::get(handler)).layer(layer.clone());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let server = tokio::spawn(async move { axum::serve(listener, app).await });
+    (axum::Router::new().route("/", axum::routing::get(handler)), calls, go)
+}
+
+/// Asks for the page 20 times at once, on a connection each.
+async fn is_made_once(address: SocketAddr, layer: &CoalesceLayer, calls: &AtomicU64, go: &Semaphore) {
     let clients: Vec<_> = (0..20).map(|_| tokio::spawn(get(address, "/"))).collect();
     until(|| layer.counters().flights + layer.counters().followers, 20).await;
     go.add_permits(1);
@@ -65,6 +68,31 @@ async fn axum_serves_many_by_one_call() {
         assert!(answer.contains("content-length: 6"), "{answer}");
     }
     assert_eq!(calls.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn axum_serves_many_by_one_call() {
+    let layer = CoalesceLayer::new().shared();
+    let (app, calls, go) = page();
+    let app = app.layer(layer.clone());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move { axum::serve(listener, app).await });
+    is_made_once(address, &layer, &calls, &go).await;
+    server.abort();
+}
+
+#[tokio::test]
+async fn tonic_serves_pages_beside_its_calls_by_one_call() {
+    let layer = CoalesceLayer::new();
+    let (app, calls, go) = page();
+    let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = incoming.local_addr().unwrap();
+    let server = Server::builder().accept_http1(true).layer(layer.clone()).add_routes(Routes::from(app));
+    let server = tokio::spawn(server.serve_with_incoming(incoming));
+    is_made_once(address, &layer, &calls, &go).await;
+    // It uses the layer once, for all connections.
+    assert_eq!(layer.counters().services, 1);
     server.abort();
 }
 
