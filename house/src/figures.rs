@@ -9,6 +9,9 @@ use syn::{Attribute, ImplItem, Item, TraitItem, Visibility};
 
 use crate::source::{self, File, Tree, lines};
 
+/// A struct with more fields than this is listed.
+pub const WIDE: usize = 20;
+
 /// What was counted.
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
@@ -24,6 +27,8 @@ pub struct Figures {
     pub public_docs: usize,
     /// The longest function: its lines, and where it is.
     pub longest: Option<(usize, String)>,
+    /// Structs with more fields than [`WIDE`]: how many, their names, and where they are.
+    pub wide: Vec<(usize, String, String)>,
 }
 
 impl Figures {
@@ -57,6 +62,7 @@ impl Figures {
         self.public += other.public;
         self.public_docs += other.public_docs;
         self.longest = self.longest.take().max(other.longest);
+        self.wide.extend(other.wide);
     }
 
     /// The length of functions that this share of them does not exceed.
@@ -187,6 +193,15 @@ impl<'ast> Visit<'ast> for Counter<'_> {
             self.public(visibility, source::attributes(item));
         }
         visit::visit_item(self, item);
+    }
+
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        let fields = item.fields.len();
+        if fields > WIDE {
+            let place = format!("{}:{}", self.file.path.display(), item.ident.span().start().line);
+            self.figures.wide.push((fields, item.ident.to_string(), place));
+        }
+        visit::visit_item_struct(self, item);
     }
 
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {

@@ -1,37 +1,9 @@
-//! Hand-written files: how long they are.
+//! Hand-written files: their lines and their text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-
-/// A file with more lines than this counts as long.
-pub const LONG: usize = 500;
-
-/// The long source files in these folders, the longest first, and how many of tests there are beside them.
-///
-/// # Errors
-///
-/// A folder or a file that cannot be read.
-pub fn long<'a>(folders: impl Iterator<Item = &'a Path>) -> anyhow::Result<(Vec<(usize, PathBuf)>, usize)> {
-    let (mut source, mut tests) = (Vec::new(), 0);
-    for folder in folders {
-        for path in ["rs", "lua"].into_iter().map(|kind| found(folder, kind)).collect::<Result<Vec<_>, _>>()?.concat() {
-            let lines = fs::read_to_string(&path)?.lines().count();
-            let is_test =
-                path.components().any(|part| ["tests", "tests.rs"].iter().any(|name| part.as_os_str() == *name));
-            match (lines > LONG, is_test) {
-                (true, true) => tests += 1,
-                (true, false) => source.push((lines, path)),
-                _ => {}
-            }
-        }
-    }
-    source.sort();
-    source.reverse();
-    source.dedup();
-    Ok((source, tests))
-}
 
 /// The lines of files of a kind that are neither blank nor a comment to the line's end.
 ///

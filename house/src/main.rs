@@ -105,10 +105,10 @@ fn print_sizes(folder: &Path, packages: &[Package], trees: &[(&Package, Tree)]) 
     println!("functions called `of`: {}", total.named_of);
     println!("lines of Lua in crates: {}", files::code(&folder.join("crates"), "lua", "--")?);
     println!("lines of JavaScript in crates: {}", files::code(&folder.join("crates"), "js", "//")?);
-    let (source, tests) = files::long(packages.iter().map(|package| package.folder.as_path()))?;
-    println!("files over {} lines: {} ({} of tests beside them)\n", files::LONG, source.len(), tests);
-    for (lines, path) in source {
-        println!("- {lines} {}", seen_from(folder, &path).display());
+    total.wide.sort();
+    println!("structs of more than {} fields: {}\n", figures::WIDE, total.wide.len());
+    for (fields, name, place) in total.wide.iter().rev() {
+        println!("- {fields} {name}, {}", seen_from(folder, Path::new(place)).display());
     }
     println!();
     Ok(())

@@ -2,7 +2,7 @@
 
 use brunt_plan::arrivals::Arrivals;
 use brunt_plan::injection::UserArrivals;
-use brunt_plan::plan::{Load, Plan};
+use brunt_plan::plan::Plan;
 use brunt_plan::profile::Profile;
 use brunt_plan::schedule::Schedule;
 use brunt_plan::share::Portion;
@@ -116,16 +116,15 @@ impl Lost {
     ) -> Option<Self> {
         let mut lost = Self { planned_ns: plan.duration_ns().unwrap_or(u64::MAX), ..Self::silent(machine, next, last) };
         lost.is_counted = plan.stop.requests.is_some();
-        let Load::Open { profile, arrivals } = &plan.load else {
+        if plan.profile(Phase::Measured).is_none() {
             lost.unmade = if is_broken(Rule::UnmadeIsDue) { 0 } else { unaccounted.requests };
             return plan.scenarios.is_none().then_some(lost);
-        };
+        }
         if plan.scenarios.is_some() {
             return None;
         }
         let mut passed = 0;
-        for share in unaccounted.portion.shares() {
-            let mut of_share = Arrivals::new(profile.clone(), *arrivals, share, plan.seed, plan.stop.requests);
+        for mut of_share in unaccounted.portion.shares().filter_map(|share| plan.arrivals(Phase::Measured, share)) {
             if let Some(profile) = changed {
                 of_share.change(profile);
             }

@@ -23,6 +23,7 @@ use brunt_record::recording::{Cause, Recording};
 use crate::coordinator::Coordinator;
 use crate::error::EngineError;
 use crate::flood::{Flood, Quotas, first_connections};
+use crate::network::Workload;
 use crate::network::origins::{MakeClient, Origins};
 use crate::scenarios::{Cast, Surroundings};
 use crate::trace::{FloodTrace, Sight, Trace};
@@ -31,7 +32,7 @@ use crate::transport::tls::TlsRoute;
 use crate::transport::{Address, Machine};
 use crate::users::VirtualUsers;
 use crate::watchdog::Watchdog;
-use crate::worker::{self, Phases, Report, Shared, Worker};
+use crate::worker::{self, Report, Shared, Worker};
 use crate::{Finished, Observer, Part, RunningTotal, Surrounded, limits};
 use brunt_protocol::scenario::Value;
 use brunt_protocol::{Prepared, Registry, Scheme};
@@ -171,8 +172,8 @@ fn absolute(plan: &Plan, to: &str) -> String {
 }
 
 /// The inputs of a worker.
-struct WorkerPart<L> {
-    load: L,
+struct WorkerPart<W> {
+    load: W,
     origins: Origins,
     /// The connections that it will have, if that is known.
     connections: usize,
@@ -390,10 +391,10 @@ fn examine(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result
 }
 
 /// Starts a worker for each part and gathers their reports. Measurements are kept whatever happens to a worker.
-fn carry_out<M: Machine, L: Phases<M::Driver> + Send + 'static>(
+fn carry_out<M: Machine, W: Workload<M::Driver> + Send + 'static>(
     machine: &M,
     shared: &Arc<Shared>,
-    parts: Vec<WorkerPart<L>>,
+    parts: Vec<WorkerPart<W>>,
     watchdog: &mut Watchdog,
     observer: &mut dyn Observer,
 ) -> Result<Recording, EngineError> {
@@ -401,10 +402,10 @@ fn carry_out<M: Machine, L: Phases<M::Driver> + Send + 'static>(
 }
 
 /// The same after a setup with these counts.
-fn carry_out_after<M: Machine, L: Phases<M::Driver> + Send + 'static>(
+fn carry_out_after<M: Machine, W: Workload<M::Driver> + Send + 'static>(
     machine: &M,
     shared: &Arc<Shared>,
-    parts: Vec<WorkerPart<L>>,
+    parts: Vec<WorkerPart<W>>,
     counted: &Figures,
     watchdog: &mut Watchdog,
     observer: &mut dyn Observer,

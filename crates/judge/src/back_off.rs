@@ -5,13 +5,13 @@
 //! fired; half of that one where none has held. It replaces the profile until the end. After a change no second is
 //! judged until the backlog from before is gone: as long as fewer calls are open from second to second.
 
-use brunt_plan::plan::{Load, Plan};
-use brunt_plan::profile::Profile;
+use brunt_plan::plan::Plan;
 use brunt_plan::threshold::GuardAction;
 use brunt_plan::timetable::Timetable;
 use brunt_record::SECOND_NS;
 use brunt_record::change::Change;
 use brunt_record::live::Live;
+use brunt_record::snapshot::Phase;
 
 /// A rate that has held is tried again only up to this share of the one that has not.
 const LOWER: f64 = 0.9;
@@ -44,11 +44,10 @@ struct Settling {
 impl BackOff {
     /// For a run by `plan`, if its guards back off.
     pub(crate) fn of(plan: &Plan) -> Option<Self> {
-        let Load::Open { profile, .. } = &plan.load else { return None };
-        let first = Profile::constant(profile.first_rate()).unwrap_or_else(|_| profile.clone());
+        let (warmup, measured) = plan.profile(Phase::Warmup).zip(plan.profile(Phase::Measured))?;
         (plan.guard_action == GuardAction::BackOff).then(|| Self {
-            warmup: Timetable::new(first),
-            measured: Timetable::new(profile.clone()),
+            warmup: Timetable::new(warmup),
+            measured: Timetable::new(measured),
             warmup_ns: i64::try_from(plan.warmup_ns).unwrap_or(i64::MAX),
             changes: Vec::new(),
             now_ns: i64::MIN,
@@ -110,11 +109,13 @@ impl BackOff {
 mod tests {
     use std::ops::ControlFlow;
 
+    use brunt_plan::plan::Load;
+    use brunt_plan::profile::Profile;
     use brunt_record::catalogue::{Counter, Timing};
     use brunt_record::change::{Action, Author};
     use brunt_record::observer::{Observer, RunningTotal};
     use brunt_record::recording::Cause;
-    use brunt_record::snapshot::{Phase, Snapshot};
+    use brunt_record::snapshot::Snapshot;
 
     use super::*;
     use crate::abort::AbortWatch;

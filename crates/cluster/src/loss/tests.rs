@@ -1,7 +1,7 @@
 //! What falls due on a lost agent, held against its timetable.
 
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{ProtocolOptions, Stop};
+use brunt_plan::plan::{Load, ProtocolOptions, Stop};
 use brunt_plan::target::Url;
 use proptest::prelude::*;
 

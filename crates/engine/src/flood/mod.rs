@@ -5,20 +5,18 @@ mod audit;
 mod changing;
 mod exposure;
 mod growth;
-mod load;
 mod names;
 mod open;
 mod outage;
 pub(crate) mod own_delay;
 mod slots;
 mod waiting;
+mod workload;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use brunt_plan::arrivals::Arrivals;
-use brunt_plan::plan::{self, Plan};
-use brunt_plan::profile::Profile;
+use brunt_plan::plan::Plan;
 use brunt_plan::share::{Portion, Share};
 use brunt_plan::timetable::Timetable;
 use brunt_record::snapshot::Phase;
@@ -232,16 +230,10 @@ impl Flood {
         self.phase_began = began;
         self.measured_began = if self.measured { began } else { began.saturating_add(self.plan.warmup_ns) };
         self.planned = None;
-        self.pace = match &self.plan.load {
-            plan::Load::Closed {} if self.measured => Pace::Closed(self.quotas.measured.clone()),
-            // A replay has a load of its own.
-            plan::Load::Closed {} | plan::Load::Replay(_) => Pace::Closed(self.quotas.warmup.clone()),
-            plan::Load::Open { profile, arrivals } => {
-                let seed = self.plan.seed;
-                let first = || Profile::constant(profile.first_rate()).unwrap_or_else(|_| profile.clone());
-                let profile = if self.measured { profile.clone() } else { first() };
-                let (seed, requests) = if self.measured { (seed, self.plan.stop.requests) } else { (seed ^ 1, None) };
-                let mut arrivals = Arrivals::new(profile.clone(), *arrivals, self.share, seed, requests);
+        self.pace = match self.plan.profile(phase).zip(self.plan.arrivals(phase, self.share)) {
+            None if self.measured => Pace::Closed(self.quotas.measured.clone()),
+            None => Pace::Closed(self.quotas.warmup.clone()),
+            Some((profile, mut arrivals)) => {
                 self.heard.look();
                 let planned = Timetable::new(profile);
                 arrivals.change(&planned.with(self.heard.changes(), began.measured_from(self.measured_began).ns()));

@@ -11,7 +11,7 @@ use brunt_record::time::Tick;
 use super::calls::CallId;
 use super::connection::{Attempt, Link, Step};
 use super::failures::reason_of;
-use super::{Load, Network, State};
+use super::{Network, State, Workload};
 use crate::channel::{Channel, Socket};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
@@ -22,7 +22,7 @@ const NEXT_ADDRESS_NS: u64 = 250_000_000;
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Begins to connect.
-    pub(crate) fn connect<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
+    pub(crate) fn connect<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         self.origins.take_addresses(self.connections[token].origin);
         if !self.first_attempt.is_set() {
             self.first_attempt = now;
@@ -42,7 +42,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Tries the next of the target's addresses. If there are others, it has a moment at first; once all have had that,
     /// they share the rest of the time.
-    fn try_address<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, attempt: Attempt, now: Tick) {
+    fn try_address<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, attempt: Attempt, now: Tick) {
         let connection = &self.connections[token];
         let route = self.origins.route(connection.origin);
         let left = attempt.until.since(now);
@@ -64,7 +64,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// An address refused: the others get their chance, then the attempt has failed.
-    fn address_failed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, error: &io::Error, now: Tick) {
+    fn address_failed<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        error: &io::Error,
+        now: Tick,
+    ) {
         let State::Connecting(attempt) = self.connections[token].state else { return };
         let (failure, reason) = failure_of(error);
         if self.connections[token].addresses.len() < 2 {
@@ -78,9 +84,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Connecting has timed out: as a whole, or for the first of several addresses (RFC 8305, section 5).
-    pub(super) fn address_late<L: Load<D, Tag = T>>(
+    pub(super) fn address_late<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         attempt: Attempt,
         now: Tick,
@@ -110,9 +116,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The socket has connected, or failed to.
-    pub(super) fn socket_connected<L: Load<D, Tag = T>>(
+    pub(super) fn socket_connected<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         attempt: Attempt,
     ) {
@@ -141,9 +147,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    fn secure<L: Load<D, Tag = T>>(
+    fn secure<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         channel: Result<Channel, String>,
         step: Step,
@@ -170,7 +176,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Notes whether the channel's handshake is over, after it was fed.
-    pub(super) fn was_fed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
+    pub(super) fn was_fed<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         let connection = &self.connections[token];
         if let State::Securing(step) = connection.state
             && let Some(handshake) = connection.link.channel.handshake()
@@ -182,7 +188,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The way to the peer is open: the protocol opens its own connection on it.
-    fn open<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, step: Step, now: Tick) {
+    fn open<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, step: Step, now: Tick) {
         let connection = &mut self.connections[token];
         match connection.link.client.open(connection.link.channel.alpn(), &mut self.outgoing) {
             Ok(Opening::Ready) => self.ready(load, token, now),
@@ -195,7 +201,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The protocol's opening exchange is over.
-    pub(super) fn opened<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
+    pub(super) fn opened<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         if let State::Opening(step) = self.connections[token].state {
             self.recorder.snapshot.times.record(Timing::Handshake, now.since(step.since));
             self.ready(load, token, now);
@@ -203,7 +209,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The connection can carry calls.
-    fn ready<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
+    fn ready<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         let behind = self.behind(now);
         let connection = &mut self.connections[token];
         connection.state = State::OPEN;
@@ -229,7 +235,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Sends queued calls of this connection, as far as it has room. The others go on waiting, for as long as a call
     /// may take.
-    fn send_queue<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
+    fn send_queue<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         // The protocol's opening bytes may wait for the first call.
         let mut composed = !self.outgoing.is_empty();
         let behind = self.behind(now);
@@ -250,7 +256,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Calls that wait for room on an open connection time out from now on.
-    pub(crate) fn bound_waits<L: Load<D, Tag = T>>(&mut self, load: &L, token: ConnectionId) {
+    pub(crate) fn bound_waits<W: Workload<D, Tag = T>>(&mut self, load: &W, token: ConnectionId) {
         for place in 0..self.connections[token].queue.len() {
             let Some(id) = self.connections[token].queue.get(place).copied() else { break };
             if !is_broken(Rule::WaitsEnd) {
@@ -260,7 +266,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// A call that waits for room on a connection times out, counted from when it was due.
-    pub(crate) fn bound_wait<L: Load<D, Tag = T>>(&mut self, load: &L, id: CallId) {
+    pub(crate) fn bound_wait<W: Workload<D, Tag = T>>(&mut self, load: &W, id: CallId) {
         let Some(call) = self.calls.get_mut(id).filter(|call| !call.expires.is_set()) else { return };
         let timeout_ns = load.timeout_ns(call.tag).unwrap_or(self.terms.timeout_ns);
         call.expires = call.due.saturating_add(timeout_ns);
@@ -270,7 +276,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The peer has sent something, after which an open connection may have room for queued calls.
     #[inline]
-    pub(super) fn send_waiting<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
+    pub(super) fn send_waiting<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         if let Some(first) = self.connections[token].queue.front().copied() {
             // A call that its load has queued for a moment only is sent by the load.
             let waits = self.calls.get(first).is_some_and(|call| call.expires.is_set());

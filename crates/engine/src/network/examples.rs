@@ -8,16 +8,16 @@ use brunt_record::time::Tick;
 
 use super::call::{Call, End};
 use super::calls::CallId;
-use super::{Load, Network};
+use super::{Network, Workload};
 use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::Answer;
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// An answer whose status is no success has come, at the end of these bytes: keeps an excerpt of it for an example.
     #[cold]
-    pub(super) fn keep_excerpt<L: Load<D, Tag = T>>(
+    pub(super) fn keep_excerpt<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &L,
+        load: &W,
         token: ConnectionId,
         answer: &Answer,
         came: &[u8],
@@ -32,9 +32,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// A call has ended otherwise than with a successful status.
     #[cold]
-    pub(super) fn ended_otherwise<L: Load<D, Tag = T>>(
+    pub(super) fn ended_otherwise<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &L,
+        load: &W,
         id: CallId,
         call: &mut Call<T>,
         end: End<'_>,
@@ -64,7 +64,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// A successful call took longer than those kept of this interval: keeps it, if it has a trace.
     #[cold]
-    pub(super) fn note_slow<L: Load<D, Tag = T>>(&mut self, load: &L, call: &Call<T>, status: u16, now: Tick) {
+    pub(super) fn note_slow<W: Workload<D, Tag = T>>(&mut self, load: &W, call: &Call<T>, status: u16, now: Tick) {
         let took_ns = self.recorder.response_ns(call, now);
         if !call.measured || took_ns <= self.recorder.slow_from_ns {
             return;
@@ -76,7 +76,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// A call has ended and was not ok.
-    fn note_example<L: Load<D, Tag = T>>(&mut self, load: &L, id: CallId, call: &Call<T>, end: End<'_>, now: Tick) {
+    fn note_example<W: Workload<D, Tag = T>>(&mut self, load: &W, id: CallId, call: &Call<T>, end: End<'_>, now: Tick) {
         let excerpt = self.recorder.excerpt.take().filter(|(of, _)| *of == id).map(|(_, excerpt)| excerpt);
         let ended = match end {
             End::Answered(status) => Ended::Status(status),

@@ -8,7 +8,7 @@ use brunt_record::time::Tick;
 use super::call::{End, Place};
 use super::calls::CallId;
 use super::receiving::FAREWELL_NS;
-use super::{Load, Network, State};
+use super::{Network, State, Workload};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver, MOST_EVENTS, Ready};
 
@@ -22,9 +22,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ///
     /// # Errors
     /// When the operating system cannot wait for events.
-    pub(crate) fn expire<L: Load<D, Tag = T>>(
+    pub(crate) fn expire<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         now: Tick,
         events: &mut Vec<Ready>,
     ) -> io::Result<()> {
@@ -56,9 +56,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         Ok(())
     }
 
-    pub(crate) fn settle<L: Load<D, Tag = T>>(
+    pub(crate) fn settle<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         now: Tick,
         events: &mut Vec<Ready>,
     ) -> io::Result<()> {
@@ -98,7 +98,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.stops.put_off(since, due)
     }
 
-    fn connection_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
+    fn connection_late<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         if self.connections[token].link.stalled_until <= now {
             return self.broken(load, token, Failure::Write, UNREAD, now);
         }
@@ -119,13 +119,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// A call whose answer nobody waits for any more: it ends as if it had timed out.
-    pub(crate) fn give_up<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, now: Tick) {
+    pub(crate) fn give_up<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, now: Tick) {
         self.call_late(load, id, now);
     }
 
     /// A call has timed out. Its connection goes on without it where the protocol can tell a late answer from
     /// another's, and otherwise ends.
-    fn call_late<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, now: Tick) {
+    fn call_late<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, now: Tick) {
         let Some(call) = self.calls.get(id).copied() else { return };
         let (failure, reason) = self.lateness(id);
         let end = if call.is_optional() { End::Withdrawn } else { End::Failed(failure, reason) };

@@ -4,13 +4,19 @@ use brunt_protocol::Answer;
 
 use super::examples::shown;
 use super::looks::LookRequest;
-use super::{Load, Network};
+use super::{Network, Workload};
 use crate::transport::{ConnectionId, Driver};
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// An answer has come on a connection that looks at this answer, or has to look at the next.
     #[cold]
-    pub(super) fn look<L: Load<D, Tag = T>>(&mut self, load: &L, token: ConnectionId, answer: &Answer, came: &[u8]) {
+    pub(super) fn look<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &W,
+        token: ConnectionId,
+        answer: &Answer,
+        came: &[u8],
+    ) {
         let connection = &mut self.connections[token];
         let call = connection.calls.get(answer.position).and_then(|id| self.calls.get(*id));
         let is_pending = connection.link.look == LookRequest::Pending;

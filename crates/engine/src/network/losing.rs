@@ -11,7 +11,7 @@ use super::calls::CallId;
 use super::connection::Link;
 use super::failures::{GIVEN_UP, WriteFailure};
 use super::receiving::{MOST_TURNED_AWAY, TURNED_AWAY};
-use super::{FailedAttempt, Gone, Listing, Load, Network, Service, State};
+use super::{FailedAttempt, Gone, Listing, Network, Service, State, Workload};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
 
@@ -35,9 +35,9 @@ const LAST_ANSWER: &str = "the connection closed after an earlier answer";
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// An attempt to connect has failed, and with it the calls that waited for it.
-    pub(super) fn connecting_failed<L: Load<D, Tag = T>>(
+    pub(super) fn connecting_failed<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         failure: Failure,
         reason: &str,
@@ -73,7 +73,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The peer's end of the stream was read.
-    pub(super) fn came_to_its_end<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
+    pub(super) fn came_to_its_end<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         match self.connections[token].link.write_failure.take() {
             Some(failure @ WriteFailure::Reset) => {
                 self.broken(load, token, Failure::Write, &failure.reason(), now);
@@ -83,7 +83,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The peer sends no more.
-    pub(super) fn peer_closed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
+    pub(super) fn peer_closed<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         let connection = &mut self.connections[token];
         match connection.state {
             State::Securing(_) => {
@@ -136,9 +136,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// A connection is gone, ready or not yet.
-    pub(super) fn broken<L: Load<D, Tag = T>>(
+    pub(super) fn broken<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         failure: Failure,
         reason: &str,
@@ -151,9 +151,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// A ready connection is gone. The failure is that of the oldest call on it.
-    pub(super) fn lost<L: Load<D, Tag = T>>(
+    pub(super) fn lost<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         failure: Failure,
         reason: &str,
@@ -169,16 +169,16 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// A connection is gone after an answer that was to be its last: the peer has not processed the calls behind it
     /// (RFC 9112 §9.6).
-    pub(super) fn ended_with_answer<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
+    pub(super) fn ended_with_answer<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         let culprit = self.connections[token].calls.front().copied();
         let (failure, reason) = (Failure::Closed, LAST_ANSWER);
         self.lose(load, token, Loss { culprit, failure, reason, sends_behind_again: false }, now);
     }
 
     /// Its peer has ended a ready connection in good order.
-    pub(super) fn ended_in_order<L: Load<D, Tag = T>>(
+    pub(super) fn ended_in_order<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         reason: &str,
         now: Tick,
@@ -192,9 +192,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// A ready connection is gone. The failure is that of this call.
-    pub(super) fn lost_with<L: Load<D, Tag = T>>(
+    pub(super) fn lost_with<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         culprit: CallId,
         failure: Failure,
@@ -209,7 +209,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// which the socket has taken nothing is sent again, once; so is one that was sent on an idle connection and
     /// crossed its end, if it may be. Of the other calls the culprit has the failure, and the rest end with the
     /// connection.
-    fn lose<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, loss: Loss<'_>, now: Tick) {
+    fn lose<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, loss: Loss<'_>, now: Tick) {
         let Loss { culprit, failure, reason, sends_behind_again } = loss;
         let behind = self.behind(now).max(now.since(self.recorder.arrival(now)));
         let connection = &mut self.connections[token];
@@ -265,7 +265,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Closes a connection that its load has finished with, with a goodbye. Calls left on it fail.
-    pub(crate) fn close<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
+    pub(crate) fn close<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         const REASON: &str = "the connection was closed while the call was on it";
 
         self.say_goodbye(token);
@@ -308,7 +308,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// After a connection is gone: makes another for the calls that wait for it, at once, or after a while if the last
     /// ones were of no use. Without such calls the load decides.
-    fn carry_on<L: Load<D, Tag = T>>(&mut self, load: &mut L, gone: Gone<'_>, now: Tick) {
+    fn carry_on<W: Workload<D, Tag = T>>(&mut self, load: &mut W, gone: Gone<'_>, now: Tick) {
         let token = gone.token;
         let connection = &mut self.connections[token];
         // A load that heard of a call's end may have used the place already.
@@ -360,7 +360,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The wait after an attempt of no use is over.
-    pub(super) fn backed_off<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) {
+    pub(super) fn backed_off<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         let connection = &mut self.connections[token];
         connection.state = State::IDLE;
         if connection.queue.is_empty() {

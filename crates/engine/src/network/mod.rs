@@ -3,7 +3,7 @@
 //! [`Network`] does the part that is the same for every source of calls: connecting and losing connections
 //! (`connecting`), bytes out (`sending`) and in (`receiving`), deadlines (`expiring`), and the life of each call from
 //! its beginning to its one end (`call`). It is lent to the source of the calls, a flood or virtual users, which it
-//! knows only as a [`Load`].
+//! knows only as a [`Workload`].
 
 mod absences;
 pub(crate) mod attempts;
@@ -19,7 +19,6 @@ mod expiring;
 mod failures;
 mod holding;
 mod kinds;
-mod load;
 mod looks;
 mod losing;
 pub(crate) mod origins;
@@ -29,6 +28,7 @@ mod sampler;
 mod sending;
 mod stops;
 mod streams;
+mod workload;
 
 use std::collections::VecDeque;
 
@@ -43,10 +43,10 @@ use self::calls::Calls;
 pub(crate) use self::connection::{Connection, Connections, Listing, Service, State};
 use self::deadlines::Deadlines;
 pub(crate) use self::failures::is_absence;
-pub(crate) use self::load::{AnswerOf, FailedAttempt, Gone, Judgement, Load, MessageOf};
 use self::origins::{OriginId, Origins};
 pub(crate) use self::recorder::{Core, Recorder};
 use self::stops::{SHORTEST_NS, Stops};
+pub(crate) use self::workload::{AnswerOf, FailedAttempt, Gone, Judgement, LoadEnd, MessageOf, Nature, Workload};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver, Ready};
 
@@ -261,7 +261,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ///
     /// Its connection's lists are the caller's to keep.
     #[inline]
-    pub(crate) fn complete<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, end: End<'_>, now: Tick) {
+    pub(crate) fn complete<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, end: End<'_>, now: Tick) {
         let Some(mut call) = self.calls.remove(id) else { return };
         match end {
             End::Answered(status) if self.recorder.is_ok(status) => {
@@ -279,7 +279,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     #[cold]
-    fn end_stream<L: Load<D, Tag = T>>(&mut self, load: &mut L, id: CallId, call: &Call<T>, end: End<'_>, now: Tick) {
+    fn end_stream<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        id: CallId,
+        call: &Call<T>,
+        end: End<'_>,
+        now: Tick,
+    ) {
         if end == End::Withdrawn || !self.recorder.counts(call) {
             return;
         }
@@ -291,7 +298,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The drain is over: ends the calls that are left.
-    pub(crate) fn complete_all<L: Load<D, Tag = T>>(&mut self, load: &mut L, now: Tick) {
+    pub(crate) fn complete_all<W: Workload<D, Tag = T>>(&mut self, load: &mut W, now: Tick) {
         for token in self.connections.ids() {
             let connection = &mut self.connections[token];
             connection.calls.clear();
@@ -324,7 +331,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Bytes can be read or written, or connecting has ended.
-    pub(crate) fn handle<L: Load<D, Tag = T>>(&mut self, load: &mut L, event: Ready) {
+    pub(crate) fn handle<W: Workload<D, Tag = T>>(&mut self, load: &mut W, event: Ready) {
         if event.token.place() >= self.connections.len() {
             return;
         }
@@ -362,7 +369,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Goes on reading connections that may have more than one turn's share.
-    pub(crate) fn read_on<L: Load<D, Tag = T>>(&mut self, load: &mut L) {
+    pub(crate) fn read_on<W: Workload<D, Tag = T>>(&mut self, load: &mut W) {
         for _ in 0..self.unread.len() {
             if let Some(token) = self.unread.pop_front() {
                 self.readable(load, token, false);

@@ -11,7 +11,7 @@ use super::calls::CallId;
 use super::failures::{GIVEN_UP, reason_of};
 use super::looks::LookRequest;
 use super::sending::After;
-use super::{AnswerOf, Judgement, Load, Network, State};
+use super::{AnswerOf, Judgement, Network, State, Workload};
 use crate::channel::Clear;
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
@@ -36,7 +36,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ///
     /// While deadlines are about to pass (`settles_at`), everything is read that came by then, and what came later
     /// saves no call whose time was over.
-    pub(super) fn readable<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, ended: bool) {
+    pub(super) fn readable<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, ended: bool) {
         let connection = &self.connections[token];
         let generation = connection.generation;
         let ended = ended || connection.link.write_failure.is_some();
@@ -112,9 +112,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Bytes were read while deadlines are about to pass, by the connection's read of this number: ends its calls whose
     /// time was over when they came. Returns whether that was after what is waited for.
     #[cold]
-    fn comes_late<L: Load<D, Tag = T>>(
+    fn comes_late<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         arrived: Option<Tick>,
         read: usize,
@@ -130,7 +130,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         at > self.settles_at
     }
 
-    fn received<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, bytes: &[u8], now: Tick) {
+    fn received<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, bytes: &[u8], now: Tick) {
         self.has_heard |= !self.has_connected;
         if self.connections[token].link.channel.is_plain() {
             self.received_clear(load, token, bytes, now);
@@ -140,7 +140,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Bytes for the channel have arrived: its handshake, the protocol's bytes, or both.
-    fn received_sealed<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, bytes: &[u8], now: Tick) {
+    fn received_sealed<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, bytes: &[u8], now: Tick) {
         let generation = self.connections[token].generation;
         let mut clear = std::mem::take(&mut self.clear);
         clear.resize(CLEAR_BYTES, 0);
@@ -173,7 +173,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Bytes for the protocol arrived.
-    fn received_clear<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, bytes: &[u8], now: Tick) {
+    fn received_clear<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, bytes: &[u8], now: Tick) {
         self.recorder.snapshot.numbers.add(Counter::ClearIn, bytes.len() as u64);
         self.connections[token].link.bytes_in += bytes.len() as u64;
         let generation = self.connections[token].generation;
@@ -206,9 +206,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Handles the progress that the bytes `came` made. False if the connection is gone.
     #[inline]
-    fn progressed<L: Load<D, Tag = T>>(
+    fn progressed<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         progress: Progress,
         came: &[u8],
@@ -265,9 +265,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Handles progress of the rare kinds.
-    fn progressed_otherwise<L: Load<D, Tag = T>>(
+    fn progressed_otherwise<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         progress: Progress,
         now: Tick,
@@ -333,9 +333,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The call in flight at this position was answered: it ends, unless its load wants another answer for it.
     #[inline]
-    pub(super) fn answered<L: Load<D, Tag = T>>(
+    pub(super) fn answered<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         position: usize,
         id: CallId,
@@ -374,7 +374,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// A call waits for another answer, which may have come already, or may not be needed once its request is sent. The
     /// answer that it did not take may be another call's. False if the connection is gone.
-    fn went_on<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, now: Tick) -> bool {
+    fn went_on<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) -> bool {
         let generation = self.connections[token].generation;
         self.flush(load, token);
         while self.connections[token].generation == generation
@@ -392,7 +392,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The peer takes no more calls on a connection. Calls that it has not processed, from this position on, and calls
     /// that were not sent yet, are made again elsewhere; the others may still be answered.
-    fn drain<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, unprocessed: usize, now: Tick) {
+    fn drain<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, unprocessed: usize, now: Tick) {
         let connection = &mut self.connections[token];
         let unprocessed = unprocessed.saturating_sub(usize::from(is_broken(Rule::ProcessedIsNotSentAgain)));
         let from = unprocessed.min(connection.calls.len());
@@ -419,7 +419,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The peer has not processed these calls. They are made again, unless that has happened too often already: then
     /// they end, for `reason`.
-    fn turn_away<L: Load<D, Tag = T>>(&mut self, load: &mut L, calls: Vec<CallId>, reason: &str, now: Tick) {
+    fn turn_away<W: Workload<D, Tag = T>>(&mut self, load: &mut W, calls: Vec<CallId>, reason: &str, now: Tick) {
         let mut again = Vec::new();
         for id in calls {
             let Some(call) = self.calls.get_mut(id) else { continue };
@@ -439,9 +439,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Closes a connection that takes no more calls once none is left on it. Returns false if it closed it.
     #[inline]
-    pub(super) fn retire_if_drained<L: Load<D, Tag = T>>(
+    pub(super) fn retire_if_drained<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         now: Tick,
     ) -> bool {

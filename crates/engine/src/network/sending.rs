@@ -9,7 +9,7 @@ use brunt_record::time::Tick;
 use super::call::{Counted, End, Place, Resend};
 use super::calls::CallId;
 use super::failures::WriteFailure;
-use super::{Load, Network};
+use super::{Network, Workload};
 use crate::channel::{Sent, Socket};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
@@ -33,7 +33,7 @@ pub(super) enum After {
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Sends a call on a connection that is open.
-    pub(crate) fn send<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId, id: CallId, now: Tick) {
+    pub(crate) fn send<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, id: CallId, now: Tick) {
         if self.compose(load, token, id, now) {
             self.flush(load, token);
         }
@@ -48,7 +48,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Queues the call for an open connection that takes no call yet: the call waits for as long as it may take.
-    pub(crate) fn await_room<L: Load<D, Tag = T>>(&mut self, load: &L, token: ConnectionId, id: CallId) {
+    pub(crate) fn await_room<W: Workload<D, Tag = T>>(&mut self, load: &W, token: ConnectionId, id: CallId) {
         self.enqueue(token, id);
         self.bound_wait(load, id);
     }
@@ -60,9 +60,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Writes a call's bytes, and those of its batch, into the outgoing buffer and puts the calls in flight. False if
     /// there is nothing to flush, since the load had no such call.
-    pub(crate) fn compose<L: Load<D, Tag = T>>(
+    pub(crate) fn compose<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         id: CallId,
         now: Tick,
@@ -143,9 +143,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Sends a further message of a user on a call. False if the call is not in flight. A call that takes no more
     /// messages fails.
-    pub(crate) fn say<L: Load<D, Tag = T>>(
+    pub(crate) fn say<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         id: CallId,
         message: &Message<'_>,
         now: Tick,
@@ -180,7 +180,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Sends the outgoing buffer, and the bytes that the connection still holds.
-    pub(crate) fn flush<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId) {
+    pub(crate) fn flush<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId) {
         let was_stalled = self.connections[token].is_stalled();
         if !self.send_outgoing(token) || !self.send_more(token) {
             return;
@@ -344,7 +344,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Ends calls that end once they are sent, when the socket has taken everything.
-    pub(super) fn end_sent<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId) {
+    pub(super) fn end_sent<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId) {
         let Some((mut position, mut id, mut status)) = self.ends_sent(token) else { return };
         if !self.connections[token].is_sent() {
             return;
@@ -404,7 +404,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The socket takes more.
-    pub(super) fn writable<L: Load<D, Tag = T>>(&mut self, load: &mut L, token: ConnectionId) {
+    pub(super) fn writable<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId) {
         let connection = &mut self.connections[token];
         if connection.is_sent() || connection.link.write_failure.is_some() {
             return;

@@ -6,7 +6,7 @@ use brunt_record::time::Tick;
 use super::call::{End, LATE, Place};
 use super::calls::CallId;
 use super::recorder::Core;
-use super::{Load, MessageOf, Network};
+use super::{MessageOf, Network, Workload};
 use crate::transport::{ConnectionId, Driver};
 
 /// The reason of a call that its user left before any message had come.
@@ -17,9 +17,9 @@ const CUT: &str = "the user of a stream left it before its end";
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// A message for the call in flight at this position has come and was read at `now`. False if the connection is
     /// gone.
-    pub(super) fn message_came<L: Load<D, Tag = T>>(
+    pub(super) fn message_came<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         position: usize,
         status: u16,
@@ -57,9 +57,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The user of a call leaves its answer. With a reason, the call fails for it. Without one, it counts as answered,
     /// with the status of its last message; if no message has come, it fails. The connection is closed, unless the
     /// protocol can cancel a single call.
-    pub(crate) fn leave<L: Load<D, Tag = T>>(
+    pub(crate) fn leave<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         id: CallId,
         reason: Option<(Failure, &str)>,
         now: Tick,
@@ -82,9 +82,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    fn leave_in_flight<L: Load<D, Tag = T>>(
+    fn leave_in_flight<W: Workload<D, Tag = T>>(
         &mut self,
-        load: &mut L,
+        load: &mut W,
         token: ConnectionId,
         id: CallId,
         end: End<'_>,

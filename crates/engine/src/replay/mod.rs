@@ -3,9 +3,8 @@
 //!
 //! Calls without a session share connections: each goes on a free one, or on a new one.
 
-mod load;
-mod phases;
 mod sessions;
+mod workload;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

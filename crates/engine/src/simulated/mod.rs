@@ -129,10 +129,10 @@ impl VirtualNet {
             piece: usize::MAX,
             read_piece: usize::MAX,
             oversleeps_ns: 0,
-            stands_still: (u64::MAX, 0),
-            interrupted: (u64::MAX, 0),
-            fails_at: u64::MAX,
-            panics_at: u64::MAX,
+            stands_still: None,
+            interrupted: None,
+            fails_at: None,
+            panics_at: None,
         };
         Self { world: Arc::new((Mutex::new(world), Condvar::new())) }
     }
@@ -186,13 +186,13 @@ impl VirtualNet {
     /// event.
     #[must_use]
     pub fn interrupted_at(self, at: u64, ns: u64) -> Self {
-        self.changed(|world| world.interrupted = (at, ns))
+        self.changed(|world| world.interrupted = Some((at, ns)))
     }
 
     /// The first worker that waits at this time or later stands still for this long.
     #[must_use]
     pub fn standing_still(self, at: u64, ns: u64) -> Self {
-        self.changed(|world| world.stands_still = (at, ns))
+        self.changed(|world| world.stands_still = Some((at, ns)))
     }
 }
 
@@ -205,13 +205,13 @@ impl VirtualNet {
     /// The first wait at this time or later fails.
     #[must_use]
     pub fn failing_at(self, at: u64) -> Self {
-        self.changed(|world| world.fails_at = at)
+        self.changed(|world| world.fails_at = Some(at))
     }
 
     /// The first worker that waits at this time or later panics.
     #[must_use]
     pub fn panicking_at(self, at: u64) -> Self {
-        self.changed(|world| world.panics_at = at)
+        self.changed(|world| world.panics_at = Some(at))
     }
 }
 
@@ -377,12 +377,10 @@ impl Driver for VirtualDriver {
         let until = until.ns();
         let mut world = self.world();
         let now = world.now;
-        if now >= world.fails_at {
-            world.fails_at = u64::MAX;
+        if world.fails_at.take_if(|at| now >= *at).is_some() {
             return Err(io::Error::other("this machine is out of order"));
         }
-        if now >= world.panics_at {
-            world.panics_at = u64::MAX;
+        if world.panics_at.take_if(|at| now >= *at).is_some() {
             drop(world);
             panic!("a defect, for a test");
         }

@@ -59,11 +59,11 @@ pub(super) struct World {
     pub(super) read_piece: usize,
     pub(super) oversleeps_ns: u64,
     /// When the worker stands still, and for how long.
-    pub(super) stands_still: (u64, u64),
+    pub(super) stands_still: Option<(u64, u64)>,
     /// The same for a wait that a signal interrupts: it announces no socket.
-    pub(super) interrupted: (u64, u64),
-    pub(super) fails_at: u64,
-    pub(super) panics_at: u64,
+    pub(super) interrupted: Option<(u64, u64)>,
+    pub(super) fails_at: Option<u64>,
+    pub(super) panics_at: Option<u64>,
 }
 
 impl World {
@@ -124,13 +124,13 @@ impl World {
     pub(super) fn take_events(&mut self, driver: usize, until: u64, ready: &mut Vec<Ready>) {
         self.waits += 1;
         self.follow_whim(driver, ready);
-        if self.now >= self.stands_still.0 {
-            self.now += self.stands_still.1;
-            self.stands_still = (u64::MAX, 0);
+        let now = self.now;
+        if let Some((_, ns)) = self.stands_still.take_if(|(at, _)| now >= *at) {
+            self.now += ns;
         }
-        if self.now >= self.interrupted.0 {
-            self.now += self.interrupted.1;
-            self.interrupted = (u64::MAX, 0);
+        let now = self.now;
+        if let Some((_, ns)) = self.interrupted.take_if(|(at, _)| now >= *at) {
+            self.now += ns;
             return;
         }
         loop {

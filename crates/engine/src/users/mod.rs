@@ -13,7 +13,6 @@ mod delivering;
 mod held;
 mod names;
 mod outcomes;
-mod phases;
 mod placing;
 mod resuming;
 mod showing;
@@ -23,6 +22,7 @@ mod streaming;
 mod tasks;
 mod traces;
 mod waiting;
+mod workload;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -51,12 +51,12 @@ use self::traces::Traces;
 use self::waiting::WaitingCalls;
 use crate::control::Heard;
 use crate::gate::{Horizon, Reach};
+use crate::network::LoadEnd;
 use crate::network::Network;
 use crate::network::origins::OriginId;
 use crate::slots::{Recycle, Slots};
 use crate::trace::Trace;
 use crate::transport::ConnectionId;
-use crate::worker::Leaving;
 use brunt_protocol::scenario::Encoded;
 use brunt_protocol::user::Heart;
 use brunt_script::{Hook, Library, ScriptClient, ScriptError};
@@ -308,7 +308,7 @@ pub(crate) struct VirtualUsers {
     heard: Heard,
     began: Tick,
     /// Why the load ends, if a script has ended it.
-    leaving: Option<Leaving>,
+    leaving: Option<LoadEnd>,
     ready: VecDeque<(u32, u32, Wake)>,
     timers: BinaryHeap<Reverse<Timer>>,
     timers_set: u64,

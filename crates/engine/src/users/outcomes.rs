@@ -1,125 +1,17 @@
 //! Outcomes of users' calls, as their network reports them.
 
-use brunt_record::messages;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::{Chain, Owner, State, UserCall, UsersNetwork, VirtualUsers, Wait, Wake};
-use crate::network::{AnswerOf, Call, CallId, Core, End, Gone, Judgement, Load, MessageOf, Recorder};
-use crate::rules::{Rule, is_broken};
-use crate::transport::{ConnectionId, Driver};
-use brunt_protocol::scenario::{CompleteAnswer, Encoded};
-use brunt_protocol::user::{Message, Refusal};
-use brunt_script::Placement;
+use super::{Chain, State, UserCall, UsersNetwork, VirtualUsers, Wait, Wake};
+use crate::network::{Call, Core, Recorder};
+use crate::transport::Driver;
+use brunt_protocol::scenario::CompleteAnswer;
 
 /// The most calls of a user whose answers led on and that it has not continued.
 const MOST_CHAINS: usize = 1000;
 /// The reason shown for an optional call whose answer did not come.
-const NOTHING_CAME: &str = "nothing came within the timeout";
-
-impl<D: Driver> Load<D> for VirtualUsers {
-    /// The slot that holds the call.
-    type Tag = u32;
-
-    #[inline]
-    fn message(&mut self, slot: u32) -> Result<Message<'_>, Refusal> {
-        let call = self
-            .calls
-            .get(slot)
-            .filter(|call| call.inbox.as_ref().is_none_or(|inbox| !inbox.is_partial))
-            .ok_or(Refusal::Done)?;
-        let Encoded { bytes, idempotent, hint, .. } = self.encoded(call);
-        Ok(Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() })
-    }
-
-    #[inline]
-    fn timeout_ns(&self, slot: u32) -> Option<u64> {
-        self.calls.get(slot).and_then(|call| call.timeout_ns)
-    }
-
-    fn request_name(&self, slot: u32) -> Option<&str> {
-        self.names.name(self.calls.get(slot)?.label)
-    }
-
-    fn trace_id(&self, slot: u32) -> Option<String> {
-        self.calls.get(slot)?.trace.map(|ids| ids.trace_id())
-    }
-
-    fn keeps_to_connection(&self, slot: u32) -> bool {
-        self.calls.get(slot).is_none_or(|call| matches!(call.way, Placement::On(_)))
-    }
-
-    fn excuses(&self, slot: u32, status: u16) -> bool {
-        self.calls.get(slot).is_some_and(|call| self.expects(call, status) == Some(true))
-    }
-
-    #[inline]
-    fn judge(&mut self, network: &mut UsersNetwork<D>, answer: &AnswerOf<u32>) -> Judgement {
-        if self.calls.get(answer.tag).is_some_and(|call| call.judged) {
-            self.judge_in_flight(network, answer)
-        } else {
-            Judgement::Ended
-        }
-    }
-
-    #[inline]
-    fn ended(&mut self, network: &mut UsersNetwork<D>, call: &Call<u32>, end: End<'_>, now: Tick) {
-        match end {
-            End::Answered(status) => self.answered(network, call, status, now),
-            End::Failed(failure, reason) => self.failed(&mut network.recorder, call, failure, reason, now),
-            End::Withdrawn => self.tell_failed(call, Failure::Timeout, NOTHING_CAME, now),
-            End::Unfinished | End::Unsent => self.cut_short(&mut network.recorder, call, now),
-        }
-    }
-
-    #[inline]
-    fn streamed(&mut self, network: &mut UsersNetwork<D>, message: &MessageOf<u32>) {
-        self.message_came(network, message);
-    }
-
-    fn stream_ended(&mut self, recorder: &mut Recorder, call: &Call<u32>, ended: &messages::StreamEnd) {
-        if let Some(slot) = self.calls.get(call.tag) {
-            self.names.record(recorder, slot.label, |calls| calls.stream_ended(ended));
-        }
-    }
-
-    fn next_calls(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, now: Tick) {
-        let is_idle = network.connections[token].is_idle() && !is_broken(Rule::IdlePlacesAreGivenBack);
-        if is_idle && matches!(self.owner(token), Owner::User(_) | Owner::Pool) {
-            // Its calls have timed out while it waited to be made again: others may have its place.
-            self.give_back(network, token, false, now);
-        } else if self.is_loading() {
-            self.serve_waiting(network, token);
-        }
-    }
-
-    fn draining(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, now: Tick) {
-        // A draining connection no longer blocks another one, unless as many drain as there may be.
-        let origin = network.connections[token].origin;
-        if self.owner(token) == Owner::Pool
-            && let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut())
-            && pool.begins_to_leave()
-        {
-            self.place_next(network, Owner::Pool, origin, now);
-        }
-    }
-
-    fn turned_away(&mut self, network: &mut UsersNetwork<D>, calls: Vec<CallId>, now: Tick) {
-        for id in calls {
-            if let Some(slot) = network.call(id).map(|call| call.tag) {
-                self.place(network, slot, now);
-            }
-        }
-    }
-
-    fn gone(&mut self, network: &mut UsersNetwork<D>, gone: Gone<'_>, now: Tick) {
-        let holder = self.owner(gone.token);
-        self.give_back(network, gone.token, gone.drained, now);
-        if let Owner::Held(user) = holder {
-            self.keep_remains(network, user, gone, now);
-        }
-    }
-}
+pub(super) const NOTHING_CAME: &str = "nothing came within the timeout";
 
 impl UserCall {
     /// The call's response and service time up to `now`, in nanoseconds. They include the answers that led on.
@@ -150,7 +42,7 @@ impl VirtualUsers {
     }
 
     /// Records under its name a call that is still under way when the run ends.
-    fn cut_short(&mut self, recorder: &mut Recorder, call: &Call<u32>, now: Tick) {
+    pub(super) fn cut_short(&mut self, recorder: &mut Recorder, call: &Call<u32>, now: Tick) {
         let Some(slot) = self.calls.get(call.tag) else { return };
         if recorder.counts(call) {
             let (response, service) = slot.times_until(call, now);
@@ -186,7 +78,13 @@ impl VirtualUsers {
 
     /// Records an answered call and keeps its answer.
     #[inline]
-    fn answered<D: Driver>(&mut self, network: &mut UsersNetwork<D>, call: &Call<u32>, status: u16, now: Tick) {
+    pub(super) fn answered<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        call: &Call<u32>,
+        status: u16,
+        now: Tick,
+    ) {
         let slot = call.tag;
         let Some(ended) = self.calls.get_mut(slot) else { return };
         let mut bytes_in = 0;
@@ -252,7 +150,14 @@ impl VirtualUsers {
     }
 
     /// Records a failed call.
-    fn failed(&mut self, recorder: &mut Recorder, call: &Call<u32>, failure: Failure, reason: &str, now: Tick) {
+    pub(super) fn failed(
+        &mut self,
+        recorder: &mut Recorder,
+        call: &Call<u32>,
+        failure: Failure,
+        reason: &str,
+        now: Tick,
+    ) {
         let Some(ended) = self.calls.get(call.tag) else { return };
         let (user, label) = (ended.user, ended.label);
         if recorder.counts(call) {
@@ -272,7 +177,7 @@ impl VirtualUsers {
     }
 
     /// Marks a call as failed for its user, with the reason.
-    fn tell_failed(&mut self, call: &Call<u32>, failure: Failure, reason: &str, now: Tick) {
+    pub(super) fn tell_failed(&mut self, call: &Call<u32>, failure: Failure, reason: &str, now: Tick) {
         let Some(ended) = self.calls.get_mut(call.tag) else { return };
         ended.state = State::Failed(failure);
         ended.id = None;

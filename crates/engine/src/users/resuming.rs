@@ -11,10 +11,10 @@ use brunt_record::time::Tick;
 
 use super::slots::slot_of;
 use super::{Doing, Outcome, State, TimedWake, UsersNetwork, VirtualUsers, Wait, Wake};
+use crate::network::LoadEnd;
 use crate::network::{Core, Recorder};
 use crate::trace::Traced;
 use crate::transport::Driver;
-use crate::worker::Leaving;
 use brunt_protocol::scenario::Value;
 use brunt_script::{Operation, Resumption, Wanted};
 
@@ -240,7 +240,7 @@ impl VirtualUsers {
             }
             Operation::Stop(reason) => {
                 // Users who end the load again while it is ending add nothing.
-                self.leaving.get_or_insert(Leaving::Stopped(reason));
+                self.leaving.get_or_insert(LoadEnd::Stopped(reason));
                 None
             }
             Operation::Spawn
@@ -373,7 +373,7 @@ impl VirtualUsers {
             trace.see(&Traced::Error { traceback: &problem });
         }
         if wrong {
-            self.leaving = Some(Leaving::Failed(problem));
+            self.leaving = Some(LoadEnd::Failed(problem));
             return;
         }
         if let Some(of) = self.user(user) {

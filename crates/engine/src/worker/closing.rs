@@ -5,11 +5,12 @@ use brunt_record::catalogue::Counter;
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::time::Tick;
 
-use super::{Interval, Phases, Report, Worker};
+use super::{Interval, Report, Worker};
 use crate::network::Recorder;
+use crate::network::Workload;
 use crate::transport::Driver;
 
-impl<D: Driver, L: Phases<D>> Worker<D, L> {
+impl<D: Driver, W: Workload<D>> Worker<D, W> {
     /// Reports every second that has ended by `now`.
     pub(super) fn close_seconds(&mut self, phase: Phase, now: Tick) {
         while now >= self.phase_began + (self.second + 1) * SECOND_NS {

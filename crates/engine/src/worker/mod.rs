@@ -1,11 +1,10 @@
 //! A worker: a thread with its own network, a source of calls, and one loop for both.
 //!
-//! The loop takes a run through its phases ([`Phases`]): connecting, warm-up, measured, drain. It reports each second's
+//! The loop takes a run through its phases ([`Workload`]): connecting, warm-up, measured, drain. It reports each second's
 //! figures to the coordinator.
 
 mod closing;
 mod gathering;
-mod phases;
 mod reports;
 mod target;
 mod vitals;
@@ -25,7 +24,6 @@ use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::time::Tick;
 
 use self::gathering::Gathering;
-pub(crate) use self::phases::{Leaving, Phases};
 pub use self::reports::Report;
 pub(crate) use self::reports::{Interval, StartingLine};
 use self::vitals::Vitals;
@@ -33,7 +31,7 @@ use crate::control::Control;
 use crate::error::EngineError;
 use crate::gate::Gate;
 use crate::network::origins::Origins;
-use crate::network::{Network, Recorder, Terms};
+use crate::network::{LoadEnd, Network, Recorder, Terms, Workload};
 use crate::transport::{Driver, Machine, Ready};
 
 /// The times of making a connection.
@@ -111,15 +109,17 @@ enum Stage {
 }
 
 /// One worker.
-pub(crate) struct Worker<D: Driver, L: Phases<D>> {
+pub(crate) struct Worker<D: Driver, W: Workload<D>> {
     shared: Arc<Shared>,
-    network: Network<D, L::Tag>,
-    load: L,
+    network: Network<D, W::Tag>,
+    load: W,
     reports: Sender<Report>,
     number: u32,
     vitals: Vitals,
     gathering: Gathering,
     stage: Stage,
+    /// Until when preparing waits, if nothing happens.
+    prepares_until: Tick,
     /// When the phase began, and which second of it is under way.
     phase_began: Tick,
     second: u64,
@@ -146,14 +146,14 @@ pub(crate) struct Worker<D: Driver, L: Phases<D>> {
     connected_ahead: Snapshot,
 }
 
-impl<D: Driver, L: Phases<D>> Worker<D, L> {
+impl<D: Driver, W: Workload<D>> Worker<D, W> {
     /// Worker `number`, which makes the calls of `load` on a network of its own.
     pub(crate) fn new(
         shared: Arc<Shared>,
         mut driver: D,
         origins: Origins,
         number: u32,
-        load: L,
+        load: W,
         reports: Sender<Report>,
     ) -> Self {
         let (now, is_real_time) = (driver.now(), driver.is_real_time());
@@ -167,6 +167,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             vitals: Vitals::new(now, is_real_time),
             gathering: Gathering::default(),
             stage: Stage::Preparing,
+            prepares_until: Tick::NEVER,
             phase_began: now,
             second: 0,
             next_part: Tick::NEVER,
@@ -193,7 +194,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     ///
     /// # Errors
     /// When the operating system cannot wait for events. Measurements up to then are reported all the same.
-    pub(crate) fn run(mut self) -> io::Result<L> {
+    pub(crate) fn run(mut self) -> io::Result<W> {
         // The scheduler's figures are per thread, and this worker was put together on another one.
         self.vitals = Vitals::new(self.network.driver.now(), self.network.driver.is_real_time());
         let outcome = self.go_through();
@@ -212,11 +213,11 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
             measured_ns: self.measured_ns,
             interrupted: self.interrupted,
             failed: match &leaving {
-                Some(Leaving::Failed(reason)) => Some(shown(reason.clone())),
+                Some(LoadEnd::Failed(reason)) => Some(shown(reason.clone())),
                 _ => outcome.as_ref().err().map(|error| format!("cannot wait for events: {error}")),
             },
             stopped: match leaving {
-                Some(Leaving::Stopped(stop)) => Some(Stop { reason: shown(stop.reason), ok: stop.ok }),
+                Some(LoadEnd::Stopped(stop)) => Some(Stop { reason: shown(stop.reason), ok: stop.ok }),
                 _ => None,
             },
             unreached: self.unreached.take().map(shown),
@@ -292,7 +293,9 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     fn tick(&mut self, now: Tick) {
         match self.stage {
             Stage::Preparing => {
-                if self.load.prepare(&mut self.network, now) {
+                if let Some(until) = self.load.prepare(&mut self.network, now) {
+                    self.prepares_until = until;
+                } else {
                     self.shared.line.arrive(self.shared.plan.workers, now);
                     self.stage = Stage::Waiting;
                 }
@@ -311,9 +314,9 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         match self.load.leaving() {
             Some(leaving) => {
                 match leaving {
-                    Leaving::Failed(_) => self.shared.stop.stop(),
-                    Leaving::Stopped(_) => self.shared.ended.store(true, Ordering::Relaxed),
-                    Leaving::Done => {}
+                    LoadEnd::Failed(_) => self.shared.stop.stop(),
+                    LoadEnd::Stopped(_) => self.shared.ended.store(true, Ordering::Relaxed),
+                    LoadEnd::Done => {}
                 }
                 self.end_early(now);
             }
@@ -333,7 +336,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         let is_new = by_user && !std::mem::replace(&mut self.user_stopped, true);
         let is_draining = self.stage == Stage::Loading(Phase::Drain);
         if is_new && !leaves && self.stage == Stage::Loading(Phase::Measured) {
-            self.load.is_interrupted(&mut self.network, now);
+            self.load.interrupted(&mut self.network, now);
         }
         self.interrupted |= self.end_early(now) || (is_draining && is_new);
         if is_new {
@@ -386,7 +389,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
     fn next_wake(&self, now: Tick) -> Tick {
         let wake = self.network.next_deadline().min(next_heartbeat(now));
         wake.min(match self.stage {
-            Stage::Preparing => self.load.prepare_until(&self.network),
+            Stage::Preparing => self.prepares_until,
             Stage::Waiting => self.shared.line.time().unwrap_or(now + STARTING_LOOK_NS),
             Stage::Loading(phase) => {
                 let end = match phase {
@@ -434,7 +437,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
 
     fn begin_phase(&mut self, phase: Phase, began: Tick, length_ns: Option<u64>) {
         (self.phase_began, self.second) = (began, 0);
-        self.next_part = if self.load.may_hang() { began } else { Tick::NEVER };
+        self.next_part = if self.load.nature().may_hang { began } else { Tick::NEVER };
         self.load_until = length_ns.map_or(Tick::NEVER, |length| began.saturating_add(length));
         // What comes after the warm-up counts in the measured part, however late this worker closes the one and begins the other.
         let stop = if phase == Phase::Measured { self.load_until } else { Tick::NEVER };

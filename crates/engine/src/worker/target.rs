@@ -6,7 +6,8 @@ use brunt_record::SECOND_NS;
 use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
-use super::{Phases, Stage, Worker};
+use super::{Stage, Worker};
+use crate::network::Workload;
 use crate::transport::Driver;
 
 /// How long a load goes on whose target refuses every connection, in nanoseconds: it may be starting up.
@@ -15,7 +16,7 @@ const REFUSED_NS: u64 = SECOND_NS;
 /// twice (after 1 and 3 s), and for a slow handshake. Where calls may take longer, it is a second more than those.
 const UNHEARD_NS: u64 = 10 * SECOND_NS;
 
-impl<D: Driver, L: Phases<D>> Worker<D, L> {
+impl<D: Driver, W: Workload<D>> Worker<D, W> {
     /// Ends the run if no part of it has ever had an answer, and none will: nothing takes its connections, or what
     /// takes them says nothing.
     pub(super) fn look_for_target(&mut self, now: Tick) {
@@ -34,7 +35,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
         }
         let waited = now.since(self.load_began.max(self.network.first_attempt));
         let patience = UNHEARD_NS.max(self.network.longest_timeout_ns.saturating_add(SECOND_NS));
-        let patience_of_refused = if self.load.calls_at_once() { REFUSED_NS } else { patience };
+        let patience_of_refused = if self.load.nature().calls_at_once { REFUSED_NS } else { patience };
         let reason = match &self.network.refusal {
             _ if self.shared.reached.load(Ordering::Relaxed) => {
                 if waited < patience || !self.network.has_timed_out || self.network.is_being_answered() {
@@ -54,7 +55,7 @@ impl<D: Driver, L: Phases<D>> Worker<D, L> {
 
     /// Keeps the reason for which a run that is over never had a connection, if it had none.
     pub(super) fn look_back_for_target(&mut self, now: Tick) {
-        if self.load.calls_at_once() && !self.shared.reached.load(Ordering::Relaxed) {
+        if self.load.nature().calls_at_once && !self.shared.reached.load(Ordering::Relaxed) {
             let reason = self.network.refusal.as_deref().unwrap_or_else(|| self.network.silence());
             self.unconnected = Some(unreached(now.since(self.load_began), reason));
         }

@@ -18,9 +18,10 @@ use std::collections::BTreeMap;
 
 use brunt_record::SECOND_NS;
 use brunt_record::outcome::OkStatus;
+use brunt_record::snapshot::Phase;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::arrivals::Spread;
+use crate::arrivals::{Arrivals, Spread};
 use crate::connections::Connections;
 use crate::content::Content;
 use crate::environment::Environment;
@@ -28,6 +29,7 @@ use crate::profile::Profile;
 use crate::replay::Replay;
 use crate::scenario::Scenarios;
 use crate::secret::{SecretError, Template, references, shown_argument, shown_url};
+use crate::share::Share;
 use crate::target::Target;
 use crate::threshold::{Guard, GuardAction, Threshold};
 use crate::watch::Watch;
@@ -353,6 +355,29 @@ impl Plan {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
+    }
+
+    /// The rate in this phase, from the phase's beginning: that of a warm-up is the one at which the measured part
+    /// begins. `None` where calls are not due at a rate, and in the drain, in which none is due.
+    pub fn profile(&self, phase: Phase) -> Option<Profile> {
+        let Load::Open { profile, .. } = &self.load else { return None };
+        match phase {
+            Phase::Warmup => Some(Profile::constant(profile.first_rate()).unwrap_or_else(|_| profile.clone())),
+            Phase::Measured => Some(profile.clone()),
+            Phase::Drain => None,
+        }
+    }
+
+    /// When the calls of this share are due in this phase, from the phase's beginning. `None` as for
+    /// [`Plan::profile`].
+    pub fn arrivals(&self, phase: Phase, share: Share) -> Option<Arrivals> {
+        let Load::Open { arrivals, .. } = &self.load else { return None };
+        let (seed, requests) = match phase {
+            Phase::Measured => (self.seed, self.stop.requests),
+            // Time alone ends a warm-up, and its calls come at times of their own.
+            Phase::Warmup | Phase::Drain => (self.seed ^ 1, None),
+        };
+        Some(Arrivals::new(self.profile(phase)?, *arrivals, share, seed, requests))
     }
 }
 

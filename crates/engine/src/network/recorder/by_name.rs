@@ -8,14 +8,7 @@ use crate::network::call::{Call, End};
 
 impl Recorder {
     /// A call has ended whose request has this name. `is_excused`: its status is a success, whichever it is.
-    pub(crate) fn ended_by_name<T>(
-        &mut self,
-        id: NameId,
-        call: &Call<T>,
-        end: End<'_>,
-        is_excused: bool,
-        now: Tick,
-    ) {
+    pub(crate) fn ended_by_name<T>(&mut self, id: NameId, call: &Call<T>, end: End<'_>, is_excused: bool, now: Tick) {
         if let End::Answered(status) = end {
             self.answered_by_end(Core::Request(id), self.arrival(now), is_excused || self.is_ok(status));
         }

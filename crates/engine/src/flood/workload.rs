@@ -1,4 +1,4 @@
-//! A flood as its worker and its network see it.
+//! A flood as the workload of its worker and its network.
 
 use brunt_record::catalogue::Counter;
 use brunt_record::snapshot::Phase;
@@ -8,14 +8,123 @@ use super::names::Names;
 use super::{CONNECTING_PATIENCE_NS, Flood, FloodNetwork, Pace};
 use crate::network::attempts::Attempts;
 use crate::network::origins::OriginId;
-use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, Load};
+use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, LoadEnd, Nature, Workload};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
-use crate::worker::{Leaving, Phases};
 use brunt_protocol::user::{Message, Refusal};
 
-impl<D: Driver> Load<D> for Flood {
+impl<D: Driver> Workload<D> for Flood {
     type Tag = u64;
+
+    fn nature(&self) -> Nature {
+        Nature { calls_at_once: true, may_hang: self.plan.script.is_some() }
+    }
+
+    fn prepare(&mut self, network: &mut FloodNetwork<D>, now: Tick) -> Option<Tick> {
+        if self.begun == 0 {
+            self.names = Names::new(self.user.names(), &mut network.recorder);
+            if self.user.traces() {
+                network.recorder.keep_slowest();
+            }
+            network.attempts = Attempts::new(self.share.count());
+        }
+        let is_ready = self.connect_ahead(network, now);
+        (!is_ready).then(|| network.last_connected + CONNECTING_PATIENCE_NS)
+    }
+
+    fn begin(&mut self, network: &mut FloodNetwork<D>, phase: Phase, began: Tick, until: Tick) {
+        self.begin_calls(network, phase, began, until);
+    }
+
+    fn tick(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
+        if self.loading {
+            self.go_on(network, now);
+            self.dispatch(network);
+            if self.ready.is_empty() {
+                self.await_connection(network, now);
+            } else {
+                self.short_since = Tick::NEVER;
+            }
+        }
+    }
+
+    fn turn(&mut self, network: &mut FloodNetwork<D>) {
+        self.call_again(network);
+    }
+
+    fn next_wake(&self, now: Tick) -> Tick {
+        match &self.pace {
+            // Beyond the horizon, the next heartbeat looks whether the horizon has moved on.
+            Pace::Open(schedule) if self.loading && !self.ready.is_empty() => {
+                schedule.due().filter(|due| !self.reach.ends_before(*due)).unwrap_or(Tick::NEVER)
+            }
+            Pace::Open(_) if self.is_held() => Tick::NEVER,
+            Pace::Open(_) if self.loading => {
+                self.growth.as_ref().map_or(Tick::NEVER, |growth| growth.next_look).min(self.outage.next_look)
+            }
+            Pace::Closed(_) if self.loading => self.reach.resumes(now),
+            Pace::Open(_) | Pace::Closed(_) => Tick::NEVER,
+        }
+    }
+
+    fn is_over(&self, network: &FloodNetwork<D>, _now: Tick) -> bool {
+        network.under_way() == 0
+            && self.plan.stop.requests.is_some()
+            && match &self.pace {
+                Pace::Closed(quota) => quota.is_used_up(),
+                // A pause may end.
+                Pace::Open(schedule) => schedule.due().is_none() && !self.heard.is_paused(),
+            }
+    }
+
+    fn next_due(&self) -> Tick {
+        match &self.pace {
+            Pace::Open(schedule) if self.loading => schedule.due().unwrap_or(Tick::NEVER),
+            Pace::Open(_) | Pace::Closed(_) => Tick::NEVER,
+        }
+    }
+
+    fn leaving(&self) -> Option<LoadEnd> {
+        match self.refusal.as_ref()? {
+            Refusal::Done => Some(LoadEnd::Done),
+            Refusal::Failed(reason) => Some(LoadEnd::Failed(reason.clone())),
+        }
+    }
+
+    fn end_load(&mut self, network: &mut FloodNetwork<D>, end: Tick) {
+        self.hear();
+        self.loading = false;
+        network.end_watch(end);
+        if self.measured {
+            self.drop_unsent(network, end);
+        }
+    }
+
+    fn interrupted(&mut self, network: &mut FloodNetwork<D>, end: Tick) {
+        if !is_broken(Rule::InterruptedCallsAreSent) {
+            self.keep_waiting(network, end);
+        }
+    }
+
+    fn hand_over(&mut self, network: &mut FloodNetwork<D>, until: Tick) {
+        self.hear();
+        if let Pace::Open(schedule) = &mut self.pace {
+            network.recorder.snapshot.numbers.add(Counter::Due, schedule.come_due(until));
+        }
+    }
+
+    fn gathers(&self) -> bool {
+        self.loading && self.pipeline > 1 && matches!(self.pace, Pace::Closed(_))
+    }
+
+    #[cfg(feature = "simulation")]
+    fn audit(&self, network: &FloodNetwork<D>, now: Tick) {
+        self.audit_step(network, now);
+    }
+
+    fn take_busy_ns(&mut self) -> u64 {
+        self.user.take_busy_ns()
+    }
 
     #[inline]
     fn message(&mut self, number: u64) -> Result<Message<'_>, Refusal> {
@@ -152,124 +261,5 @@ impl<D: Driver> Load<D> for Flood {
         if !network.back_off(token, now) {
             self.give_work(network, token, now);
         }
-    }
-}
-
-impl<D: Driver> Phases<D> for Flood {
-    fn prepare(&mut self, network: &mut FloodNetwork<D>, now: Tick) -> bool {
-        if self.begun == 0 {
-            self.names = Names::new(self.user.names(), &mut network.recorder);
-            if self.user.traces() {
-                network.recorder.keep_slowest();
-            }
-            network.attempts = Attempts::new(self.share.count());
-        }
-        self.connect_ahead(network, now)
-    }
-
-    fn prepare_until(&self, network: &FloodNetwork<D>) -> Tick {
-        network.last_connected + CONNECTING_PATIENCE_NS
-    }
-
-    fn begin(&mut self, network: &mut FloodNetwork<D>, phase: Phase, began: Tick, until: Tick) {
-        self.begin_calls(network, phase, began, until);
-    }
-
-    fn tick(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
-        if self.loading {
-            self.go_on(network, now);
-            self.dispatch(network);
-            if self.ready.is_empty() {
-                self.await_connection(network, now);
-            } else {
-                self.short_since = Tick::NEVER;
-            }
-        }
-    }
-
-    fn turn(&mut self, network: &mut FloodNetwork<D>) {
-        self.call_again(network);
-    }
-
-    fn next_wake(&self, now: Tick) -> Tick {
-        match &self.pace {
-            // Beyond the horizon, the next heartbeat looks whether the horizon has moved on.
-            Pace::Open(schedule) if self.loading && !self.ready.is_empty() => {
-                schedule.due().filter(|due| !self.reach.ends_before(*due)).unwrap_or(Tick::NEVER)
-            }
-            Pace::Open(_) if self.is_held() => Tick::NEVER,
-            Pace::Open(_) if self.loading => {
-                self.growth.as_ref().map_or(Tick::NEVER, |growth| growth.next_look).min(self.outage.next_look)
-            }
-            Pace::Closed(_) if self.loading => self.reach.resumes(now),
-            Pace::Open(_) | Pace::Closed(_) => Tick::NEVER,
-        }
-    }
-
-    fn is_over(&self, network: &FloodNetwork<D>, _now: Tick) -> bool {
-        network.under_way() == 0
-            && self.plan.stop.requests.is_some()
-            && match &self.pace {
-                Pace::Closed(quota) => quota.is_used_up(),
-                // A pause may end.
-                Pace::Open(schedule) => schedule.due().is_none() && !self.heard.is_paused(),
-            }
-    }
-
-    fn next_due(&self) -> Tick {
-        match &self.pace {
-            Pace::Open(schedule) if self.loading => schedule.due().unwrap_or(Tick::NEVER),
-            Pace::Open(_) | Pace::Closed(_) => Tick::NEVER,
-        }
-    }
-
-    fn leaving(&self) -> Option<Leaving> {
-        match self.refusal.as_ref()? {
-            Refusal::Done => Some(Leaving::Done),
-            Refusal::Failed(reason) => Some(Leaving::Failed(reason.clone())),
-        }
-    }
-
-    fn end_load(&mut self, network: &mut FloodNetwork<D>, end: Tick) {
-        self.hear();
-        self.loading = false;
-        network.end_watch(end);
-        if self.measured {
-            self.drop_unsent(network, end);
-        }
-    }
-
-    fn is_interrupted(&mut self, network: &mut FloodNetwork<D>, end: Tick) {
-        if !is_broken(Rule::InterruptedCallsAreSent) {
-            self.keep_waiting(network, end);
-        }
-    }
-
-    fn hand_over(&mut self, network: &mut FloodNetwork<D>, until: Tick) {
-        self.hear();
-        if let Pace::Open(schedule) = &mut self.pace {
-            network.recorder.snapshot.numbers.add(Counter::Due, schedule.come_due(until));
-        }
-    }
-
-    fn gathers(&self) -> bool {
-        self.loading && self.pipeline > 1 && matches!(self.pace, Pace::Closed(_))
-    }
-
-    #[cfg(feature = "simulation")]
-    fn audit(&self, network: &FloodNetwork<D>, now: Tick) {
-        self.audit_step(network, now);
-    }
-
-    fn take_busy_ns(&mut self) -> u64 {
-        self.user.take_busy_ns()
-    }
-
-    fn calls_at_once(&self) -> bool {
-        true
-    }
-
-    fn may_hang(&self) -> bool {
-        self.plan.script.is_some()
     }
 }

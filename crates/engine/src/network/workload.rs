@@ -1,9 +1,14 @@
-//! The source of the calls that a network carries, as the network knows it.
+//! The source of a worker's calls: the one seam between a worker, its network and what makes calls.
+//!
+//! There are three: a flood, virtual users, and a replay. A worker takes its workload through the phases of the run; the
+//! network asks it for a call's bytes, and tells it how calls and connections end.
 
 use brunt_protocol::Client;
 use brunt_protocol::user::{Message, Refusal};
 use brunt_record::messages::{self, MessageArrival};
 use brunt_record::outcome::Failure;
+use brunt_record::recording::Stop;
+use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
 use super::Network;
@@ -13,19 +18,100 @@ use super::origins::OriginId;
 use super::recorder::Recorder;
 use crate::transport::{ConnectionId, Driver};
 
-/// The source of the calls that a network carries; it is told how they end.
+/// What a workload is from its beginning to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Nature {
+    /// It calls its target from the beginning on, at its own pace. A run of it that makes no connection has not reached
+    /// its target, and one whose target refuses every connection is given up soon. A script may wait for its target to
+    /// start.
+    pub(crate) calls_at_once: bool,
+    /// A script's function may never return, so that its worker is left behind.
+    pub(crate) may_hang: bool,
+}
+
+/// The source of the calls that a network carries.
+///
+/// A worker calls, in this order: [`prepare`](Self::prepare) until it is ready; then for each phase
+/// [`begin`](Self::begin), any number of turns, and [`end_load`](Self::end_load); then
+/// [`end_drain`](Self::end_drain). A turn is [`tick`](Self::tick), what the network reads, and [`turn`](Self::turn).
 ///
 /// The network calls back from within its own methods, and lends itself. An implementation may begin, send and complete
-/// calls and open connections from there.
-pub(crate) trait Load<D: Driver>: Sized {
-    /// The load's key for a call.
+/// calls and open connections from there. Every call that it begins ends once, in [`ended`](Self::ended), whatever
+/// becomes of the run.
+pub(crate) trait Workload<D: Driver>: Sized {
+    /// The workload's key for a call.
     type Tag: Copy + std::fmt::Debug + Send + 'static;
+
+    /// What it is. Asked at any time, and always the same.
+    fn nature(&self) -> Nature;
+
+    // The phases of a run.
+
+    /// Prepares the load. Returns until when it waits for something to happen, or `None` once it is ready. Called again
+    /// until then.
+    fn prepare(&mut self, _network: &mut Network<D, Self::Tag>, _now: Tick) -> Option<Tick> {
+        None
+    }
+
+    /// The warm-up or the measured part began at `began` and lasts until `until`, or [`Tick::NEVER`]. A part that takes
+    /// over from another begins later than `began`, at the network's time.
+    fn begin(&mut self, network: &mut Network<D, Self::Tag>, phase: Phase, began: Tick, until: Tick);
+
+    /// Does everything that is due by time.
+    fn tick(&mut self, network: &mut Network<D, Self::Tag>, now: Tick);
+
+    /// Everything that had come was read: makes the next calls.
+    fn turn(&mut self, network: &mut Network<D, Self::Tag>);
+
+    /// The next time at which something is due.
+    fn next_wake(&self, now: Tick) -> Tick;
+
+    /// When the next call that has not begun is due; [`Tick::NEVER`] if there is none, or none is known.
+    fn next_due(&self) -> Tick {
+        Tick::NEVER
+    }
+
+    /// Whether answers may wait a moment for others, to be read and followed by new calls together.
+    fn gathers(&self) -> bool {
+        false
+    }
+
+    /// Whether nothing is left to do before the planned end.
+    fn is_over(&self, network: &Network<D, Self::Tag>, now: Tick) -> bool;
+
+    /// Why it ends by itself, if it does.
+    fn leaving(&self) -> Option<LoadEnd>;
+
+    /// The recorder is about to report everything until `until`.
+    fn hand_over(&mut self, network: &mut Network<D, Self::Tag>, until: Tick);
+
+    /// The approximate time that scripts were busy since the last call, in nanoseconds.
+    fn take_busy_ns(&mut self) -> u64;
+
+    /// The user ends the run at `end`, just before [`end_load`](Self::end_load): due calls that wait may still be sent
+    /// in the drain, as far as there are connections for them.
+    fn interrupted(&mut self, _network: &mut Network<D, Self::Tag>, _end: Tick) {}
+
+    /// The warm-up or the measured part ended at `end`: no new calls are made, and due calls that were not sent never
+    /// will be.
+    fn end_load(&mut self, network: &mut Network<D, Self::Tag>, end: Tick);
+
+    /// The drain ended, and every call with it.
+    fn end_drain(&mut self, _network: &mut Network<D, Self::Tag>, _now: Tick) {}
+
+    /// Checks its own and its network's invariants between two steps.
+    #[cfg(feature = "simulation")]
+    fn audit(&self, network: &Network<D, Self::Tag>, _now: Tick) {
+        network.audit(None::<&Vec<_>>, None);
+    }
+
+    // The life of a call.
 
     /// The bytes of a call. Asked again for a call that is sent again.
     ///
     /// # Errors
-    /// When there is no such call: it ends as [`End::Withdrawn`], or as [`End::Unsent`] if it counts already, and the load
-    /// remembers why.
+    /// When there is no such call: it ends as [`End::Withdrawn`], or as [`End::Unsent`] if it counts already, and the
+    /// workload remembers why.
     fn message(&mut self, tag: Self::Tag) -> Result<Message<'_>, Refusal>;
 
     /// A call's timeout, in nanoseconds, if it differs from the plan's.
@@ -66,12 +152,14 @@ pub(crate) trait Load<D: Driver>: Sized {
     /// A message of a call has come and was recorded. The connection's client keeps it until it gets more bytes.
     fn streamed(&mut self, _network: &mut Network<D, Self::Tag>, _message: &MessageOf<Self::Tag>) {}
 
-    /// A call whose answer comes as messages has ended, and counts; [`Load::ended`] follows.
+    /// A call whose answer comes as messages has ended, and counts; [`Workload::ended`] follows.
     fn stream_ended(&mut self, _recorder: &mut Recorder, _call: &Call<Self::Tag>, _ended: &messages::StreamEnd) {}
 
     /// A call has ended and was recorded. `token` is the connection that it was on, whose client still has the answer's
     /// parts.
     fn ended(&mut self, network: &mut Network<D, Self::Tag>, call: &Call<Self::Tag>, end: End<'_>, now: Tick);
+
+    // The life of a connection.
 
     /// The connection may have room for a call, or nothing to do: it is open, or idle after its backoff.
     fn next_calls(&mut self, network: &mut Network<D, Self::Tag>, token: ConnectionId, now: Tick);
@@ -98,7 +186,18 @@ pub(crate) trait Load<D: Driver>: Sized {
     fn gone(&mut self, network: &mut Network<D, Self::Tag>, gone: Gone<'_>, now: Tick);
 }
 
-/// An answer that a [`Load`] may judge.
+/// The reason for which a workload ends by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LoadEnd {
+    /// It has no more calls on this worker.
+    Done,
+    /// Its script ends the whole run.
+    Stopped(Stop),
+    /// It failed, for this reason, and the whole run ends.
+    Failed(String),
+}
+
+/// An answer that a [`Workload`] may judge.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AnswerOf<T> {
     /// The connection that it came on.
@@ -111,7 +210,7 @@ pub(crate) struct AnswerOf<T> {
     pub(crate) now: Tick,
 }
 
-/// A [`Load`]'s judgement on an answer.
+/// A [`Workload`]'s judgement on an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Judgement {
     /// The answer is the last of its call.
@@ -153,13 +252,13 @@ pub(crate) struct Gone<'a> {
     pub(crate) failure: Failure,
     /// Why.
     pub(crate) reason: &'a str,
-    /// Whether the peer had announced that it takes no more calls on it ([`Load::draining`]).
+    /// Whether the peer had announced that it takes no more calls on it ([`Workload::draining`]).
     pub(crate) drained: bool,
     /// Whether it could carry calls.
     pub(crate) was_ready: bool,
 }
 
-/// A message that a [`Load`] hears of.
+/// A message that a [`Workload`] hears of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MessageOf<T> {
     /// The connection that it came on, whose client has it.

@@ -1,19 +1,31 @@
-//! Virtual users through the phases of a run, as their worker takes them.
+//! Virtual users as the workload of their worker and its network.
 
 use std::cmp::Reverse;
 
 use brunt_record::figures::Figure as _;
+use brunt_record::messages;
+use brunt_record::outcome::Failure;
 use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
-#[cfg(feature = "simulation")]
-use super::Owner;
 use super::crowd::Crowd;
-use super::{LOOK_NS, TIMED, UsersNetwork, VirtualUsers};
-use crate::transport::Driver;
-use crate::worker::{Leaving, Phases};
+use super::outcomes::NOTHING_CAME;
+use super::{LOOK_NS, Owner, TIMED, UsersNetwork, VirtualUsers};
+use crate::network::{AnswerOf, Call, CallId, End, Gone, Judgement, LoadEnd, MessageOf, Nature, Recorder, Workload};
+use crate::rules::{Rule, is_broken};
+use crate::transport::{ConnectionId, Driver};
+use brunt_protocol::scenario::Encoded;
+use brunt_protocol::user::{Message, Refusal};
+use brunt_script::Placement;
 
-impl<D: Driver> Phases<D> for VirtualUsers {
+impl<D: Driver> Workload<D> for VirtualUsers {
+    /// The slot that holds the call.
+    type Tag = u32;
+
+    fn nature(&self) -> Nature {
+        Nature { calls_at_once: false, may_hang: true }
+    }
+
     fn begin(&mut self, network: &mut UsersNetwork<D>, phase: Phase, began: Tick, _until: Tick) {
         // Users come with the measured part; a warm-up of users is a population of its own.
         if phase != Phase::Measured {
@@ -78,7 +90,7 @@ impl<D: Driver> Phases<D> for VirtualUsers {
         }
     }
 
-    fn leaving(&self) -> Option<Leaving> {
+    fn leaving(&self) -> Option<LoadEnd> {
         self.leaving.clone()
     }
 
@@ -114,8 +126,103 @@ impl<D: Driver> Phases<D> for VirtualUsers {
         std::mem::take(&mut self.busy).as_nanos() as u64 * u64::from(TIMED)
     }
 
-    fn may_hang(&self) -> bool {
-        true
+    #[inline]
+    fn message(&mut self, slot: u32) -> Result<Message<'_>, Refusal> {
+        let call = self
+            .calls
+            .get(slot)
+            .filter(|call| call.inbox.as_ref().is_none_or(|inbox| !inbox.is_partial))
+            .ok_or(Refusal::Done)?;
+        let Encoded { bytes, idempotent, hint, .. } = self.encoded(call);
+        Ok(Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() })
+    }
+
+    #[inline]
+    fn timeout_ns(&self, slot: u32) -> Option<u64> {
+        self.calls.get(slot).and_then(|call| call.timeout_ns)
+    }
+
+    fn request_name(&self, slot: u32) -> Option<&str> {
+        self.names.name(self.calls.get(slot)?.label)
+    }
+
+    fn trace_id(&self, slot: u32) -> Option<String> {
+        self.calls.get(slot)?.trace.map(|ids| ids.trace_id())
+    }
+
+    fn keeps_to_connection(&self, slot: u32) -> bool {
+        self.calls.get(slot).is_none_or(|call| matches!(call.way, Placement::On(_)))
+    }
+
+    fn excuses(&self, slot: u32, status: u16) -> bool {
+        self.calls.get(slot).is_some_and(|call| self.expects(call, status) == Some(true))
+    }
+
+    #[inline]
+    fn judge(&mut self, network: &mut UsersNetwork<D>, answer: &AnswerOf<u32>) -> Judgement {
+        if self.calls.get(answer.tag).is_some_and(|call| call.judged) {
+            self.judge_in_flight(network, answer)
+        } else {
+            Judgement::Ended
+        }
+    }
+
+    #[inline]
+    fn ended(&mut self, network: &mut UsersNetwork<D>, call: &Call<u32>, end: End<'_>, now: Tick) {
+        match end {
+            End::Answered(status) => self.answered(network, call, status, now),
+            End::Failed(failure, reason) => self.failed(&mut network.recorder, call, failure, reason, now),
+            End::Withdrawn => self.tell_failed(call, Failure::Timeout, NOTHING_CAME, now),
+            End::Unfinished | End::Unsent => self.cut_short(&mut network.recorder, call, now),
+        }
+    }
+
+    #[inline]
+    fn streamed(&mut self, network: &mut UsersNetwork<D>, message: &MessageOf<u32>) {
+        self.message_came(network, message);
+    }
+
+    fn stream_ended(&mut self, recorder: &mut Recorder, call: &Call<u32>, ended: &messages::StreamEnd) {
+        if let Some(slot) = self.calls.get(call.tag) {
+            self.names.record(recorder, slot.label, |calls| calls.stream_ended(ended));
+        }
+    }
+
+    fn next_calls(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, now: Tick) {
+        let is_idle = network.connections[token].is_idle() && !is_broken(Rule::IdlePlacesAreGivenBack);
+        if is_idle && matches!(self.owner(token), Owner::User(_) | Owner::Pool) {
+            // Its calls have timed out while it waited to be made again: others may have its place.
+            self.give_back(network, token, false, now);
+        } else if self.is_loading() {
+            self.serve_waiting(network, token);
+        }
+    }
+
+    fn draining(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, now: Tick) {
+        // A draining connection no longer blocks another one, unless as many drain as there may be.
+        let origin = network.connections[token].origin;
+        if self.owner(token) == Owner::Pool
+            && let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut())
+            && pool.begins_to_leave()
+        {
+            self.place_next(network, Owner::Pool, origin, now);
+        }
+    }
+
+    fn turned_away(&mut self, network: &mut UsersNetwork<D>, calls: Vec<CallId>, now: Tick) {
+        for id in calls {
+            if let Some(slot) = network.call(id).map(|call| call.tag) {
+                self.place(network, slot, now);
+            }
+        }
+    }
+
+    fn gone(&mut self, network: &mut UsersNetwork<D>, gone: Gone<'_>, now: Tick) {
+        let holder = self.owner(gone.token);
+        self.give_back(network, gone.token, gone.drained, now);
+        if let Owner::Held(user) = holder {
+            self.keep_remains(network, user, gone, now);
+        }
     }
 }
 

@@ -1,0 +1,200 @@
+//! A replay as the workload of its worker and its network.
+
+use std::cmp::Reverse;
+
+use brunt_protocol::replay::Ended;
+use brunt_protocol::user::{Message, Refusal};
+use brunt_record::snapshot::Phase;
+use brunt_record::time::Tick;
+
+use super::{IDLE_NS, LOOK_NS, ReplayNetwork, Replaying, Tag};
+use crate::network::{Call, CallId, End, Gone, LoadEnd, Nature, Place, Workload};
+use crate::transport::{ConnectionId, Driver};
+
+impl<D: Driver> Workload<D> for Replaying {
+    type Tag = Tag;
+
+    fn nature(&self) -> Nature {
+        Nature { calls_at_once: false, may_hang: false }
+    }
+
+    fn prepare(&mut self, _network: &mut ReplayNetwork<D>, _now: Tick) -> Option<Tick> {
+        // The log has to be read ahead of the load.
+        (!self.look_ahead()).then_some(Tick::NEVER)
+    }
+
+    fn begin(&mut self, network: &mut ReplayNetwork<D>, phase: Phase, began: Tick, until: Tick) {
+        if phase == Phase::Measured {
+            (self.began, self.until, self.loading) = (began, until, true);
+            if self.log.traces() {
+                network.recorder.keep_slowest();
+            }
+        }
+    }
+
+    fn tick(&mut self, network: &mut ReplayNetwork<D>, now: Tick) {
+        if !self.loading {
+            return;
+        }
+        self.begin_due(network, now);
+        self.begin_thought(network, now);
+        if !self.thinks {
+            self.expire_waiting(network, now);
+        }
+        self.close_old(network, now);
+        self.serve_ready(network);
+    }
+
+    fn turn(&mut self, network: &mut ReplayNetwork<D>) {
+        network.freed.clear();
+        if self.loading {
+            self.serve_ready(network);
+        }
+    }
+
+    fn next_wake(&self, now: Tick) -> Tick {
+        if !self.loading {
+            return Tick::NEVER;
+        }
+        if !self.ready.is_empty() {
+            return now;
+        }
+        // Beyond the horizon, the next heartbeat checks whether it has moved on.
+        let due = match self.due() {
+            Some(due) if self.reach.ends_before(due) => Tick::NEVER,
+            Some(due) => due,
+            // The next call is due after the end.
+            None if self.is_over || self.next.is_some() => Tick::NEVER,
+            None => now + LOOK_NS,
+        };
+        let thought = self.thinking.peek().map_or(Tick::NEVER, |Reverse((at, _))| *at);
+        let thought = if thought >= self.until || self.reach.ends_before(thought) { Tick::NEVER } else { thought };
+        let idle = self.sessions.rested_since().map_or(Tick::NEVER, |since| since.saturating_add(IDLE_NS));
+        due.min(thought).min(idle)
+    }
+
+    fn is_over(&self, network: &ReplayNetwork<D>, _now: Tick) -> bool {
+        self.is_over
+            && self.next.is_none()
+            && network.under_way() == 0
+            && self.thinking.is_empty()
+            && self.ready.is_empty()
+    }
+
+    fn next_due(&self) -> Tick {
+        if self.loading { self.due().unwrap_or(Tick::NEVER) } else { Tick::NEVER }
+    }
+
+    fn leaving(&self) -> Option<LoadEnd> {
+        self.failed.clone().map(LoadEnd::Failed)
+    }
+
+    fn end_load(&mut self, network: &mut ReplayNetwork<D>, end: Tick) {
+        if !self.loading {
+            return;
+        }
+        // Calls that were due a moment ago begin before the load ends.
+        self.begin_due(network, end);
+        self.hold_rest(network, end);
+        self.loading = false;
+        let waiting: Vec<_> = self.sessions.all().flat_map(|session| session.queue.drain(..)).collect();
+        for id in waiting {
+            if network.call(id).is_some_and(|call| call.place == Place::Waiting) {
+                network.complete(self, id, End::Unsent, end);
+            }
+        }
+    }
+
+    fn hand_over(&mut self, _network: &mut ReplayNetwork<D>, _until: Tick) {}
+
+    fn take_busy_ns(&mut self) -> u64 {
+        0
+    }
+
+    #[inline]
+    fn message(&mut self, tag: Tag) -> Result<Message<'_>, Refusal> {
+        self.log.call(tag.number)
+    }
+
+    fn request_name(&self, tag: Tag) -> Option<&str> {
+        Some(self.log.name(tag.number).1)
+    }
+
+    fn excuses(&self, tag: Tag, status: u16) -> bool {
+        self.log.excuses(tag.number, status)
+    }
+
+    fn trace_id(&self, tag: Tag) -> Option<String> {
+        self.log.trace(tag.number).map(|ids| ids.trace_id())
+    }
+
+    fn ended(&mut self, network: &mut ReplayNetwork<D>, call: &Call<Tag>, end: End<'_>, now: Tick) {
+        let Tag { number, slot } = call.tag;
+        self.record_by_name(network, call, end, now);
+        match (end, call.connection()) {
+            (End::Answered(status), Some(token)) => {
+                let at = network.recorder.ended_at(call, None, now);
+                let (took_ns, parts) = (call.service_ns(at), network.connections[token].link.client.parts());
+                self.log.ended(number, Ended::Answered { status, took_ns, parts });
+            }
+            (End::Answered(_) | End::Failed(..), _) => self.log.ended(number, Ended::Failed),
+            (End::Unfinished | End::Unsent | End::Withdrawn, _) => self.log.ended(number, Ended::Cut),
+        }
+        self.free(slot, number, now);
+    }
+
+    fn next_calls(&mut self, network: &mut ReplayNetwork<D>, token: ConnectionId, now: Tick) {
+        let Some(slot) = self.owners.get(token.place()).copied().flatten() else { return };
+        if self.loading {
+            self.serve(network, slot);
+            self.sessions.rest(slot, now);
+        }
+    }
+
+    fn draining(&mut self, _network: &mut ReplayNetwork<D>, token: ConnectionId, _now: Tick) {
+        // The next call of the session gets another connection.
+        let owner = self.disown(token);
+        if let Some(session) = owner.and_then(|slot| self.sessions.get(slot)) {
+            session.connection = None;
+        }
+    }
+
+    fn turned_away(&mut self, network: &mut ReplayNetwork<D>, calls: Vec<CallId>, _now: Tick) {
+        for id in calls {
+            let Some(tag) = network.call(id).map(|call| call.tag) else { continue };
+            if let Some(session) = self.sessions.get(tag.slot) {
+                session.current = None;
+                session.queue.push_front(id);
+                self.serve(network, tag.slot);
+            }
+        }
+    }
+
+    fn gone(&mut self, network: &mut ReplayNetwork<D>, gone: Gone<'_>, _now: Tick) {
+        let owner = self.disown(gone.token);
+        network.vacate(gone.token);
+        if let Some(slot) = owner {
+            if let Some(session) = self.sessions.get(slot) {
+                session.connection = None;
+            }
+            self.ready.push(slot);
+        }
+    }
+}
+
+impl Replaying {
+    /// Records an ended call under its name.
+    fn record_by_name<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, call: &Call<Tag>, end: End<'_>, now: Tick) {
+        let (place, name) = self.log.name(call.tag.number);
+        let place = place as usize;
+        if place >= self.names.len() {
+            self.names.resize(place + 1, None);
+        }
+        let Some(known) = self.names.get_mut(place) else { return };
+        let is_excused =
+            if let End::Answered(status) = end { self.log.excuses(call.tag.number, status) } else { false };
+        let recorder = &mut network.recorder;
+        let id = *known.get_or_insert_with(|| recorder.snapshot.figures.requests.id(name));
+        recorder.ended_by_name(id, call, end, is_excused, now);
+    }
+}
