@@ -1,4 +1,4 @@
-//! A call's life, from when it is due to its one end.
+//! The life of a call, from top to bottom, from when it is due to its one end.
 //!
 //! ```text
 //! due ─▶ waiting ─▶ sent ─▶ (first byte …) ─▶ ended
@@ -7,15 +7,31 @@
 //!
 //! Times only grow along the line, since each transition takes the later of its own time and the one before.
 
-use crate::transport::ConnectionId;
+use brunt_record::catalogue::Counter;
 use brunt_record::messages::{MessageArrival, StreamEnd};
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
+use super::calls::CallId;
+use super::recorder::Core;
+use super::{AnswerOf, Judgement, MessageOf, Network, Workload};
+use crate::rules::{Rule, is_broken};
+use crate::transport::{ConnectionId, Driver};
+use brunt_protocol::Started;
+use brunt_protocol::user::Message;
+
+/// How often a call is sent again after a peer did not process it.
+pub(super) const MOST_TURNED_AWAY: u8 = 8;
+/// Why a call has failed that was sent again so often.
+pub(super) const TURNED_AWAY: &str = "the peer turned the call away on each of 9 connections";
 /// Why a call has failed that took too long.
-pub(super) const LATE: &str = "no complete answer within the timeout";
+const LATE: &str = "no complete answer within the timeout";
 /// The reason of a call whose next message did not come within the longest gap.
-pub(super) const STALLED: &str = "no message within the longest gap allowed";
+const STALLED: &str = "no message within the longest gap allowed";
+/// The reason of a call that its user left before any message had come.
+const LEFT: &str = "its user left the stream before its first message";
+/// The reason of a connection closed because nobody reads a stream on it.
+const CUT: &str = "the user of a stream left it before its end";
 
 /// When a call is added to the calls that were due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -254,6 +270,596 @@ impl Stream {
             waited_ns: (waits_in_vain && call.was_sent()).then(|| at.since(before)),
             is_answered: matches!(end, End::Answered(_)),
             is_left: self.is_left,
+        }
+    }
+}
+
+/// What follows an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum After {
+    /// Its call has ended.
+    Ended,
+    /// Its call waits for another answer.
+    GoesOn,
+    /// Its connection is gone.
+    Gone,
+}
+
+/// Calls that begin.
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// A call begins.
+    #[inline]
+    pub(crate) fn begin(&mut self, mut call: Call<T>) -> CallId {
+        if call.counted == Counted::AtOnce {
+            self.recorder.due(&mut call);
+        }
+        self.calls.insert(call)
+    }
+
+    /// A call that has begun and not ended.
+    pub(crate) fn call(&self, id: CallId) -> Option<&Call<T>> {
+        self.calls.get(id)
+    }
+
+    /// The same, to change it.
+    pub(crate) fn call_mut(&mut self, id: CallId) -> Option<&mut Call<T>> {
+        self.calls.get_mut(id)
+    }
+
+    /// Calls that have not ended, measured or not.
+    pub(crate) fn calls_alive(&self) -> u64 {
+        self.calls.alive()
+    }
+
+    /// Measured calls that have begun and not ended.
+    pub(crate) fn under_way(&self) -> u64 {
+        self.calls.under_way()
+    }
+
+    /// When the oldest call was due that has begun and not ended.
+    pub(crate) fn oldest_due(&self) -> Option<Tick> {
+        self.calls.oldest_due()
+    }
+}
+
+/// Waiting for a connection.
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// Queues the call for the connection; it is sent once that is ready.
+    pub(crate) fn enqueue(&mut self, token: ConnectionId, id: CallId) {
+        if let Some(call) = self.calls.get_mut(id) {
+            call.place = Place::Queued(token);
+            self.connections[token].queue.push_back(id);
+        }
+    }
+
+    /// Queues the call for an open connection that takes no call yet: the call waits for as long as it may take.
+    pub(crate) fn await_room<W: Workload<D, Tag = T>>(&mut self, load: &W, token: ConnectionId, id: CallId) {
+        self.enqueue(token, id);
+        self.bound_wait(load, id);
+    }
+
+    /// The oldest call that waits for the connection, no longer waiting.
+    pub(crate) fn dequeue(&mut self, token: ConnectionId) -> Option<CallId> {
+        self.connections[token].queue.pop_front()
+    }
+
+    /// Calls that wait for room on an open connection time out from now on.
+    pub(crate) fn bound_waits<W: Workload<D, Tag = T>>(&mut self, load: &W, token: ConnectionId) {
+        for place in 0..self.connections[token].queue.len() {
+            let Some(id) = self.connections[token].queue.get(place).copied() else { break };
+            if !is_broken(Rule::WaitsEnd) {
+                self.bound_wait(load, id);
+            }
+        }
+    }
+
+    /// A call that waits for room on a connection times out, counted from when it was due.
+    pub(crate) fn bound_wait<W: Workload<D, Tag = T>>(&mut self, load: &W, id: CallId) {
+        let Some(call) = self.calls.get_mut(id).filter(|call| !call.expires.is_set()) else { return };
+        let timeout_ns = load.timeout_ns(call.tag).unwrap_or(self.terms.timeout_ns);
+        call.expires = call.due.saturating_add(timeout_ns);
+        let expires = call.expires;
+        self.calls.watch(id, expires);
+    }
+
+    /// Sends queued calls of this connection, as far as it has room. The others go on waiting, for as long as a call
+    /// may take.
+    pub(super) fn send_queue<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        // The protocol's opening bytes may wait for the first call.
+        let mut composed = !self.outgoing.is_empty();
+        let behind = self.behind(now);
+        let most = self.origins.pipeline(self.connections[token].origin);
+        while self.connections[token].streams_left(most) > 0
+            && let Some(id) = self.dequeue(token)
+        {
+            // The connection was there before this worker came to it.
+            if let Some(call) = self.calls.get_mut(id).filter(|call| !call.was_sent()) {
+                call.late = (call.late + behind).min(now.since(call.due));
+            }
+            composed |= self.compose(load, token, id, now);
+        }
+        if composed {
+            self.flush(load, token);
+        }
+        self.bound_waits(load, token);
+    }
+
+    /// The peer has sent something, after which an open connection may have room for queued calls.
+    #[inline]
+    pub(super) fn send_waiting<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        if let Some(first) = self.connections[token].queue.front().copied() {
+            // A call that its load has queued for a moment only is sent by the load.
+            let waits = self.calls.get(first).is_some_and(|call| call.expires.is_set());
+            if waits && self.connections[token].is_open() {
+                self.send_queue(load, token, now);
+            }
+        }
+    }
+}
+
+/// Sending.
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// Sends a call on a connection that is open.
+    pub(crate) fn send<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, id: CallId, now: Tick) {
+        if self.compose(load, token, id, now) {
+            self.flush(load, token);
+        }
+    }
+
+    /// Writes a call's bytes, and those of its batch, into the outgoing buffer and puts the calls in flight. False if
+    /// there is nothing to flush, since the load had no such call.
+    pub(crate) fn compose<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        id: CallId,
+        now: Tick,
+    ) -> bool {
+        debug_assert!(!self.connections[token].is_stalled(), "nothing is composed behind bytes that wait");
+        let mut next = Some(id);
+        let mut composed = false;
+        while let Some(id) = next.take() {
+            let Some(tag) = self.calls.get(id).map(|call| call.tag) else { break };
+            let timeout_ns = load.timeout_ns(tag).unwrap_or(self.terms.timeout_ns);
+            let Ok(message) = load.message(tag) else {
+                let counted = self.calls.get(id).is_some_and(|call| call.counted == Counted::Already);
+                self.complete(load, id, if counted { End::Unsent } else { End::Withdrawn }, now);
+                break;
+            };
+            let (more, idempotent) = (message.more, message.idempotent);
+            let first_byte_out = self.connections[token].link.bytes_out + self.outgoing.len() as u64;
+            let started = self.append(token, &message);
+            let connection = &mut self.connections[token];
+            let Some(call) = self.calls.get_mut(id) else { break };
+            call.ends_sent = ends_sent(started);
+            if call.resend != Resend::Done {
+                call.resend = if idempotent { Resend::Once } else { Resend::Never };
+            }
+            call.first_byte_out = first_byte_out;
+            call.last_byte = connection.link.bytes_out + self.outgoing.len() as u64;
+            call.place = Place::InFlight(token);
+            call.alone = connection.calls.is_empty();
+            call.send(now, timeout_ns);
+            if call.counted == Counted::OnceSent {
+                self.recorder.due(call);
+            }
+            let call = *call;
+            self.calls.watch(id, call.expires);
+            if call.alone || call.ends_sent.is_some() {
+                connection.calls.push_back(id);
+            } else {
+                self.put_in_flight(token, id, false);
+            }
+            if let Started::Streamed { stall_ns } = started {
+                self.calls.begin_stream(id, stall_ns);
+                self.recorder.times_streams();
+            }
+            composed = true;
+            if more && call.resend != Resend::Done {
+                next = load.next_of_batch(&call).map(|call| self.begin(call));
+                if let Some(id) = next
+                    && self.connections[token].link.client.capacity() <= self.connections[token].calls.len()
+                {
+                    // The batch goes on once its peer takes more calls.
+                    self.await_room(load, token, id);
+                    break;
+                }
+            }
+        }
+        composed
+    }
+
+    /// Puts a call in flight. Calls that end once they are sent stand behind those that wait for an answer: a client's
+    /// positions count only the latter.
+    #[inline]
+    pub(super) fn put_in_flight(&mut self, token: ConnectionId, id: CallId, ends_sent: bool) {
+        let in_flight = &mut self.connections[token].calls;
+        if ends_sent || in_flight.is_empty() {
+            return in_flight.push_back(id);
+        }
+        let calls = &self.calls;
+        let ends_sent = |id: &&CallId| calls.get(**id).is_some_and(|call| call.ends_sent.is_some());
+        let behind = in_flight.iter().rev().take_while(ends_sent).count();
+        in_flight.insert(in_flight.len() - behind, id);
+    }
+
+    /// Sends a further message of a user on a call. False if the call is not in flight. A call that takes no more
+    /// messages fails.
+    pub(crate) fn say<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        id: CallId,
+        message: &Message<'_>,
+        now: Tick,
+    ) -> bool {
+        let Some(Place::InFlight(token)) = self.calls.get(id).map(|call| call.place) else { return false };
+        let connection = &mut self.connections[token];
+        let Some(position) = connection.calls.iter().position(|known| *known == id) else { return false };
+        match connection.link.client.say(position, message, &mut self.outgoing) {
+            Ok(()) => self.flush(load, token),
+            Err(reason) => {
+                self.flush_aside(token);
+                self.leave(load, id, Some((Failure::Oversize, reason)), now);
+            }
+        }
+        true
+    }
+
+    /// Asks for another answer for the call just answered on this connection. Returns the status with which the call
+    /// ends once that request is sent, if it needs no answer.
+    pub(crate) fn ask_on(&mut self, token: ConnectionId, message: &Message<'_>) -> Option<u16> {
+        ends_sent(self.append(token, message))
+    }
+}
+
+/// The status with which a call ends once it is sent, if it needs no answer.
+fn ends_sent(started: Started) -> Option<u16> {
+    match started {
+        Started::Awaited | Started::Streamed { .. } => None,
+        Started::Sent(status) => Some(status),
+    }
+}
+
+/// What comes of it.
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// A message for the call in flight at this position has come and was read at `now`. False if the connection is
+    /// gone.
+    pub(super) fn message_came<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        position: usize,
+        status: u16,
+        now: Tick,
+    ) -> bool {
+        let connection = &mut self.connections[token];
+        connection.has_served();
+        self.last_answer = now;
+        let generation = connection.generation;
+        let found = connection.calls.get(position).copied();
+        let (at, read) = (self.recorder.arrival(now), self.recorder.reads_so_far());
+        let Some((id, (call, stream))) = found.and_then(|id| Some((id, self.calls.streaming(id)?))) else {
+            self.broken(load, token, Failure::Protocol, "a message of no stream in flight", now);
+            return false;
+        };
+        call.receive(now);
+        let came = stream.came(call, at, read, status);
+        let (tag, expires) = (call.tag, call.expires);
+        let counts = self.recorder.counts(call);
+        self.calls.watch(id, expires);
+        if counts {
+            self.recorder.snapshot.came(&came);
+        }
+        self.recorder.message_by_end(Core::All, at);
+        load.streamed(self, &MessageOf { token, id, tag, status, came, at, counts, now });
+        self.connections[token].generation == generation
+    }
+
+    /// The call in flight at this position was answered: it ends, unless its load wants another answer for it.
+    #[inline]
+    pub(super) fn answered<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        position: usize,
+        id: CallId,
+        status: u16,
+        now: Tick,
+    ) -> After {
+        let Some(call) = self.calls.get_mut(id) else { return After::Ended };
+        call.receive(now);
+        let answer = AnswerOf { token, tag: call.tag, status, now };
+        let judgement = load.judge(self, &answer);
+        let reason = match judgement {
+            Judgement::Ended => {
+                self.connections[token].take_call(position);
+                self.complete(load, id, End::Answered(status), now);
+                return After::Ended;
+            }
+            Judgement::GoesOn { ends_sent } => {
+                // For the client it has begun anew, behind the calls that wait.
+                self.connections[token].take_call(position);
+                if let Some(call) = self.calls.get_mut(id) {
+                    call.ends_sent = ends_sent;
+                }
+                self.put_in_flight(token, id, ends_sent.is_some());
+                return After::GoesOn;
+            }
+            Judgement::Wrong { reason, reusable: false } => {
+                self.lost_with(load, token, id, Failure::Mismatch, &reason, now);
+                return After::Gone;
+            }
+            Judgement::Wrong { reason, reusable: true } => reason,
+        };
+        self.connections[token].take_call(position);
+        self.complete(load, id, End::Failed(Failure::Mismatch, &reason), now);
+        After::Ended
+    }
+
+    /// A call waits for another answer, which may have come already, or may not be needed once its request is sent. The
+    /// answer that it did not take may be another call's. False if the connection is gone.
+    pub(super) fn went_on<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) -> bool {
+        let generation = self.connections[token].generation;
+        self.flush(load, token);
+        while self.connections[token].generation == generation
+            && let Some(answer) = self.connections[token].link.client.passed_on()
+            && let Some(id) = self.connections[token].calls.get(answer.position).copied()
+        {
+            match self.answered(load, token, answer.position, id, answer.status, now) {
+                After::Gone => return false,
+                After::Ended => break,
+                After::GoesOn => self.flush(load, token),
+            }
+        }
+        self.connections[token].generation == generation
+    }
+
+    /// Ends calls that end once they are sent, when the socket has taken everything.
+    pub(super) fn end_sent<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId) {
+        let Some((mut position, mut id, mut status)) = self.ends_sent(token) else { return };
+        if !self.connections[token].is_sent() {
+            return;
+        }
+        let now = self.driver.now();
+        let generation = self.connections[token].generation;
+        loop {
+            let after = self.answered(load, token, position, id, status, now);
+            if after == After::Gone || self.connections[token].generation != generation {
+                return;
+            }
+            if after == After::GoesOn && !self.outgoing.is_empty() {
+                let goes_on = self.send_outgoing(token);
+                if !goes_on || !self.connections[token].is_sent() {
+                    return;
+                }
+            }
+            match self.ends_sent(token) {
+                Some(next) => (position, id, status) = next,
+                None => break,
+            }
+        }
+        self.connections[token].has_served();
+        self.last_answer = now;
+        if self.terms.reconnect {
+            self.ended_with_answer(load, token, now);
+        } else {
+            self.freed.push((token, now));
+        }
+    }
+
+    /// A call in flight that ends once it is sent: its position, its name, and its status then.
+    #[inline]
+    fn ends_sent(&self, token: ConnectionId) -> Option<(usize, CallId, u16)> {
+        let in_flight = &self.connections[token].calls;
+        let id = *in_flight.back()?;
+        Some((in_flight.len() - 1, id, self.calls.get(id)?.ends_sent?))
+    }
+}
+
+/// Again, late, or left.
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// The peer has not processed these calls. They are made again, unless that has happened too often already: then
+    /// they end, for `reason`.
+    pub(super) fn turn_away<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        calls: Vec<CallId>,
+        reason: &str,
+        now: Tick,
+    ) {
+        let mut again = Vec::new();
+        for id in calls {
+            let Some(call) = self.calls.get_mut(id) else { continue };
+            call.place = Place::Waiting;
+            call.turned_away += 1;
+            if call.turned_away > MOST_TURNED_AWAY {
+                self.complete(load, id, End::Failed(Failure::Closed, reason), now);
+            } else {
+                again.push(id);
+            }
+        }
+        self.recorder.snapshot.numbers.add(Counter::TurnedAway, again.len() as u64);
+        if !again.is_empty() {
+            load.turned_away(self, again, now);
+        }
+    }
+
+    /// When a call's time is up, not counting time in which this worker stood still.
+    pub(super) fn time_is_up(&self, id: CallId) -> Option<Tick> {
+        let call = self.calls.get(id)?;
+        let began = if call.was_sent() { call.sent } else { call.due };
+        let since = self.calls.last_message(id).map_or(began, |last| last.max(began));
+        Some(self.stops.put_off(since, call.expires))
+    }
+
+    /// A call whose answer nobody waits for any more: it ends as if it had timed out.
+    pub(crate) fn give_up<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, now: Tick) {
+        self.call_late(load, id, now);
+    }
+
+    /// A call has timed out. Its connection goes on without it where the protocol can tell a late answer from
+    /// another's, and otherwise ends.
+    pub(super) fn call_late<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, now: Tick) {
+        let Some(call) = self.calls.get(id).copied() else { return };
+        let (failure, reason) = self.lateness(id);
+        let end = if call.is_optional() { End::Withdrawn } else { End::Failed(failure, reason) };
+        match call.place {
+            // A call that was sent before and waits to be sent again still has its deadline.
+            Place::Waiting => self.complete(load, id, end, now),
+            Place::Queued(token) => {
+                self.connections[token].queue.retain(|queued| *queued != id);
+                self.complete(load, id, End::Failed(failure, reason), now);
+                if self.connections[token].is_there() {
+                    self.freed.push((token, now));
+                }
+            }
+            Place::InFlight(token) => {
+                let connection = &mut self.connections[token];
+                let sent = connection.has_sent(&call);
+                let position = connection.calls.iter().position(|known| *known == id);
+                if let Some(position) = position
+                    && (sent || connection.link.client.is_framed())
+                    && connection.link.client.give_up(position, &mut self.outgoing)
+                {
+                    connection.take_call(position);
+                    self.flush_aside(token);
+                    self.send_waiting(load, token, now);
+                    self.complete(load, id, end, now);
+                    // A peer that takes no more calls may never answer those that it has.
+                    if self.retire_if_drained(load, token, now) {
+                        self.freed.push((token, now));
+                    }
+                } else {
+                    self.outgoing.clear();
+                    self.lost(load, token, failure, reason, now);
+                }
+            }
+        }
+    }
+
+    /// The failure of a late call: it has stalled, or timed out as a whole.
+    pub(super) fn lateness(&self, id: CallId) -> (Failure, &'static str) {
+        let streaming = self.calls.get(id).filter(|call| call.streams).zip(self.calls.stream(id));
+        streaming.and_then(|(call, stream)| stream.lateness(call)).unwrap_or((Failure::Timeout, LATE))
+    }
+
+    /// The user of a call leaves its answer. With a reason, the call fails for it. Without one, it counts as answered,
+    /// with the status of its last message; if no message has come, it fails. The connection is closed, unless the
+    /// protocol can cancel a single call.
+    pub(crate) fn leave<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        id: CallId,
+        reason: Option<(Failure, &str)>,
+        now: Tick,
+    ) {
+        let Some(place) = self.calls.get(id).map(|call| call.place) else { return };
+        let end = match (reason, self.calls.streaming(id)) {
+            (Some((failure, reason)), _) => End::Failed(failure, reason),
+            (None, stream) => match stream.and_then(|(_, stream)| stream.leave()) {
+                Some(status) => End::Answered(status),
+                None => End::Failed(Failure::Closed, LEFT),
+            },
+        };
+        match place {
+            Place::Waiting => self.complete(load, id, end, now),
+            Place::Queued(token) => {
+                self.connections[token].queue.retain(|queued| *queued != id);
+                self.complete(load, id, end, now);
+            }
+            Place::InFlight(token) => self.leave_in_flight(load, token, id, end, now),
+        }
+    }
+
+    fn leave_in_flight<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        id: CallId,
+        end: End<'_>,
+        now: Tick,
+    ) {
+        let Some(call) = self.calls.get(id).copied() else { return };
+        let connection = &mut self.connections[token];
+        let sent = connection.has_sent(&call);
+        let Some(position) = connection.calls.iter().position(|known| *known == id) else { return };
+        let goes_on = sent && connection.link.client.give_up(position, &mut self.outgoing);
+        connection.take_call(position);
+        if goes_on {
+            self.flush_aside(token);
+            self.complete(load, id, end, now);
+            self.send_waiting(load, token, now);
+            self.freed.push((token, now));
+        } else {
+            self.outgoing.clear();
+            let generation = connection.generation;
+            self.complete(load, id, end, now);
+            if self.connections[token].generation == generation {
+                self.lost(load, token, Failure::Closed, CUT, now);
+            }
+        }
+    }
+}
+
+/// The end.
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// Ends a call: it leaves the calls under way, is recorded, and its load is told. Every call ends here, once; for a
+    /// call that has ended already nothing happens.
+    ///
+    /// Its connection's lists are the caller's to keep.
+    #[inline]
+    pub(crate) fn complete<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, end: End<'_>, now: Tick) {
+        let Some(mut call) = self.calls.remove(id) else { return };
+        match end {
+            End::Answered(status) if self.recorder.is_ok(status) => {
+                if call.response_ns(now) > self.recorder.slow_from_ns {
+                    self.note_slow(load, &call, status, now);
+                }
+                self.recorder.ended(&mut call, end, now);
+            }
+            _ => self.ended_otherwise(load, id, &mut call, end, now),
+        }
+        if call.streams {
+            self.end_stream(load, id, &call, end, now);
+        }
+        load.ended(self, &call, end, now);
+    }
+
+    #[cold]
+    fn end_stream<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        id: CallId,
+        call: &Call<T>,
+        end: End<'_>,
+        now: Tick,
+    ) {
+        if end == End::Withdrawn || !self.recorder.counts(call) {
+            return;
+        }
+        let failure = if let End::Failed(failure, _) = end { Some(failure) } else { None };
+        let at = self.recorder.ended_at(call, failure, now);
+        let Some(ended) = self.calls.stream(id).map(|stream| stream.ended(call, end, at)) else { return };
+        self.recorder.snapshot.stream_ended(&ended);
+        load.stream_ended(&mut self.recorder, call, &ended);
+    }
+
+    /// The drain is over: ends the calls that are left.
+    pub(crate) fn complete_all<W: Workload<D, Tag = T>>(&mut self, load: &mut W, now: Tick) {
+        for token in self.connections.ids() {
+            let connection = &mut self.connections[token];
+            connection.calls.clear();
+            connection.queue.clear();
+        }
+        for id in self.calls.ids() {
+            let end = match self.calls.get(id) {
+                // Without an answer it counts for nothing.
+                Some(call) if call.is_optional() => End::Withdrawn,
+                // A call that waits for its connection waits for the target.
+                Some(call) if call.was_sent() || matches!(call.place, Place::Queued(_)) => End::Unfinished,
+                _ => End::Unsent,
+            };
+            self.complete(load, id, end, now);
         }
     }
 }

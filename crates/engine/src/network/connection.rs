@@ -1,21 +1,48 @@
-//! One of a worker's connections and the calls on it.
+//! The life of a connection, from top to bottom: its place, how it is made, what it waits for, how it leaves, and how it
+//! is lost, with what becomes of the calls on it.
+//!
+//! ```text
+//!          ┌──────────────────────────────────── closed or lost ◀──────────────────────┐
+//!          ▼                                                              ▲            │
+//! Vacant  Idle ─▶ Connecting ─▶ Securing (TLS) ─▶ Opening (protocol) ─▶ Open ─▶ Leaving ┘
+//!          ▲          └─────────────┴──── failed ────┴─▶ Backoff ─┐
+//!          └──────────────────────────────────────────────────────┘
+//! ```
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::io;
 use std::ops::{Index, IndexMut};
 
+use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::counts::CONNECTED_TO;
+use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::call::Call;
+use super::call::{Call, End, MOST_TURNED_AWAY, Place, Resend, TURNED_AWAY};
 use super::calls::CallId;
-use super::failures::WriteFailure;
+use super::failures::{GIVEN_UP, WriteFailure, reason_of};
 use super::holding::Holds;
 use super::looks::LookRequest;
 use super::origins::{NoClient, OriginId};
-use crate::channel::{Channel, Unsent};
+use super::{FailedAttempt, Gone, Network, Workload};
+use crate::channel::{Channel, Socket, Unsent};
 use crate::rules::{Rule, is_broken};
 use crate::slots::{Recycle, Slots};
-use crate::transport::{Address, ConnectionId};
-use brunt_protocol::Client;
+use crate::transport::{Address, ConnectionId, Driver};
+use brunt_protocol::{Client, Opening};
+
+/// How long one of several addresses may be silent before the next is tried, in nanoseconds (RFC 8305, section 8).
+const NEXT_ADDRESS_NS: u64 = 250_000_000;
+/// How long a peer that announced an error may take to close the connection, in nanoseconds.
+const FAREWELL_NS: u64 = 100_000_000;
+/// A call that was sent on an idle connection may have crossed the connection's end: if the end comes within this time,
+/// in nanoseconds, or within twice the time that connecting took.
+const MET_ITS_END_NS: u64 = 10_000_000;
+/// The reason of a connection whose peer reads nothing.
+const UNREAD: &str = "the peer has read nothing within the timeout";
+/// The reason of calls whose connection ended with an earlier answer.
+const LAST_ANSWER: &str = "the connection closed after an earlier answer";
 
 /// The state of a place for a connection, with what only this state knows.
 ///
@@ -445,5 +472,736 @@ impl IndexMut<ConnectionId> for Connections {
     #[inline]
     fn index_mut(&mut self, token: ConnectionId) -> &mut Connection {
         self.0.value_mut(token.place())
+    }
+}
+
+/// Places for connections.
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// A place for a connection to `origin`.
+    pub(crate) fn add(&mut self, origin: OriginId) -> ConnectionId {
+        self.connections.take(origin)
+    }
+
+    /// Adds a connection in place of one that is gone, and that was of use or not.
+    pub(crate) fn add_after(&mut self, origin: OriginId, came_to_nothing: bool) -> ConnectionId {
+        let token = self.add(origin);
+        self.connections[token].history.service = Service::Unanswered { attempts: u32::from(came_to_nothing) };
+        token
+    }
+
+    /// Places that are not vacant: connections, made or to be made.
+    #[inline]
+    pub(crate) fn places(&self) -> usize {
+        self.connections.taken()
+    }
+
+    /// Frees the place of a connection that is gone.
+    pub(crate) fn vacate(&mut self, token: ConnectionId) {
+        debug_assert!(self.connections[token].carried() == 0, "no call is left on a connection that is gone");
+        let is_freed = self.connections.free(token);
+        debug_assert!(is_freed, "a place is given back once");
+    }
+
+    /// Whether the newest connection takes no calls and has answered none: another would be of no more use.
+    pub(crate) fn newest_is_barren(&self) -> bool {
+        self.connections.taken_at(self.newest).is_some_and(Connection::is_barren)
+    }
+
+    /// The connection pauses before its next call, which its load is asked for at `until`.
+    pub(crate) fn pause(&mut self, token: ConnectionId, until: Tick) {
+        match &mut self.connections[token].state {
+            State::Idle { paused_until } | State::Open { paused_until } => *paused_until = until,
+            _ => return,
+        }
+        self.deadlines.arm(token.place() as u32, until);
+    }
+
+    /// Puts a connection into a state that ends by itself.
+    pub(super) fn enter(&mut self, token: ConnectionId, state: State) {
+        self.connections[token].state = state;
+        let ends = state.ends();
+        if ends.is_set() {
+            self.deadlines.arm(token.place() as u32, ends);
+        }
+    }
+}
+
+/// Making a connection.
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// Begins to connect.
+    pub(crate) fn connect<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        self.origins.take_addresses(self.connections[token].origin);
+        if !self.first_attempt.is_set() {
+            self.first_attempt = now;
+        }
+        let connection = &mut self.connections[token];
+        connection.addresses.clear();
+        if let Some(route) = self.origins.route(connection.origin).filter(|route| route.addresses.len() > 1) {
+            connection.addresses.extend(route.in_turn(token.place()).cloned());
+        }
+        let (client, most) = (self.origins.client(connection.origin), self.origins.asked_of(connection.origin));
+        connection.link = Link::new(client, most, now);
+        self.connecting += 1;
+        self.look_at_next(token);
+        let until = now.saturating_add(self.terms.connect_timeout_ns).min(Tick::LAST);
+        self.try_address(load, token, Attempt { until, address_until: until, tried: 0 }, now);
+    }
+
+    /// Tries the next of the target's addresses. If there are others, it has a moment at first; once all have had that,
+    /// they share the rest of the time.
+    fn try_address<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, attempt: Attempt, now: Tick) {
+        let connection = &self.connections[token];
+        let route = self.origins.route(connection.origin);
+        let left = attempt.until.since(now);
+        let untried = route.map_or(0, |route| route.addresses.len()).saturating_sub(attempt.tried) as u64;
+        let patience = match connection.addresses.len() as u64 {
+            0 | 1 => left,
+            _ if untried > 0 => (left / untried).min(NEXT_ADDRESS_NS),
+            others => (left / others).max(NEXT_ADDRESS_NS).min(left),
+        };
+        let address = connection.addresses.front().or_else(|| route?.addresses.first()).cloned();
+        self.enter(token, State::Connecting(Attempt { address_until: now.saturating_add(patience), ..attempt }));
+        let (Some(route), Some(address)) = (self.origins.route(self.connections[token].origin), address) else {
+            return;
+        };
+        let source = route.source(token.place(), &address);
+        if let Err(error) = self.driver.connect(token, &address, source) {
+            self.address_failed(load, token, &error, now);
+        }
+    }
+
+    /// An address refused: the others get their chance, then the attempt has failed.
+    fn address_failed<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        error: &io::Error,
+        now: Tick,
+    ) {
+        let State::Connecting(attempt) = self.connections[token].state else { return };
+        let (failure, reason) = failure_of(error);
+        if self.connections[token].addresses.len() < 2 {
+            let reason = self.at_address(token, &reason);
+            return self.connecting_failed(load, token, failure, &reason, now);
+        }
+        self.recorder.trouble(failure, &self.at_address(token, &reason));
+        self.driver.close(token);
+        self.connections[token].addresses.pop_front();
+        self.try_address(load, token, Attempt { tried: attempt.tried + 1, ..attempt }, now);
+    }
+
+    /// Connecting has timed out: as a whole, or for the first of several addresses (RFC 8305, section 5).
+    pub(super) fn address_late<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        attempt: Attempt,
+        now: Tick,
+    ) {
+        const REASON: &str = "no connection within the connect timeout";
+
+        if now >= attempt.until {
+            let reason = self.at_address(token, REASON);
+            return self.connecting_failed(load, token, Failure::ConnectTimeout, &reason, now);
+        }
+        let addresses = self.origins.route(self.connections[token].origin).map_or(0, |route| route.addresses.len());
+        if attempt.tried < addresses {
+            let reason = self.at_address(token, "no answer to connecting, and the next address was tried");
+            self.recorder.trouble(Failure::ConnectTimeout, &reason);
+        }
+        self.driver.close(token);
+        self.connections[token].addresses.rotate_left(1);
+        self.try_address(load, token, Attempt { tried: attempt.tried + 1, ..attempt }, now);
+    }
+
+    /// The reason with its address, where the target has several.
+    fn at_address<'a>(&self, token: ConnectionId, reason: &'a str) -> Cow<'a, str> {
+        match self.connections[token].addresses.front() {
+            Some(address) => format!("{address}: {reason}").into(),
+            None => reason.into(),
+        }
+    }
+
+    /// The socket has connected, or failed to.
+    pub(super) fn socket_connected<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        attempt: Attempt,
+    ) {
+        let outcome = self.driver.connected(token);
+        let now = self.driver.now();
+        match outcome {
+            Ok(false) => {}
+            Err(error) => self.address_failed(load, token, &error, now),
+            Ok(true) => {
+                let connection = &mut self.connections[token];
+                connection.link.connect_ns = now.since(connection.link.began);
+                // Where there are several addresses, the one that took the connection says more than a number.
+                if let Some(address) = connection.addresses.front() {
+                    self.recorder.snapshot.events.add(&format!("{CONNECTED_TO}{address}"), 1);
+                }
+                self.recorder.snapshot.times.record(Timing::Connect, connection.link.connect_ns);
+                let step = Step { since: now, until: attempt.until };
+                match self.origins.route(self.connections[token].origin).and_then(|route| route.tls.as_ref()) {
+                    None => self.open(load, token, step, now),
+                    Some(tls) => {
+                        let channel = Channel::tls(tls);
+                        self.secure(load, token, channel, step, now);
+                    }
+                }
+            }
+        }
+    }
+
+    fn secure<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        channel: Result<Channel, String>,
+        step: Step,
+        now: Tick,
+    ) {
+        let channel = match channel {
+            Ok(channel) => channel,
+            Err(reason) => return self.connecting_failed(load, token, Failure::Tls, &reason, now),
+        };
+        self.connections[token].link.channel = channel;
+        self.enter(token, State::Securing(step));
+        self.flush_channel(token);
+    }
+
+    /// Sends the channel's own records, if it has any.
+    pub(super) fn flush_channel(&mut self, token: ConnectionId) {
+        let channel = &mut self.connections[token].link.channel;
+        let mut written = 0;
+        let outcome = channel.flush(&mut Socket { driver: &mut self.driver, token }, &mut written);
+        self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64);
+        if let Err(error) = outcome {
+            self.write_failed(token, &error);
+        }
+    }
+
+    /// Notes whether the channel's handshake is over, after it was fed.
+    pub(super) fn was_fed<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        let connection = &self.connections[token];
+        if let State::Securing(step) = connection.state
+            && let Some(handshake) = connection.link.channel.handshake()
+        {
+            self.recorder.snapshot.times.record(Timing::Tls, now.since(step.since));
+            self.recorder.snapshot.numbers.add(Counter::TlsResumed, u64::from(handshake.is_resumed));
+            self.open(load, token, Step { since: now, ..step }, now);
+        }
+    }
+
+    /// The way to the peer is open: the protocol opens its own connection on it.
+    fn open<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, step: Step, now: Tick) {
+        let connection = &mut self.connections[token];
+        match connection.link.client.open(connection.link.channel.alpn(), &mut self.outgoing) {
+            Ok(Opening::Ready) => self.ready(load, token, now),
+            Ok(Opening::Exchange) => {
+                self.enter(token, State::Opening(step));
+                self.flush(load, token);
+            }
+            Err(unsuitable) => self.connecting_failed(load, token, Failure::Handshake, &unsuitable.0, now),
+        }
+    }
+
+    /// The protocol's opening exchange is over.
+    pub(super) fn opened<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        if let State::Opening(step) = self.connections[token].state {
+            self.recorder.snapshot.times.record(Timing::Handshake, now.since(step.since));
+            self.ready(load, token, now);
+        }
+    }
+
+    /// The connection can carry calls.
+    fn ready<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        let behind = self.behind(now);
+        let connection = &mut self.connections[token];
+        connection.state = State::OPEN;
+        connection.ready_since = now;
+        let history = &mut connection.history;
+        history.held_up = history.held_up.max(behind);
+        if history.without_since.is_set() {
+            let without = now.since(std::mem::replace(&mut history.without_since, Tick::NEVER));
+            self.recorder.snapshot.numbers.add(Counter::WithoutServer, without);
+        }
+        let generation = connection.generation;
+        self.newest = token;
+        self.connecting -= 1;
+        self.taking += 1;
+        self.last_connected = now;
+        self.has_connected = true;
+        self.recorder.snapshot.numbers.add(Counter::ConnectionsMade, 1);
+        self.send_queue(load, token, now);
+        if self.connections[token].generation == generation {
+            load.next_calls(self, token, now);
+        }
+    }
+}
+
+/// The failure that an error of connecting is.
+fn failure_of(error: &io::Error) -> (Failure, String) {
+    use rustix::io::Errno;
+
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    match errno {
+        Some(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE) => (Failure::Ports, "no local port or address is free".to_owned()),
+        Some(Errno::MFILE | Errno::NFILE) => (Failure::Descriptors, "no file descriptor is free".to_owned()),
+        Some(Errno::CONNREFUSED) => (Failure::Connect, "connection refused".to_owned()),
+        // A Unix socket whose backlog is full.
+        Some(Errno::AGAIN) => (Failure::Connect, "the server's queue of connections is full".to_owned()),
+        _ => (Failure::Connect, reason_of(error)),
+    }
+}
+
+/// What a connection waits for.
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// The same for what a connection's peer has to do.
+    pub(super) fn patience_ends(&self, token: ConnectionId) -> Tick {
+        let connection = &self.connections[token];
+        let due = connection.due();
+        let since = match connection.state {
+            _ if due == connection.link.stalled_until => due.before(self.terms.timeout_ns),
+            State::Connecting(_) | State::Securing(_) | State::Opening(_) => connection.link.began,
+            State::Leaving { .. } => due.before(FAREWELL_NS),
+            State::Vacant | State::Idle { .. } | State::Backoff { .. } | State::Open { .. } => return due,
+        };
+        self.stops.put_off(since, due)
+    }
+
+    pub(super) fn connection_late<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        if self.connections[token].link.stalled_until <= now {
+            return self.broken(load, token, Failure::Write, UNREAD, now);
+        }
+        let reason = match self.connections[token].state {
+            State::Backoff { .. } => return self.backed_off(load, token, now),
+            // A pause before the connection's next call is over; the code that set it removes it.
+            State::Vacant => return,
+            State::Idle { .. } | State::Open { .. } => return load.next_calls(self, token, now),
+            State::Leaving { .. } => {
+                let reason = self.farewell(token);
+                return self.lost(load, token, Failure::Closed, &reason, now);
+            }
+            State::Connecting(attempt) => return self.address_late(load, token, attempt, now),
+            State::Securing(_) => "no TLS handshake within the connect timeout",
+            State::Opening(_) => "no opening handshake within the connect timeout",
+        };
+        self.connecting_failed(load, token, Failure::ConnectTimeout, reason, now);
+    }
+}
+
+/// Leaving: the peer takes no more calls on a connection.
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// The peer takes no more calls on a connection. Calls that it has not processed, from this position on, and calls
+    /// that were not sent yet, are made again elsewhere; the others may still be answered.
+    pub(super) fn drain<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        unprocessed: usize,
+        now: Tick,
+    ) {
+        let connection = &mut self.connections[token];
+        let unprocessed = unprocessed.saturating_sub(usize::from(is_broken(Rule::ProcessedIsNotSentAgain)));
+        let from = unprocessed.min(connection.calls.len());
+        let turned_away: Vec<CallId> = connection.calls.drain(from..).collect();
+        let unsent: Vec<CallId> = connection.queue.drain(..).collect();
+        if connection.is_open() || is_broken(Rule::LeavesOnce) {
+            // A peer that announces an error closes the connection (RFC 9113 §5.4.1): bytes that it sent before are
+            // read until then.
+            let fails = connection.link.client.farewell().is_some();
+            (self.taking, self.leaving) = (self.taking - 1, self.leaving + 1);
+            self.enter(token, State::Leaving { until: if fails { now + FAREWELL_NS } else { Tick::NEVER } });
+            load.draining(self, token, now);
+        }
+        for id in &unsent {
+            if let Some(call) = self.calls.get_mut(*id) {
+                call.place = Place::Waiting;
+            }
+        }
+        if !unsent.is_empty() {
+            load.turned_away(self, unsent, now);
+        }
+        self.turn_away(load, turned_away, TURNED_AWAY, now);
+    }
+
+    /// Closes a connection that takes no more calls once none is left on it. Returns false if it closed it.
+    #[inline]
+    pub(super) fn retire_if_drained<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        now: Tick,
+    ) -> bool {
+        let connection = &self.connections[token];
+        if !connection.is_draining() || connection.carried() > 0 {
+            return true;
+        }
+        self.say_goodbye(token);
+        self.lost(load, token, Failure::Closed, "the peer takes no more calls on the connection", now);
+        false
+    }
+}
+
+/// How a ready connection was lost.
+#[derive(Clone, Copy)]
+struct Loss<'a> {
+    /// The call that has the failure; `None` if each has one of its own.
+    culprit: Option<CallId>,
+    failure: Failure,
+    reason: &'a str,
+    /// Whether calls that were sent behind others are sent again.
+    sends_behind_again: bool,
+}
+
+/// Losing a connection.
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// An attempt to connect has failed, and with it the calls that waited for it.
+    pub(super) fn connecting_failed<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        failure: Failure,
+        reason: &str,
+        now: Tick,
+    ) {
+        self.connecting -= 1;
+        self.recorder.snapshot.numbers.add(Counter::ConnectionsFailed, 1);
+        if matches!(self.connections[token].state, State::Connecting(_)) {
+            self.origins.seek_addresses(self.connections[token].origin, now);
+        }
+        // A silent target has not refused anything.
+        if !self.has_connected && failure != Failure::ConnectTimeout {
+            self.refusal = Some(reason.to_owned());
+        }
+        let connection = &mut self.connections[token];
+        let history = &mut connection.history;
+        history.service = history.service.ended();
+        if !history.without_since.is_set() && self.watched_since.is_set() {
+            history.without_since = connection.link.began.max(self.watched_since);
+        }
+        let (origin, took_ns) = (connection.origin, now.since(connection.link.began));
+        let waited = std::mem::take(&mut connection.queue);
+        let gone = self.shut(token, failure, reason);
+        let is_a_calls_own = !waited.is_empty();
+        for id in waited {
+            self.complete(load, id, End::Failed(failure, reason), now);
+        }
+        let attempt = FailedAttempt { origin, failure, reason, took_ns };
+        if !load.connect_failed(self, &attempt, now) && !is_a_calls_own {
+            self.recorder.trouble(failure, reason);
+        }
+        self.carry_on(load, gone, now);
+    }
+
+    /// The peer's end of the stream was read.
+    pub(super) fn came_to_its_end<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        match self.connections[token].link.write_failure.take() {
+            Some(failure @ WriteFailure::Reset) => {
+                self.broken(load, token, Failure::Write, &failure.reason(), now);
+            }
+            _ => self.peer_closed(load, token, now),
+        }
+    }
+
+    /// The peer sends no more.
+    pub(super) fn peer_closed<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        let connection = &mut self.connections[token];
+        match connection.state {
+            State::Securing(_) => {
+                let reason = "the peer closed during the TLS handshake";
+                return self.connecting_failed(load, token, Failure::Tls, reason, now);
+            }
+            State::Opening(_) => {
+                let reason = "the peer closed during the opening handshake";
+                return self.connecting_failed(load, token, Failure::Handshake, reason, now);
+            }
+            _ => {}
+        }
+        let generation = connection.generation;
+        let ended_one = match connection.link.client.closed() {
+            Some(Ok(answer)) => {
+                connection.has_served();
+                self.last_answer = now;
+                if let Some(id) = self.connections[token].calls.get(answer.position).copied() {
+                    self.answered(load, token, answer.position, id, answer.status, now);
+                }
+                true
+            }
+            Some(Err(failed)) => {
+                connection.has_served();
+                self.last_answer = now;
+                if let Some(id) = self.connections[token].take_call(failed.position) {
+                    self.complete(load, id, End::Failed(failed.failure, &failed.reason), now);
+                }
+                true
+            }
+            None => false,
+        };
+        if self.connections[token].generation != generation {
+            return;
+        }
+        if ended_one {
+            return self.ended_with_answer(load, token, now);
+        }
+        let reason = self.farewell(token);
+        self.ended_in_order(load, token, &reason, now);
+    }
+
+    /// The reason with which the peer ends a connection, as far as it gave one.
+    pub(super) fn farewell(&self, token: ConnectionId) -> Cow<'static, str> {
+        self.connections[token]
+            .link
+            .client
+            .farewell()
+            .unwrap_or(Cow::Borrowed("the peer closed before the answer was complete"))
+    }
+
+    /// A connection is gone, ready or not yet.
+    pub(super) fn broken<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        failure: Failure,
+        reason: &str,
+        now: Tick,
+    ) {
+        match self.connections[token].state {
+            State::Open { .. } | State::Leaving { .. } => self.lost(load, token, failure, reason, now),
+            _ => self.connecting_failed(load, token, failure, reason, now),
+        }
+    }
+
+    /// A ready connection is gone. The failure is that of the oldest call on it.
+    pub(super) fn lost<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        failure: Failure,
+        reason: &str,
+        now: Tick,
+    ) {
+        let culprit = match failure {
+            // Calls that took too long have failures of their own.
+            Failure::Timeout | Failure::Stalled => None,
+            _ => self.connections[token].calls.front().copied(),
+        };
+        self.lose(load, token, Loss { culprit, failure, reason, sends_behind_again: false }, now);
+    }
+
+    /// A connection is gone after an answer that was to be its last: the peer has not processed the calls behind it
+    /// (RFC 9112 §9.6).
+    pub(super) fn ended_with_answer<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        let culprit = self.connections[token].calls.front().copied();
+        let (failure, reason) = (Failure::Closed, LAST_ANSWER);
+        self.lose(load, token, Loss { culprit, failure, reason, sends_behind_again: false }, now);
+    }
+
+    /// Its peer has ended a ready connection in good order.
+    pub(super) fn ended_in_order<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        reason: &str,
+        now: Tick,
+    ) {
+        let connection = &self.connections[token];
+        let culprit = connection.calls.front().copied();
+        // Of calls that were sent behind others, without a frame that tells, the peer has processed those that it has
+        // answered (RFC 9112 §9.3.2).
+        let sends_behind_again = connection.history.service == Service::Answered && !connection.link.client.is_framed();
+        self.lose(load, token, Loss { culprit, failure: Failure::Closed, reason, sends_behind_again }, now);
+    }
+
+    /// A ready connection is gone. The failure is that of this call.
+    pub(super) fn lost_with<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        culprit: CallId,
+        failure: Failure,
+        reason: &str,
+        now: Tick,
+    ) {
+        let culprit = Some(culprit);
+        self.lose(load, token, Loss { culprit, failure, reason, sends_behind_again: false }, now);
+    }
+
+    /// A ready connection is gone, by its last answer or otherwise. Calls behind a last answer are sent again. A call of
+    /// which the socket has taken nothing is sent again, once; so is one that was sent on an idle connection and
+    /// crossed its end, if it may be. Of the other calls the culprit has the failure, and the rest end with the
+    /// connection.
+    fn lose<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, loss: Loss<'_>, now: Tick) {
+        let Loss { culprit, failure, reason, sends_behind_again } = loss;
+        let behind = self.behind(now).max(now.since(self.recorder.arrival(now)));
+        let connection = &mut self.connections[token];
+        // In time, its successor would have been there that much earlier.
+        connection.history.held_up = connection.history.held_up.max(behind);
+        let by_peer = matches!(failure, Failure::Closed | Failure::Read | Failure::Write);
+        let resendable = by_peer && connection.history.service == Service::Answered && connection.is_open();
+        let met_its_end_ns = MET_ITS_END_NS.max(2 * connection.link.connect_ns);
+        connection.history.service = connection.history.service.ended();
+        let calls = std::mem::take(&mut connection.calls);
+        if calls.is_empty() && failure != Failure::Closed {
+            self.recorder.trouble(failure, reason);
+        }
+        // A peer that closes, resets or says goodbye ends a connection by itself.
+        let is_own =
+            reason == GIVEN_UP || !matches!(failure, Failure::Closed | Failure::Read | Failure::Write | Failure::Tls);
+        let bytes_taken = if by_peer { connection.link.bytes_taken } else { u64::MAX };
+        let gone = self.shut(token, failure, reason);
+        for id in calls {
+            let Some(call) = self.calls.get_mut(id) else { continue };
+            let has_bytes = call.first_byte_out < call.last_byte && !load.keeps_to_connection(call.tag);
+            let nothing_sent = has_bytes && call.first_byte_out >= bytes_taken;
+            let late = matches!(failure, Failure::Timeout | Failure::Stalled) && call.expires <= now;
+            let met_its_end = call.alone && now.since(call.sent) <= met_its_end_ns;
+            let is_behind = reason == LAST_ANSWER || sends_behind_again && !call.alone && !nothing_sent;
+            let is_behind = is_behind && !is_broken(Rule::BehindALastAnswer);
+            let is_turned_away = is_behind && call.turned_away < MOST_TURNED_AWAY;
+            let once = call.resend != Resend::Done && (nothing_sent || resendable && met_its_end);
+            let may_be = nothing_sent || call.resend != Resend::Never;
+            if (is_turned_away || once) && may_be && !call.first_byte.is_set() {
+                if is_turned_away {
+                    call.turned_away += 1;
+                } else {
+                    call.resend = Resend::Done;
+                }
+                call.place = Place::Queued(token);
+                let counter = if is_turned_away { Counter::TurnedAway } else { Counter::Reconnects };
+                self.recorder.snapshot.numbers.add(counter, u64::from(self.recorder.counts(call)));
+                self.connections[token].queue.push_back(id);
+            } else if late {
+                let (failure, reason) = self.lateness(id);
+                self.complete(load, id, End::Failed(failure, reason), now);
+            } else if reason == LAST_ANSWER && call.turned_away >= MOST_TURNED_AWAY {
+                self.complete(load, id, End::Failed(Failure::Closed, TURNED_AWAY), now);
+            } else if culprit == Some(id) {
+                self.complete(load, id, End::Failed(failure, reason), now);
+            } else {
+                let reason = if is_own { GIVEN_UP } else { "the connection ended with an earlier call" };
+                self.complete(load, id, End::Failed(Failure::Closed, reason), now);
+            }
+        }
+        self.carry_on(load, gone, now);
+    }
+
+    /// Closes a connection that its load has finished with, with a goodbye. Calls left on it fail.
+    pub(crate) fn close<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        const REASON: &str = "the connection was closed while the call was on it";
+
+        self.say_goodbye(token);
+        let connection = &mut self.connections[token];
+        self.connecting -= usize::from(connection.is_being_made());
+        let left: Vec<CallId> = connection.calls.drain(..).chain(connection.queue.drain(..)).collect();
+        self.shut(token, Failure::Closed, REASON);
+        for id in left {
+            self.complete(load, id, End::Failed(Failure::Closed, REASON), now);
+        }
+    }
+
+    /// Drops the socket and its state; returns what is left.
+    fn shut<'a>(&mut self, token: ConnectionId, failure: Failure, reason: &'a str) -> Gone<'a> {
+        self.driver.close(token);
+        self.outgoing.clear();
+        let connection = &mut self.connections[token];
+        let drained = connection.is_draining();
+        let was_ready = connection.is_there();
+        self.taking -= usize::from(was_ready && !drained);
+        self.leaving -= usize::from(drained);
+        connection.state = State::IDLE;
+        connection.unsent.clear();
+        connection.generation = connection.generation.wrapping_add(1);
+        if connection.history.service == Service::Answered {
+            connection.history.service = Service::NONE;
+        }
+        if !is_broken(Rule::LostLeavesLists) {
+            connection.listing = Listing::Unlisted;
+        }
+        let mut link = std::mem::replace(&mut connection.link, Link::none());
+        if link.holds.are_any() {
+            let now = self.driver.now();
+            link.holds.end(now, &mut self.recorder.snapshot.numbers);
+        }
+        let events = &mut self.recorder.snapshot.events;
+        link.client.take_events(&mut |name, count| events.add(name, count));
+        Gone { token, client: link.client, failure, reason, drained, was_ready }
+    }
+
+    /// After a connection is gone: makes another for the calls that wait for it, at once, or after a while if the last
+    /// ones were of no use. Without such calls the load decides.
+    fn carry_on<W: Workload<D, Tag = T>>(&mut self, load: &mut W, gone: Gone<'_>, now: Tick) {
+        let token = gone.token;
+        let connection = &mut self.connections[token];
+        // A load that heard of a call's end may have used the place already.
+        if !connection.is_idle() {
+            return;
+        }
+        if gone.drained && !connection.queue.is_empty() {
+            let again: Vec<CallId> = connection.queue.drain(..).collect();
+            for id in &again {
+                if let Some(call) = self.calls.get_mut(*id) {
+                    call.place = Place::Waiting;
+                }
+            }
+            load.turned_away(self, again, now);
+        }
+        if self.connections[token].queue.is_empty() {
+            load.gone(self, gone, now);
+        } else if !self.back_off(token, now) {
+            self.connect(load, token, now);
+        }
+    }
+
+    /// Waits before the connection is made again, if the last attempt was of no use. Returns whether it waits.
+    pub(crate) fn back_off(&mut self, token: ConnectionId, now: Tick) -> bool {
+        if !self.connections[token].history.came_to_nothing() {
+            return false;
+        }
+        let at = self.attempts.retry_at(token.place(), now);
+        let state = State::Backoff { until: at };
+        if is_broken(Rule::BackoffIsWatched) {
+            self.connections[token].state = state;
+        } else {
+            self.enter(token, state);
+        }
+        true
+    }
+
+    /// `fresh` replaces a connection on which the peer takes no more calls. Whether that one was of use is known when
+    /// it ends: if it carries no calls, that is now, and `fresh` may have to wait before it is made. Returns whether it
+    /// waits.
+    pub(crate) fn succeed(&mut self, old: ConnectionId, fresh: ConnectionId, now: Tick) -> bool {
+        let behind = self.behind(now);
+        let old = &self.connections[old];
+        let service = if old.calls.is_empty() { old.history.service.ended() } else { Service::NONE };
+        let held_up = old.history.held_up.max(behind);
+        let history = &mut self.connections[fresh].history;
+        (history.service, history.held_up) = (service, held_up);
+        self.back_off(fresh, now)
+    }
+
+    /// The wait after an attempt of no use is over.
+    pub(super) fn backed_off<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        let connection = &mut self.connections[token];
+        connection.state = State::IDLE;
+        if connection.queue.is_empty() {
+            load.next_calls(self, token, now);
+        } else {
+            self.connect(load, token, now);
+        }
+    }
+
+    /// The reason of failures at a silent target: it answers nothing to connecting, or to the first bytes on a
+    /// connection.
+    pub(crate) fn silence(&self) -> &'static str {
+        let is_silent = |state| matches!(state, State::Securing(_) | State::Opening(_));
+        if self.connections.iter().any(|connection| is_silent(connection.state)) {
+            "it takes connections, and says nothing on them"
+        } else {
+            "no answer to connecting"
+        }
     }
 }

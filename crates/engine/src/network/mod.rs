@@ -1,9 +1,8 @@
 //! A worker's network: its connections, the calls on them, and where they go.
 //!
-//! [`Network`] does the part that is the same for every source of calls: connecting and losing connections
-//! (`connecting`), bytes out (`sending`) and in (`receiving`), deadlines (`expiring`), and the life of each call from
-//! its beginning to its one end (`call`). It is lent to the source of the calls, a flood or virtual users, which it
-//! knows only as a [`Workload`].
+//! Read the life of a connection in `connection` and the life of a call in `call`, each from top to bottom. Beside them are
+//! bytes out (`sending`) and in (`receiving`). [`Network`] is the same for every source of calls:
+//! it is lent to a flood, to virtual users or to a replay, and knows them only as a [`Workload`].
 
 mod absences;
 pub(crate) mod attempts;
@@ -11,26 +10,23 @@ pub(crate) mod attempts;
 mod audit;
 mod call;
 mod calls;
-mod connecting;
 mod connection;
 mod deadlines;
 mod examples;
-mod expiring;
 mod failures;
 mod holding;
 mod kinds;
 mod looks;
-mod losing;
 pub(crate) mod origins;
 mod receiving;
 mod recorder;
 mod sampler;
 mod sending;
 mod stops;
-mod streams;
 mod workload;
 
 use std::collections::VecDeque;
+use std::io;
 
 use brunt_plan::plan::{ArrivalTimes, Plan};
 use brunt_record::outcome::OkStatus;
@@ -40,15 +36,15 @@ use self::attempts::Attempts;
 pub(crate) use self::call::{Call, Counted, End, Place};
 pub(crate) use self::calls::CallId;
 use self::calls::Calls;
-pub(crate) use self::connection::{Connection, Connections, Listing, Service, State};
+pub(crate) use self::connection::{Connections, Listing, State};
 use self::deadlines::Deadlines;
 pub(crate) use self::failures::is_absence;
-use self::origins::{OriginId, Origins};
+use self::origins::Origins;
 pub(crate) use self::recorder::{Core, Recorder};
 use self::stops::{SHORTEST_NS, Stops};
 pub(crate) use self::workload::{AnswerOf, FailedAttempt, Gone, Judgement, LoadEnd, MessageOf, Nature, Workload};
 use crate::rules::{Rule, is_broken};
-use crate::transport::{ConnectionId, Driver, Ready};
+use crate::transport::{ConnectionId, Driver, MOST_EVENTS, Ready};
 
 /// How calls are made on connections, from the plan.
 #[derive(Debug, Clone, Copy)]
@@ -166,36 +162,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// A place for a connection to `origin`.
-    pub(crate) fn add(&mut self, origin: OriginId) -> ConnectionId {
-        self.connections.take(origin)
-    }
-
-    /// Adds a connection in place of one that is gone, and that was of use or not.
-    pub(crate) fn add_after(&mut self, origin: OriginId, came_to_nothing: bool) -> ConnectionId {
-        let token = self.add(origin);
-        self.connections[token].history.service = Service::Unanswered { attempts: u32::from(came_to_nothing) };
-        token
-    }
-
-    /// Places that are not vacant: connections, made or to be made.
-    #[inline]
-    pub(crate) fn places(&self) -> usize {
-        self.connections.taken()
-    }
-
-    /// Frees the place of a connection that is gone.
-    pub(crate) fn vacate(&mut self, token: ConnectionId) {
-        debug_assert!(self.connections[token].carried() == 0, "no call is left on a connection that is gone");
-        let is_freed = self.connections.free(token);
-        debug_assert!(is_freed, "a place is given back once");
-    }
-
-    /// Whether the newest connection takes no calls and has answered none: another would be of no more use.
-    pub(crate) fn newest_is_barren(&self) -> bool {
-        self.connections.taken_at(self.newest).is_some_and(Connection::is_barren)
-    }
-
     /// How late this worker is at `now`, in nanoseconds, compared with the time until which it last waited. Events that
     /// it notices now may be that old.
     #[inline]
@@ -219,100 +185,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn stood_still(&mut self, ns: u64) {
         if !is_broken(Rule::OwnStopsAreNoWait) {
             self.stops.add(self.waited_until, self.waited_until.saturating_add(ns));
-        }
-    }
-
-    /// A call begins.
-    #[inline]
-    pub(crate) fn begin(&mut self, mut call: Call<T>) -> CallId {
-        if call.counted == Counted::AtOnce {
-            self.recorder.due(&mut call);
-        }
-        self.calls.insert(call)
-    }
-
-    /// A call that has begun and not ended.
-    pub(crate) fn call(&self, id: CallId) -> Option<&Call<T>> {
-        self.calls.get(id)
-    }
-
-    /// The same, to change it.
-    pub(crate) fn call_mut(&mut self, id: CallId) -> Option<&mut Call<T>> {
-        self.calls.get_mut(id)
-    }
-
-    /// Calls that have not ended, measured or not.
-    pub(crate) fn calls_alive(&self) -> u64 {
-        self.calls.alive()
-    }
-
-    /// Measured calls that have begun and not ended.
-    pub(crate) fn under_way(&self) -> u64 {
-        self.calls.under_way()
-    }
-
-    /// When the oldest call was due that has begun and not ended.
-    pub(crate) fn oldest_due(&self) -> Option<Tick> {
-        self.calls.oldest_due()
-    }
-
-    /// Ends a call: it leaves the calls under way, is recorded, and its load is told. Every call ends here, once; for a
-    /// call that has ended already nothing happens.
-    ///
-    /// Its connection's lists are the caller's to keep.
-    #[inline]
-    pub(crate) fn complete<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, end: End<'_>, now: Tick) {
-        let Some(mut call) = self.calls.remove(id) else { return };
-        match end {
-            End::Answered(status) if self.recorder.is_ok(status) => {
-                if call.response_ns(now) > self.recorder.slow_from_ns {
-                    self.note_slow(load, &call, status, now);
-                }
-                self.recorder.ended(&mut call, end, now);
-            }
-            _ => self.ended_otherwise(load, id, &mut call, end, now),
-        }
-        if call.streams {
-            self.end_stream(load, id, &call, end, now);
-        }
-        load.ended(self, &call, end, now);
-    }
-
-    #[cold]
-    fn end_stream<W: Workload<D, Tag = T>>(
-        &mut self,
-        load: &mut W,
-        id: CallId,
-        call: &Call<T>,
-        end: End<'_>,
-        now: Tick,
-    ) {
-        if end == End::Withdrawn || !self.recorder.counts(call) {
-            return;
-        }
-        let failure = if let End::Failed(failure, _) = end { Some(failure) } else { None };
-        let at = self.recorder.ended_at(call, failure, now);
-        let Some(ended) = self.calls.stream(id).map(|stream| stream.ended(call, end, at)) else { return };
-        self.recorder.snapshot.stream_ended(&ended);
-        load.stream_ended(&mut self.recorder, call, &ended);
-    }
-
-    /// The drain is over: ends the calls that are left.
-    pub(crate) fn complete_all<W: Workload<D, Tag = T>>(&mut self, load: &mut W, now: Tick) {
-        for token in self.connections.ids() {
-            let connection = &mut self.connections[token];
-            connection.calls.clear();
-            connection.queue.clear();
-        }
-        for id in self.calls.ids() {
-            let end = match self.calls.get(id) {
-                // Without an answer it counts for nothing.
-                Some(call) if call.is_optional() => End::Withdrawn,
-                // A call that waits for its connection waits for the target.
-                Some(call) if call.was_sent() || matches!(call.place, Place::Queued(_)) => End::Unfinished,
-                _ => End::Unsent,
-            };
-            self.complete(load, id, end, now);
         }
     }
 
@@ -377,26 +249,73 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
+    /// Reads everything that had come by `now`, and then ends whatever has waited too long: an answer that lay with the
+    /// operating system while this worker stood still has come in time, and time in which it stood still is no wait for
+    /// the peer.
+    ///
+    /// # Errors
+    /// When the operating system cannot wait for events.
+    pub(crate) fn expire<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        now: Tick,
+        events: &mut Vec<Ready>,
+    ) -> io::Result<()> {
+        self.settles_at = now;
+        let settled = if is_broken(Rule::ReadsBeforeExpiring) { Ok(()) } else { self.settle(load, now, events) };
+        self.settles_at = Tick::NEVER;
+        settled?;
+        while let Some(id) = self.calls.overdue(now) {
+            match self.time_is_up(id) {
+                Some(ends) if ends > now => self.calls.watch(id, ends),
+                _ => self.call_late(load, id, now),
+            }
+        }
+        while let Some(token) = self.deadlines.due(now) {
+            let token = ConnectionId::at(token as usize);
+            if self.connections[token].due() <= now {
+                let ends = self.patience_ends(token);
+                if ends > now {
+                    self.deadlines.arm(token.place() as u32, ends);
+                    continue;
+                }
+                self.connection_late(load, token, now);
+            }
+            let due = self.connections[token].due();
+            if due > now && due.is_set() {
+                self.deadlines.arm(token.place() as u32, due);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads everything that had come by `now`.
+    ///
+    /// # Errors
+    /// When the operating system cannot wait for events.
+    pub(crate) fn settle<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        now: Tick,
+        events: &mut Vec<Ready>,
+    ) -> io::Result<()> {
+        // One wait announces so many connections at most.
+        for _ in 0..=self.connections.len() / MOST_EVENTS {
+            self.driver.wait(now, events)?;
+            self.woke();
+            for &event in &*events {
+                self.handle(load, event);
+            }
+            if events.len() < MOST_EVENTS {
+                break;
+            }
+        }
+        self.read_on(load);
+        Ok(())
+    }
+
     /// The next time at which something has to be done.
     pub(crate) fn next_deadline(&self) -> Tick {
         self.calls.next_deadline().min(self.deadlines.next())
-    }
-
-    /// The connection pauses before its next call, which its load is asked for at `until`.
-    pub(crate) fn pause(&mut self, token: ConnectionId, until: Tick) {
-        match &mut self.connections[token].state {
-            State::Idle { paused_until } | State::Open { paused_until } => *paused_until = until,
-            _ => return,
-        }
-        self.deadlines.arm(token.place() as u32, until);
-    }
-
-    /// Puts a connection into a state that ends by itself.
-    pub(super) fn enter(&mut self, token: ConnectionId, state: State) {
-        self.connections[token].state = state;
-        let ends = state.ends();
-        if ends.is_set() {
-            self.deadlines.arm(token.place() as u32, ends);
-        }
     }
 }

@@ -6,12 +6,11 @@ use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::call::{End, Place};
+use super::call::{After, End};
 use super::calls::CallId;
 use super::failures::{GIVEN_UP, reason_of};
 use super::looks::LookRequest;
-use super::sending::After;
-use super::{AnswerOf, Judgement, Network, State, Workload};
+use super::{Network, State, Workload};
 use crate::channel::Clear;
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
@@ -24,12 +23,6 @@ const BYTES_IN_A_ROW: usize = 1 << 20;
 const READS_IN_TIME: usize = 64;
 /// Plain text taken from TLS at once, in bytes: a record's size.
 const CLEAR_BYTES: usize = 16 * 1024;
-/// How long a peer that announced an error may take to close the connection, in nanoseconds.
-pub(super) const FAREWELL_NS: u64 = 100_000_000;
-/// How often a call is sent again after a peer did not process it.
-pub(super) const MOST_TURNED_AWAY: u8 = 8;
-/// Why a call has failed that was sent again so often.
-pub(super) const TURNED_AWAY: &str = "the peer turned the call away on each of 9 connections";
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Reads available bytes. `ended` says that the end of the stream is near, so that it is read as well.
@@ -329,128 +322,5 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             | Progress::Message { .. }
             | Progress::Answered(_) => true,
         }
-    }
-
-    /// The call in flight at this position was answered: it ends, unless its load wants another answer for it.
-    #[inline]
-    pub(super) fn answered<W: Workload<D, Tag = T>>(
-        &mut self,
-        load: &mut W,
-        token: ConnectionId,
-        position: usize,
-        id: CallId,
-        status: u16,
-        now: Tick,
-    ) -> After {
-        let Some(call) = self.calls.get_mut(id) else { return After::Ended };
-        call.receive(now);
-        let answer = AnswerOf { token, tag: call.tag, status, now };
-        let judgement = load.judge(self, &answer);
-        let reason = match judgement {
-            Judgement::Ended => {
-                self.connections[token].take_call(position);
-                self.complete(load, id, End::Answered(status), now);
-                return After::Ended;
-            }
-            Judgement::GoesOn { ends_sent } => {
-                // For the client it has begun anew, behind the calls that wait.
-                self.connections[token].take_call(position);
-                if let Some(call) = self.calls.get_mut(id) {
-                    call.ends_sent = ends_sent;
-                }
-                self.put_in_flight(token, id, ends_sent.is_some());
-                return After::GoesOn;
-            }
-            Judgement::Wrong { reason, reusable: false } => {
-                self.lost_with(load, token, id, Failure::Mismatch, &reason, now);
-                return After::Gone;
-            }
-            Judgement::Wrong { reason, reusable: true } => reason,
-        };
-        self.connections[token].take_call(position);
-        self.complete(load, id, End::Failed(Failure::Mismatch, &reason), now);
-        After::Ended
-    }
-
-    /// A call waits for another answer, which may have come already, or may not be needed once its request is sent. The
-    /// answer that it did not take may be another call's. False if the connection is gone.
-    fn went_on<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) -> bool {
-        let generation = self.connections[token].generation;
-        self.flush(load, token);
-        while self.connections[token].generation == generation
-            && let Some(answer) = self.connections[token].link.client.passed_on()
-            && let Some(id) = self.connections[token].calls.get(answer.position).copied()
-        {
-            match self.answered(load, token, answer.position, id, answer.status, now) {
-                After::Gone => return false,
-                After::Ended => break,
-                After::GoesOn => self.flush(load, token),
-            }
-        }
-        self.connections[token].generation == generation
-    }
-
-    /// The peer takes no more calls on a connection. Calls that it has not processed, from this position on, and calls
-    /// that were not sent yet, are made again elsewhere; the others may still be answered.
-    fn drain<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, unprocessed: usize, now: Tick) {
-        let connection = &mut self.connections[token];
-        let unprocessed = unprocessed.saturating_sub(usize::from(is_broken(Rule::ProcessedIsNotSentAgain)));
-        let from = unprocessed.min(connection.calls.len());
-        let turned_away: Vec<CallId> = connection.calls.drain(from..).collect();
-        let unsent: Vec<CallId> = connection.queue.drain(..).collect();
-        if connection.is_open() || is_broken(Rule::LeavesOnce) {
-            // A peer that announces an error closes the connection (RFC 9113 §5.4.1): bytes that it sent before are
-            // read until then.
-            let fails = connection.link.client.farewell().is_some();
-            (self.taking, self.leaving) = (self.taking - 1, self.leaving + 1);
-            self.enter(token, State::Leaving { until: if fails { now + FAREWELL_NS } else { Tick::NEVER } });
-            load.draining(self, token, now);
-        }
-        for id in &unsent {
-            if let Some(call) = self.calls.get_mut(*id) {
-                call.place = Place::Waiting;
-            }
-        }
-        if !unsent.is_empty() {
-            load.turned_away(self, unsent, now);
-        }
-        self.turn_away(load, turned_away, TURNED_AWAY, now);
-    }
-
-    /// The peer has not processed these calls. They are made again, unless that has happened too often already: then
-    /// they end, for `reason`.
-    fn turn_away<W: Workload<D, Tag = T>>(&mut self, load: &mut W, calls: Vec<CallId>, reason: &str, now: Tick) {
-        let mut again = Vec::new();
-        for id in calls {
-            let Some(call) = self.calls.get_mut(id) else { continue };
-            call.place = Place::Waiting;
-            call.turned_away += 1;
-            if call.turned_away > MOST_TURNED_AWAY {
-                self.complete(load, id, End::Failed(Failure::Closed, reason), now);
-            } else {
-                again.push(id);
-            }
-        }
-        self.recorder.snapshot.numbers.add(Counter::TurnedAway, again.len() as u64);
-        if !again.is_empty() {
-            load.turned_away(self, again, now);
-        }
-    }
-
-    /// Closes a connection that takes no more calls once none is left on it. Returns false if it closed it.
-    #[inline]
-    pub(super) fn retire_if_drained<W: Workload<D, Tag = T>>(
-        &mut self,
-        load: &mut W,
-        token: ConnectionId,
-        now: Tick,
-    ) -> bool {
-        let connection = &self.connections[token];
-        if !connection.is_draining() || connection.carried() > 0 {
-            return true;
-        }
-        self.say_goodbye(token);
-        self.lost(load, token, Failure::Closed, "the peer takes no more calls on the connection", now);
-        false
     }
 }
