@@ -351,11 +351,10 @@ fn read(file: &Path) -> Result<String, BusError> {
     std::fs::read_to_string(file).map_err(wrong)
 }
 
-/// The line of a credentials file between `-----BEGIN … -----` and `------END … ------`.
+/// The line of a credentials file between `-----BEGIN … WHAT-----` and `------END … WHAT------`.
 fn decorated(text: &str, what: &str) -> Option<String> {
-    let (begin, end) = (format!("BEGIN {what}"), format!("END {what}"));
-    let mut lines = text.lines().skip_while(|line| !(line.starts_with("---") && line.contains(begin.as_str()))).skip(1);
-    let inner = lines.by_ref().take_while(|line| !(line.starts_with("---") && line.contains(end.as_str())));
+    let marks = |line: &str, word: &str| line.starts_with("---") && line.contains(word) && line.contains(what);
+    let inner = text.lines().skip_while(|line| !marks(line, "BEGIN")).skip(1).take_while(|line| !marks(line, "END"));
     Some(inner.map(str::trim).collect::<String>()).filter(|inner| !inner.is_empty())
 }
 
@@ -407,6 +406,42 @@ mod tests {
         assert_eq!(back(server(4096)), BusEvent::Back(server(4096)));
         let BusEvent::Unusable(text) = back(server(4095)) else { panic!("it is used") };
         assert!(text.contains("4095") && text.contains("4096") && text.contains("max_payload"), "{text}");
+    }
+
+    #[test]
+    fn credentials_are_read_as_they_are_now() {
+        let dir = std::env::temp_dir().join(format!("brunt-bus-{}", random_number()));
+        std::fs::create_dir(&dir).unwrap();
+        let (creds, nkey) = (dir.join("agent.creds"), dir.join("agent.nk"));
+        let login = |credentials: Option<&Path>, nkey: Option<&Path>| {
+            let bus =
+                Bus { credentials: credentials.map(Path::to_owned), nkey: nkey.map(Path::to_owned), ..bus("bus") };
+            Login::new(&bus, &bus.servers().unwrap())
+        };
+        let (by_creds, by_nkey) = (login(Some(&creds), None), login(None, Some(&nkey)));
+        assert!(matches!(by_creds.auth(b"nonce"), Err(BusError::File { file, .. }) if file == creds));
+        for jwt in ["the.first.jwt", "the.second.jwt"] {
+            let pair = nkeys::KeyPair::new_user();
+            let seed = pair.seed().unwrap();
+            let text = format!(
+                "-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n\
+                 -----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
+            );
+            std::fs::write(&creds, text).unwrap();
+            std::fs::write(&nkey, format!("{seed}\n")).unwrap();
+            let of_creds = by_creds.auth(b"nonce").unwrap();
+            assert_eq!(of_creds.jwt.as_deref(), Some(jwt));
+            pair.verify(b"nonce", &of_creds.signature.unwrap()).unwrap();
+            let of_nkey = by_nkey.auth(b"other").unwrap();
+            assert_eq!(of_nkey.nkey, Some(pair.public_key()));
+            pair.verify(b"other", &of_nkey.signature.unwrap()).unwrap();
+        }
+        for wrong in ["", "-----BEGIN NATS USER JWT-----\njwt\n", "no seed"] {
+            std::fs::write(&creds, wrong).unwrap();
+            std::fs::write(&nkey, wrong).unwrap();
+            assert!(by_creds.auth(b"").is_err() && by_nkey.auth(b"").is_err(), "{wrong}");
+        }
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]
