@@ -208,7 +208,7 @@ impl<'a> Parts<'a> {
                 let (all, failed): (&Histogram, &Histogram) = (all.get(side)?, not_ok.get(side)?);
                 let known = all.without(failed);
                 let is_whole = known.count() + failed.count() == all.count();
-                is_whole.then(|| Censored { failed: failed.clone(), ..self.with_bounds(&known) })
+                is_whole.then(|| Censored { known, failed: failed.clone(), bounds: self.as_read.bounds.clone() })
             });
             Some([low?, value?, high?])
         };

@@ -87,6 +87,17 @@ impl<T: Figure> NamedFigures<T> {
         self.at(id)
     }
 
+    /// Adds figures under a name.
+    fn put(&mut self, name: &str, figure: T) {
+        let known = self.entries.len();
+        let id = self.id(name);
+        if self.entries.len() > known {
+            *self.at(id) = figure;
+        } else {
+            self.at(id).merge(&figure);
+        }
+    }
+
     /// The figures recorded under `name`.
     pub fn get(&self, name: &str) -> Option<&T> {
         if name == OTHERS {
@@ -202,7 +213,7 @@ impl<'de, T: Figure + Deserialize<'de>> Deserialize<'de> for NamedFigures<T> {
 
             fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<NamedFigures<T>, A::Error> {
                 while let Some((name, figure)) = map.next_entry::<String, T>()? {
-                    self.0.named(&name).merge(&figure);
+                    self.0.put(&name, figure);
                 }
                 Ok(self.0)
             }
