@@ -141,14 +141,14 @@ def freeze_thread(pid, name):
 
 FAULTS = ["kill", "stop for good", "stop for 2 s", "freeze a thread", "hang a disk", "restart NATS", "freeze NATS for 4 s", "freeze NATS for good",
           "cut all for 4 s", "cut all for good", "lose 5 %", "600 ms", "kill all"]
-LOADS = ["rate", "connections", "number", "users"]
+LOADS = {"rate": PLANNED, "connections": PLANNED, "number": 2 * PLANNED, "users": PLANNED}
 
 
 class Chaos:
     def __init__(self, brunt, number, seed):
         self.brunt, self.dice = brunt, random.Random(seed * 1000 + number)
-        self.fault, self.load = FAULTS[number % len(FAULTS)], LOADS[(number // len(FAULTS) + number) % len(LOADS)]
-        self.number, self.processes = number, []
+        self.fault, self.load = FAULTS[number % len(FAULTS)], list(LOADS)[(number // len(FAULTS) + number) % len(LOADS)]
+        self.number, self.processes, self.planned = number, [], LOADS[self.load]
 
     def start(self, *line, log=None):
         out = open(log, "wb") if log else subprocess.DEVNULL
@@ -163,7 +163,8 @@ class Chaos:
     def flags(self, url):
         return {"rate": ["-r", 60, "-d", f"{PLANNED:.0f}s", "--drain", "2s", url],
                 "connections": ["-c", 6, "-d", f"{PLANNED:.0f}s", "--drain", "2s", url],
-                "number": ["-c", 6, "-n", 600, "--drain", "2s", url],
+                # Long enough that agents give some back, and get others.
+                "number": ["-c", 6, "-n", 2400, "--drain", "2s", url],
                 "users": ["run", self.script(url)]}[self.load]
 
     def script(self, url):
@@ -207,10 +208,10 @@ class Chaos:
         if not until(lambda: target.seen > 5 or controller.poll() is not None, 40) or controller.poll() is not None:
             return self.told(None, 0, target, f"it did not begin: {log.read_text()[-300:]}")
         began = time.monotonic()
-        time.sleep(self.dice.uniform(0.2, PLANNED - 1.5))
+        time.sleep(self.dice.uniform(0.2, self.planned - 1.5))
         self.break_it(agents, server, relay)
         try:
-            controller.wait(max(0.1, began + PLANNED + 2 + MARGIN - time.monotonic()))
+            controller.wait(max(0.1, began + self.planned + 2 + MARGIN - time.monotonic()))
         except subprocess.TimeoutExpired:
             return self.told(None, time.monotonic() - began, target, f"it did not end: {log.read_text()[-300:]}")
         took = time.monotonic() - began

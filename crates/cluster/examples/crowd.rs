@@ -178,7 +178,8 @@ impl Crowd {
         let frame = Frame::from_bytes(&message.payload)?;
         if frame.kind == Kind::Note {
             if let Ok(Note::Ping { controller, sent, .. }) = from_bytes(&frame.payload) {
-                let (id, pong) = (frame.session, to_bytes(&Note::Pong { sent, received, answered: self.now_ns() }));
+                let (id, pong) =
+                    (frame.session, to_bytes(&Note::Pong { sent, received, answered: self.now_ns(), taken: None }));
                 let session = self.agents.get_mut(place).and_then(|agent| agent.session.as_mut());
                 let answer = match session.filter(|session| session.link.session() == id) {
                     Some(session) => {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use brunt_plan::plan::{Load, Plan};
 use brunt_plan::share::Portion;
 
 use crate::CLUSTER_VERSION;
@@ -157,6 +158,11 @@ pub enum Workers {
     AtMost(u32),
     /// This many each.
     Each(u32),
+}
+
+/// The number of requests that is dealt to the run's connections, if the plan has one in the closed model.
+pub(crate) fn dealt_requests(plan: &Plan) -> Option<u64> {
+    plan.stop.requests.filter(|_| matches!(plan.load, Load::Closed {}) && plan.scenarios.is_none())
 }
 
 /// The part of each agent: never more workers in all than there are `connections`.

@@ -57,12 +57,18 @@ pub(crate) enum Rule {
     LeftOutIsUnknown,
     /// Where no number bounds what a lost agent did, its connections and its time are said.
     UntoldIsSaid,
+    /// Requests that an agent gave back are made by others.
+    GivenBackIsDealtAgain,
+    /// Whoever waits for requests is told that none come.
+    LastNumbersAreSaid,
+    /// Requests that nobody was dealt are unsent.
+    UndealtIsUnsent,
 }
 
 #[cfg(test)]
 impl Rule {
     /// All of them.
-    pub(crate) const ALL: [Self; 26] = [
+    pub(crate) const ALL: [Self; 29] = [
         Self::GrantIsRemembered,
         Self::BeforeTheHorizonIsUnknown,
         Self::AfterTheEndIsUnknown,
@@ -89,6 +95,9 @@ impl Rule {
         Self::NumberedRateEndsWithItsLast,
         Self::LeftOutIsUnknown,
         Self::UntoldIsSaid,
+        Self::GivenBackIsDealtAgain,
+        Self::LastNumbersAreSaid,
+        Self::UndealtIsUnsent,
     ];
 }
 

@@ -1,13 +1,13 @@
 //! The messages between a controller and an agent, as `MessagePack` with field names.
 
-use brunt_record::recording::Stop;
 use std::collections::BTreeMap;
 
-use brunt_plan::share::Portion;
+use brunt_plan::share::{Numbers, Portion};
 use brunt_protocol::scenario::Value;
 use brunt_record::change::Change;
 use brunt_record::figures::Figures;
 use brunt_record::interval::Interval;
+use brunt_record::recording::Stop;
 use brunt_record::replayed::LogRead;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -86,8 +86,15 @@ pub(crate) enum Note {
     /// A question for the time. `controller` asks: the last part of the answer's subject. With the controller's time,
     /// in nanoseconds; whether the agent should be its own; and how far the agent may make calls.
     Ping { controller: String, sent: u64, is_claimed: bool, grant: Option<Grant> },
-    /// The agent's times of the question and of the answer.
-    Pong { sent: u64, received: u64, answered: u64 },
+    /// The agent's times of the question and of the answer, and the requests of a counted number that its workers have
+    /// taken.
+    Pong {
+        sent: u64,
+        received: u64,
+        answered: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        taken: Option<Taken>,
+    },
     /// The agent carries out a run of this controller's.
     Busy { by: String },
     /// The agent does not know this session: it has given up the run.
@@ -118,6 +125,13 @@ pub(crate) struct Grant {
     pub(crate) changes: Vec<Change>,
 }
 
+/// How many requests of a counted number an agent's workers have taken in this run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Taken {
+    pub(crate) run: u32,
+    pub(crate) requests: u64,
+}
+
 /// A message of a controller to an agent, in order and once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum ToAgent {
@@ -133,6 +147,10 @@ pub(crate) enum ToAgent {
     Start { grant: Grant, at: u64 },
     /// The counts of all other machines.
     Elsewhere { run: u32, counts: BTreeMap<String, u64> },
+    /// Give at most this many of the last requests back that no worker has taken, and expect more.
+    GiveBack { run: u32, most: u64 },
+    /// Make these requests, too. No others come if they are the last.
+    Numbers { run: u32, numbers: Vec<Numbers>, are_last: bool },
     /// End the run.
     Stop { run: u32 },
     /// Run the script's teardown.
@@ -172,6 +190,8 @@ pub(crate) enum FromAgent {
     Second { run: u32, interval: Box<Interval> },
     /// Its workers' share of the counts that machines make together.
     Counted { run: u32, counts: BTreeMap<String, u64> },
+    /// It has given back so many requests: the last of those that it had.
+    GivenBack { run: u32, requests: u64 },
     /// Everything that it does in this run is over.
     Finished { run: u32, ended: Ended },
     /// It is connected to this NATS server now, by the server's id.

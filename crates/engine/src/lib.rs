@@ -58,6 +58,7 @@ pub use crate::control::{Changeable, Control, ControlError};
 pub use crate::error::EngineError;
 pub use crate::gate::Gate;
 pub use crate::limits::{descriptors_besides, most_connections, most_growing_connections};
+pub use crate::pace::Supply;
 pub use crate::scenarios::plan_to;
 pub use crate::tally::{Tallies, Tally};
 pub use crate::transport::has_arrival_times;
@@ -89,6 +90,8 @@ pub struct Part {
     pub surroundings: Surrounded,
     /// Changes while it goes on.
     pub control: Control,
+    /// The numbers of its calls, where the plan limits them in the closed model.
+    pub supply: Supply,
 }
 
 impl Part {
@@ -100,6 +103,7 @@ impl Part {
             tallies: Tallies::default(),
             surroundings: Surrounded::Here,
             control: Control::default(),
+            supply: Supply::default(),
         }
     }
 }

@@ -1,69 +1,151 @@
 //! When this worker's calls are due, and which number each has.
 
-use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use brunt_plan::schedule::Schedule;
-use brunt_plan::share::Portion;
+use brunt_plan::share::{Numbers, Portion};
 
-/// A counter that the workers of a machine share.
-#[derive(Debug)]
-struct Counter {
-    next: AtomicU64,
-    limit: u64,
-    block: u64,
+/// The most numbers that a worker takes at once.
+const MOST_AT_ONCE: u64 = 64;
+
+/// The numbers that the workers of a machine share. While a run goes on, its controller may take some back and add
+/// others: a machine that is ahead makes the calls of one that is behind.
+///
+/// Workers take numbers in blocks, so that the lock is no part of a call. Blocks become smaller as numbers run out: no worker
+/// holds the last ones while others have none.
+#[derive(Debug, Clone, Default)]
+pub struct Supply(Arc<Mutex<Stock>>);
+
+#[derive(Debug, Default)]
+struct Stock {
+    /// What no worker has taken.
+    pieces: VecDeque<Numbers>,
+    workers: u64,
+    taken: u64,
+    /// Whether some were given back, so that more may come until it is said that these are the last.
+    may_grow: bool,
 }
 
-impl Counter {
-    fn lease(&self) -> Range<u64> {
-        let from = self.next.fetch_add(self.block, Ordering::Relaxed).min(self.limit);
-        from..from.saturating_add(self.block).min(self.limit)
+impl Supply {
+    fn stock(&self) -> MutexGuard<'_, Stock> {
+        // Nothing panics while it is locked.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fill(&self, numbers: Numbers, workers: u32) {
+        let mut stock = self.stock();
+        stock.workers = u64::from(workers);
+        stock.pieces.push_back(numbers);
+    }
+
+    /// The next block; `None` if there is none now.
+    fn lease(&self) -> Option<Numbers> {
+        let mut stock = self.stock();
+        let left = stock.pieces.iter().fold(0_u64, |left, piece| left.saturating_add(piece.remaining()));
+        let most = (left / (stock.workers * 16).max(1)).clamp(1, MOST_AT_ONCE);
+        let block = stock.pieces.front_mut()?.split_first(most);
+        stock.taken = stock.taken.saturating_add(block.remaining());
+        stock.pieces.retain(|piece| piece.remaining() > 0);
+        Some(block)
+    }
+
+    /// How many numbers workers have taken.
+    pub fn taken(&self) -> u64 {
+        self.stock().taken
+    }
+
+    /// Gives at most this many of the last numbers back, and returns how many these are. Workers then wait for more
+    /// until [`Supply::add`] has brought the last ones.
+    pub fn give_back(&self, most: u64) -> u64 {
+        let mut stock = self.stock();
+        let mut left = most;
+        while left > 0
+            && let Some(piece) = stock.pieces.back_mut()
+        {
+            left -= piece.split_last(left).remaining();
+            stock.pieces.retain(|piece| piece.remaining() > 0);
+        }
+        stock.may_grow |= left < most;
+        most - left
+    }
+
+    /// Adds numbers, after which no more come if these are the last.
+    pub fn add(&self, numbers: Vec<Numbers>, are_last: bool) {
+        let mut stock = self.stock();
+        stock.pieces.extend(numbers.into_iter().filter(|piece| piece.remaining() > 0));
+        stock.may_grow &= !are_last;
+    }
+
+    fn has_some(&self) -> bool {
+        !self.stock().pieces.is_empty()
+    }
+
+    fn is_used_up(&self) -> bool {
+        let stock = self.stock();
+        stock.pieces.is_empty() && !stock.may_grow
     }
 }
 
 /// A worker's numbers for calls, or iterations, taken in blocks from those that the workers of its machine share.
 ///
-/// In a run on several machines, each has the numbers of its [`Portion`] without asking the others: so no worker ever
-/// waits for the network, and the machines together take every number once.
+/// In a run on several machines, each has the numbers of its [`Portion`] ahead, and the machines together take every number
+/// once. So no worker waits for the network, unless its machine has given numbers back and then got faster at once.
 #[derive(Debug, Clone)]
 pub(crate) struct Quota {
-    counter: Arc<Counter>,
-    portion: Portion,
-    /// The run's connections that numbers are dealt to, or its workers.
-    dealt_to: u64,
-    block: Range<u64>,
+    supply: Supply,
+    block: Numbers,
+    /// Whether it has asked in vain, and more may come.
+    waits: bool,
 }
 
 impl Quota {
     /// The portion's numbers from 0 up to `limit`, for its workers, which all clone this.
     pub(crate) fn new(limit: Option<u64>, portion: Portion) -> Self {
-        Self::by_connection(limit, portion, portion.all_workers())
+        Self::by_connection(limit, portion, portion.all_workers(), Supply::default())
     }
 
     /// The same, dealt to this many connections of the run, so that each makes as many calls as the others, however few
-    /// a machine has.
-    pub(crate) fn by_connection(limit: Option<u64>, portion: Portion, connections: u32) -> Self {
-        let dealt_to = u64::from(connections);
-        let limit = limit.map_or(u64::MAX, |limit| portion.part_by_connection(limit, dealt_to));
-        // Small enough that no worker holds the last numbers while others have none.
-        let block = (limit / (u64::from(portion.all_workers()) * 16)).clamp(1, 64);
-        let counter = Arc::new(Counter { next: AtomicU64::new(0), limit, block });
-        Self { counter, portion, dealt_to, block: 0..0 }
+    /// a machine has. They come from `supply`, which may change.
+    pub(crate) fn by_connection(limit: Option<u64>, portion: Portion, connections: u32, supply: Supply) -> Self {
+        supply.fill(Numbers::by_connection(portion, limit, u64::from(connections)), portion.workers());
+        Self { supply, block: Numbers::none(), waits: false }
     }
 
-    /// The next number; `None` when they are used up.
+    /// The next number; `None` if there is none now.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<u64> {
-        if self.block.is_empty() {
-            self.block = self.counter.lease();
+        if self.block.remaining() == 0 {
+            self.refill()?;
         }
-        self.portion.number_by_connection(self.block.next()?, self.dealt_to)
+        self.block.next()
     }
 
-    /// Whether no number is left.
+    fn refill(&mut self) -> Option<()> {
+        let Some(block) = self.supply.lease() else {
+            self.waits = true;
+            return None;
+        };
+        self.block = block;
+        Some(())
+    }
+
+    /// Whether numbers have come for which it has waited. True once for each wait.
+    pub(crate) fn is_fed(&mut self) -> bool {
+        let is_fed = self.waits && self.supply.has_some();
+        self.waits &= !is_fed;
+        is_fed
+    }
+
+    /// Whether no number is left now, though more may come.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.block.remaining() == 0 && !self.supply.has_some()
+    }
+
+    /// Whether no number is left, and none comes.
     pub(crate) fn is_used_up(&self) -> bool {
-        self.block.is_empty() && self.counter.next.load(Ordering::Relaxed) >= self.counter.limit
+        self.block.remaining() == 0 && self.supply.is_used_up()
     }
 }
 
@@ -77,7 +159,8 @@ mod tests {
             for machines in [vec![Portion::whole(3)], (0..4).map(|m| Portion::new(m * 3, 3, 12).unwrap()).collect()] {
                 let mut taken: Vec<u64> = Vec::new();
                 for portion in machines {
-                    let quota = Quota::by_connection(Some(limit), portion, portion.all_workers() + 2);
+                    let connections = portion.all_workers() + 2;
+                    let quota = Quota::by_connection(Some(limit), portion, connections, Supply::default());
                     let mut workers = [quota.clone(), quota.clone(), quota];
                     let mut turn = 0;
                     while workers.iter_mut().any(|worker| worker.take().map(|n| taken.push(n)).is_some()) {
@@ -93,5 +176,33 @@ mod tests {
                 assert!(taken.iter().copied().eq(0..limit), "{limit}: {} taken", taken.len());
             }
         }
+    }
+
+    #[test]
+    fn numbers_that_are_given_back_are_made_elsewhere_and_workers_wait_for_more() {
+        let supplies = [Supply::default(), Supply::default()];
+        let of = |machine: usize| {
+            let portion = Portion::new(machine as u32, 1, 2).unwrap();
+            (Quota::by_connection(Some(1000), portion, 2, supplies[machine].clone()), portion)
+        };
+        let ((mut slow, portion), (mut fast, _)) = (of(0), of(1));
+        let mut taken: Vec<u64> = std::iter::from_fn(|| slow.take()).take(40).collect();
+        // Its controller keeps the same account.
+        let mut account = Numbers::by_connection(portion, Some(1000), 2);
+        let given_back = account.split_last(supplies[0].give_back(400));
+        assert!(given_back.remaining() == 400 && supplies[0].taken() >= 40);
+        taken.extend(std::iter::from_fn(|| slow.take()));
+        assert_eq!((taken.len(), supplies[0].taken()), (100, 100));
+        assert!(!slow.is_used_up() && !slow.is_fed());
+        taken.extend(std::iter::from_fn(|| fast.take()));
+        assert!(fast.is_used_up(), "it has given nothing back");
+        supplies[0].add(vec![given_back, Numbers::none()], false);
+        assert!(slow.is_fed() && !slow.is_fed());
+        taken.extend(std::iter::from_fn(|| slow.take()));
+        assert!(!slow.is_used_up() && supplies[0].give_back(10) == 0);
+        supplies[0].add(Vec::new(), true);
+        assert!(slow.is_used_up());
+        taken.sort_unstable();
+        assert!(taken.iter().copied().eq(0..1000));
     }
 }

@@ -140,7 +140,7 @@ fn flood<M: Machine>(
         None => (None, Vec::new()),
     };
     let mut watchdog = Watchdog::new(scripted.iter().map(|worker| worker.heart.clone()));
-    let quotas = Quotas::from_plan(plan, given.part.portion);
+    let quotas = Quotas::from_plan(plan, given.part.portion, &given.part.supply);
     let parts = flood_parts(&shared, given.part.portion, &quotas, &prepared, &routes, scripted);
     let mut run = carry_out(given.machine, &shared, parts, &mut watchdog, observer)?;
     run.status_names = prepared.status_names();

@@ -222,6 +222,78 @@ impl Portion {
     }
 }
 
+/// A stretch of a portion's numbers, dealt to the run's connections: what a machine takes from the front, and what it
+/// gives back to its controller from the end.
+///
+/// ```
+/// use brunt_plan::share::{Numbers, Portion};
+///
+/// // The first of two machines has two of three connections.
+/// let mut first = Numbers::by_connection(Portion::new(0, 1, 2)?, Some(9), 3);
+/// let given_back = first.split_last(2);
+/// assert_eq!((first.collect::<Vec<_>>(), given_back.collect::<Vec<_>>()), (vec![0, 2, 3, 5], vec![6, 8]));
+/// # Ok::<(), brunt_plan::share::ShareError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Numbers {
+    portion: Portion,
+    connections: u64,
+    /// The first and the end of the stretch, as places among the portion's numbers.
+    from: u64,
+    to: u64,
+}
+
+impl Numbers {
+    /// The portion's numbers below `total`, or all of them, dealt to this many connections of the run.
+    pub fn by_connection(portion: Portion, total: Option<u64>, connections: u64) -> Self {
+        let to = total.map_or(u64::MAX, |total| portion.part_by_connection(total, connections));
+        Self { portion, connections, from: 0, to }
+    }
+
+    /// No numbers, of nobody.
+    pub const fn none() -> Self {
+        Self { portion: Portion::whole(1), connections: 1, from: 0, to: 0 }
+    }
+
+    /// How many they are.
+    pub const fn remaining(&self) -> u64 {
+        self.to.saturating_sub(self.from)
+    }
+
+    /// Takes at most this many off the front.
+    #[must_use]
+    pub fn split_first(&mut self, most: u64) -> Self {
+        let split = self.from + most.min(self.remaining());
+        let first = Self { to: split, ..self.clone() };
+        self.from = split;
+        first
+    }
+
+    /// Takes at most this many off the end.
+    #[must_use]
+    pub fn split_last(&mut self, most: u64) -> Self {
+        let split = self.to - most.min(self.remaining());
+        let last = Self { from: split, ..self.clone() };
+        self.to = split;
+        last
+    }
+}
+
+impl Iterator for Numbers {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        if self.from >= self.to {
+            return None;
+        }
+        let number = self.portion.number_by_connection(self.from, self.connections);
+        self.from += 1;
+        number
+    }
+}
+
 impl TryFrom<StoredPortion> for Portion {
     type Error = ShareError;
 

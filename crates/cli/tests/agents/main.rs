@@ -35,3 +35,5 @@ mod safety;
 mod standing;
 mod surroundings;
 mod together;
+mod unequal;
+mod waits;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brunt_plan::plan::{Plan, Sandbox};
-use brunt_plan::share::Portion;
+use brunt_plan::share::{Numbers, Portion};
 use brunt_protocol::scenario::Value;
 use brunt_record::figures::Figures;
 use brunt_record::interval::Interval;
@@ -20,7 +20,9 @@ use crate::frame::{Frame, Kind};
 use crate::link::Link;
 use crate::post::{BusEvent, Outbox, Posted, Server};
 use crate::rules::{Rule, is_broken};
-use crate::words::{Announcement, Ended, FromAgent, Grant, Note, Problem, ToAgent, from_bytes, printable, to_bytes};
+use crate::words::{
+    Announcement, Ended, FromAgent, Grant, Note, Problem, Taken, ToAgent, from_bytes, printable, to_bytes,
+};
 use brunt_record::SECOND_NS;
 
 /// Limit on an incoming message, in bytes: a plan with its files.
@@ -59,6 +61,10 @@ pub(crate) enum Act {
     Open { at: u64 },
     /// Let the part make calls that are due in the first `until_ns` nanoseconds of the run, warm-up included.
     Extend(Grant),
+    /// Give at most this many of the last requests back.
+    GiveBack(u64),
+    /// Add these requests, after which no more come if they are the last.
+    AddNumbers { numbers: Vec<Numbers>, are_last: bool },
     /// Take over the counts of all other machines.
     CountElsewhere(BTreeMap<String, u64>),
     /// End everything under way.
@@ -85,6 +91,8 @@ pub(crate) enum Done {
     Began { at: u64, late: u64 },
     /// A second of the part is over.
     Second(Box<Interval>),
+    /// So many of the last requests were given back.
+    GivenBack(u64),
     /// The part has ended, or could not be carried out.
     Ran(Result<Box<Ended>, Problem>),
     /// The value that setup has returned, and its counts.
@@ -297,20 +305,21 @@ impl Agent {
         if !is_token(&controller) {
             return;
         }
-        let pong = Note::Pong { sent, received: now, answered: now };
+        let pong = |taken| Note::Pong { sent, received: now, answered: now, taken };
         let mut reach = None;
         let answer = match self.session().filter(|session| session.link.session() == id) {
             Some(session) => {
                 session.heard = now;
+                let taken = session.taken;
                 if let Some(grant) = grant {
                     reach = session.take_grant(grant);
                 }
                 // A note completes no message.
                 let _ = session.link.receive(frame, now);
-                session.link.note(to_bytes(&pong))
+                session.link.note(to_bytes(&pong(taken)))
             }
             None if is_claimed && !is_broken(Rule::UnknownSessionIsSaid) => Frame::note(id, to_bytes(&Note::Unknown)),
-            None => Frame::note(id, to_bytes(&pong)),
+            None => Frame::note(id, to_bytes(&pong(None))),
         };
         if let Some(granted) = reach {
             self.act(granted.run, Act::Extend(granted));
@@ -406,6 +415,14 @@ impl Agent {
         if let (Some(run), true) = (session.run(), counts != session.counted) {
             session.counted.clone_from(&counts);
             session.send(&FromAgent::Counted { run, counts });
+        }
+    }
+
+    /// So many requests of a counted number were taken by the workers of its part, if there is such a number.
+    pub(crate) fn took(&mut self, requests: Option<u64>) {
+        if let Some(session) = self.session() {
+            let run = session.run();
+            session.taken = run.zip(requests).map(|(run, requests)| Taken { run, requests });
         }
     }
 

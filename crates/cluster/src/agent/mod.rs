@@ -170,7 +170,10 @@ async fn serve_on(
         let wake = Tick::now() + threads.patience().map_or(patience, |gates| gates.min(patience));
         tokio::select! {
             message = orders.next() => match message {
-                Some(message) => agent.receive(&message.payload, now()),
+                Some(message) => {
+                    agent.took(threads.taken());
+                    agent.receive(&message.payload, now());
+                }
                 None => return Err(ended(&"the subscription is gone")),
             },
             message = calls.next() => match message {

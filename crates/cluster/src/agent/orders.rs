@@ -47,6 +47,16 @@ impl Agent {
                     self.act(run, Act::CountElsewhere(counts));
                 }
             }
+            Ok(ToAgent::GiveBack { run, most }) => {
+                if session.carrying(run).is_some() {
+                    self.act(run, Act::GiveBack(most));
+                }
+            }
+            Ok(ToAgent::Numbers { run, numbers, are_last }) => {
+                if session.carrying(run).is_some() {
+                    self.act(run, Act::AddNumbers { numbers, are_last });
+                }
+            }
             Ok(ToAgent::Stop { run }) => {
                 if session.run() == Some(run) {
                     self.stop_work();

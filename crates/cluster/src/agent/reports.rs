@@ -29,6 +29,7 @@ impl Agent {
                     session.send(&FromAgent::Second { run, interval });
                 }
             }
+            Done::GivenBack(requests) => session.send(&FromAgent::GivenBack { run, requests }),
             Done::Ran(Ok(ended)) => {
                 session.work = Work::Nothing;
                 session.send(&FromAgent::Finished { run, ended: *ended });

@@ -8,7 +8,7 @@ use brunt_record::recording::{Ending, Recording, Stop};
 use brunt_record::replayed::LogRead;
 
 use crate::link::Link;
-use crate::words::{Ended, FromAgent, Grant, to_bytes};
+use crate::words::{Ended, FromAgent, Grant, Taken, to_bytes};
 
 /// A controller's claim on the agent.
 pub(super) struct Session {
@@ -24,6 +24,8 @@ pub(super) struct Session {
     pub(super) granted: Grant,
     /// The counts that this machine has reported, of those that machines make together.
     pub(super) counted: BTreeMap<String, u64>,
+    /// The requests of a counted number that its workers have taken, when they were last counted.
+    pub(super) taken: Option<Taken>,
     /// The reason for which it ends as soon as nothing runs any more.
     pub(super) ending: Option<SessionEnd>,
     /// Since when it is to end, and whether it was said that its work goes on all the same.
@@ -79,6 +81,7 @@ impl Session {
             work: Work::Nothing,
             granted: Grant::default(),
             counted: BTreeMap::new(),
+            taken: None,
             ending: None,
             ending_since: None,
             is_said: false,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brunt_engine::{Control, EngineError, Finished, Gate, Part, StopHandle, Surrounded, Tallies};
+use brunt_engine::{Control, EngineError, Finished, Gate, Part, StopHandle, Supply, Surrounded, Tallies};
 use brunt_plan::plan::{Load, Plan};
 use brunt_protocol::Registry;
 use brunt_protocol::replay::{Logs, OpenLog};
@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::PartEnded;
 use super::machine::{Act, Done, Job, NewPart};
 use super::seconds::Seconds;
+use crate::roster::dealt_requests;
 use crate::words::{Ended, Grant, Problem};
 
 /// How often the gate is looked at while workers wait to begin.
@@ -44,6 +45,8 @@ pub(super) struct Current {
     tallies: Tallies,
     /// Changes of the run.
     control: Control,
+    /// The requests of the part, where a counted number is dealt to connections.
+    supply: Option<Supply>,
     /// Where the workers of the part under way wait, and whether their connections are still being made.
     gate: Option<Gate>,
     is_connecting: bool,
@@ -60,6 +63,7 @@ impl Current {
             stop,
             tallies: Tallies::default(),
             control: Control::default(),
+            supply: None,
             gate: None,
             is_connecting: false,
             until_ns: 0,
@@ -81,6 +85,11 @@ impl Threads {
     /// This machine's share of the counts that machines make together.
     pub(super) fn counts(&self) -> Option<BTreeMap<String, u64>> {
         self.current.as_ref().map(|current| current.tallies.here())
+    }
+
+    /// How many requests of a counted number workers have taken.
+    pub(super) fn taken(&self) -> Option<u64> {
+        self.current.as_ref()?.supply.as_ref().map(Supply::taken)
     }
 
     /// Looks whether the workers of a part that is to begin are ready.
@@ -126,6 +135,16 @@ impl Threads {
                     current.gate.iter().for_each(|gate| gate.extend(until_ns));
                 }
             }
+            Act::GiveBack(most) => {
+                if let Some(supply) = self.supply(job) {
+                    let _ = self.done.send((job, Done::GivenBack(supply.give_back(most))));
+                }
+            }
+            Act::AddNumbers { numbers, are_last } => {
+                if let Some(supply) = self.supply(job) {
+                    supply.add(numbers, are_last);
+                }
+            }
             Act::CountElsewhere(counts) => {
                 if let Some(current) = self.current.as_ref().filter(|current| current.job == job) {
                     current.tallies.set_elsewhere(&counts);
@@ -142,6 +161,10 @@ impl Threads {
                 }
             }
         }
+    }
+
+    fn supply(&self, job: Job) -> Option<&Supply> {
+        self.current.as_ref().filter(|current| current.job == job)?.supply.as_ref()
     }
 
     /// Runs setup or teardown of a run, on a thread of its own.
@@ -169,13 +192,16 @@ impl Threads {
     fn carry(&mut self, job: Job, part: NewPart) {
         let NewPart { plan, machine, portion, given } = part;
         let gate = Gate::with_horizon();
-        let current = Current { gate: Some(gate.clone()), is_connecting: true, ..Current::new(job) };
+        let supply = dealt_requests(&plan).map(|_| Supply::default());
+        let current =
+            Current { gate: Some(gate.clone()), is_connecting: true, supply: supply.clone(), ..Current::new(job) };
         let part = Part {
             portion,
             gate: Some(gate),
             tallies: current.tallies.clone(),
             surroundings: Surrounded::Elsewhere(given),
             control: current.control.clone(),
+            supply: supply.unwrap_or_default(),
         };
         let (stop, registry, scripts) = (current.stop.clone(), Arc::clone(&self.registry), self.scripts);
         let (sender, words, ended) = (self.done.clone(), self.words, Arc::clone(&self.ended));

@@ -213,8 +213,9 @@ impl Contact {
             // A note completes no message.
             let _ = peer.link.receive(frame, now);
             match note {
-                Ok(Note::Pong { sent, received, answered }) => {
+                Ok(Note::Pong { sent, received, answered, taken }) => {
                     peer.heard = audible;
+                    peer.taken = taken.or(peer.taken);
                     // An answer to no question.
                     peer.answered_ns = peer.answered_ns.max(sent.min(peer.asked_ns));
                     peer.clock.add(Exchange { sent, received, answered, back: now });

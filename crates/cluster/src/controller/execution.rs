@@ -79,6 +79,16 @@ impl Controller {
         progress.follow(now);
         progress.go_on_without(now);
         let run = progress.run;
+        if let Some(dealing) = &mut progress.dealing {
+            for (place, peer) in self.contact.peers.iter_mut().enumerate() {
+                if let Some(taken) = peer.taken.take().filter(|taken| taken.run == run) {
+                    dealing.told(place, now, taken.requests);
+                }
+            }
+            for (place, order) in progress.deal() {
+                self.contact.tell(place, &order);
+            }
+        }
         if (order.stop.is_stopped() || progress.own_stop.is_some()) && !progress.is_stopping {
             progress.is_stopping = true;
             (*stopping_since, *stopping_audible) = (Some(now), self.contact.audible);
@@ -120,6 +130,11 @@ impl Controller {
     fn finish(&mut self, mut running: Running) -> State {
         self.contact.granting = None;
         let progress = &mut running.progress;
+        let nobody_left = progress.begun.agents.iter().all(InRun::is_lost);
+        let was_ended = running.order.stop.is_stopped() || progress.own_stop.is_some() && !nobody_left;
+        if !was_ended && progress.begun.plan.stop.duration_ns.is_none() {
+            progress.end_dealing();
+        }
         progress.finish_lost();
         for (agent, peer) in progress.begun.agents.iter_mut().zip(&self.contact.peers) {
             // Comparisons during the run are better than those before it.

@@ -5,6 +5,7 @@ use super::iterations::Iterations;
 use crate::clock::Offset;
 use crate::listed::Unreported;
 use crate::loss::{Lost, Unaccounted};
+use crate::roster::dealt_requests;
 use crate::rules::{Rule, is_broken};
 use crate::words::FromAgent;
 use brunt_plan::plan::{Load, Plan};
@@ -130,13 +131,8 @@ pub(super) struct InRun {
 
 impl InRun {
     pub(super) fn new(part: AgentPart, portion: Portion, plan: &Plan) -> Self {
-        let requests = match plan.load {
-            Load::Closed {} => {
-                let connections = u64::from(plan.connections.most());
-                plan.stop.requests.map(|requests| portion.part_by_connection(requests, connections))
-            }
-            Load::Open { .. } | Load::Replay(_) => None,
-        };
+        let connections = u64::from(plan.connections.most());
+        let requests = dealt_requests(plan).map(|requests| portion.part_by_connection(requests, connections));
         Self {
             part,
             portion,
@@ -161,6 +157,12 @@ impl InRun {
             began_there: None,
             reported: 0,
         }
+    }
+
+    /// It has so many requests of a counted number.
+    pub(super) fn dealt(&mut self, requests: u64) {
+        self.requests = Some(requests);
+        self.inspection.dealt(requests);
     }
 
     /// Whether it is lost to the run.

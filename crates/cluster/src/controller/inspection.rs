@@ -80,6 +80,14 @@ pub(super) enum Breach {
         /// The calls reported as ended.
         ended: u64,
     },
+    /// Requests that it was not asked for, or does not have.
+    #[error("it gave {got} requests back, and {most} are at most")]
+    GivenBack {
+        /// The reported number.
+        got: u64,
+        /// The number that it was asked for, and can have.
+        most: u64,
+    },
     /// Times of calls that never ended.
     #[error("it reported {got} response times of {most} calls")]
     Times {
@@ -125,6 +133,11 @@ impl Inspection {
     /// The run goes on by this profile.
     pub(super) fn change(&mut self, profile: &Profile) {
         self.timetable.iter_mut().flatten().for_each(|arrivals| arrivals.change(profile));
+    }
+
+    /// It has so many requests of a counted number.
+    pub(super) fn dealt(&mut self, requests: u64) {
+        self.numbers = Some(requests);
     }
 
     /// Calls that may be due until then.

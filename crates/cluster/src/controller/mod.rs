@@ -8,6 +8,7 @@
 mod allowance;
 mod among;
 mod contact;
+mod dealing;
 mod drive;
 mod execution;
 mod following;

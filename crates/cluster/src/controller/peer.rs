@@ -7,7 +7,7 @@ use super::{AHEAD_BRIEFLY_NS, AHEAD_NS, OnLost};
 use crate::clock::Comparison;
 use crate::link::Link;
 use crate::rules::{Rule, is_broken};
-use crate::words::{Announcement, Grant, ToAgent, to_bytes};
+use crate::words::{Announcement, Grant, Taken, ToAgent, to_bytes};
 
 /// An agent as its controller sees it.
 pub(super) struct Peer {
@@ -25,6 +25,8 @@ pub(super) struct Peer {
     pub(super) answered_ns: u64,
     /// How far it may make calls in the load under way, by the furthest grant ever sent to it.
     pub(super) granted_ns: u64,
+    /// The requests of a counted number that its workers have taken, as it has said since that was last looked at.
+    pub(super) taken: Option<Taken>,
     /// The bytes that it may still send.
     pub(super) allowance: Allowance,
     /// The reason if it counts as lost.
@@ -45,6 +47,7 @@ impl Peer {
             asked_ns: 0,
             answered_ns: 0,
             granted_ns: 0,
+            taken: None,
             allowance: Allowance::default(),
             lost: None,
             is_cut_off: false,

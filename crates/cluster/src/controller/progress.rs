@@ -11,19 +11,20 @@ use brunt_plan::profile::Profile;
 use brunt_protocol::scenario::Value;
 use brunt_record::SECOND_NS;
 use brunt_record::agents::AgentEnd;
-use brunt_record::catalogue::Counter;
+use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::Figures;
 use brunt_record::interval::Interval;
-use brunt_record::snapshot::Phase;
+use brunt_record::snapshot::{Phase, Snapshot};
 
 use super::OnLost;
+use super::dealing::Dealing;
 use super::following::Following;
-use super::in_run::{Contact, InRun, Stage};
+use super::in_run::{Contact, InRun, Stage, nothing};
 use super::inspection::{Breach, planned_end_ns};
 use crate::clock::Offset;
 use crate::loss::{LastSeconds, Lost};
 use crate::rules::{Rule, is_broken};
-use crate::words::{Ended, FromAgent};
+use crate::words::{Ended, FromAgent, ToAgent};
 
 /// How long after a second's end it counts as reported by a lost agent, in nanoseconds.
 const LATE_NS: u64 = 300_000_000;
@@ -73,6 +74,8 @@ pub(super) struct InProgress {
     pub(super) said_their_last: Vec<usize>,
     /// The log that the run replays, as it is read here.
     pub(super) log: Option<Following>,
+    /// The requests of a counted number, and who has them.
+    pub(super) dealing: Option<Dealing>,
     /// The number of changes of the run that are applied, and the resulting profile.
     pub(super) heard: usize,
     pub(super) changed: Option<Profile>,
@@ -80,7 +83,10 @@ pub(super) struct InProgress {
 
 impl InProgress {
     pub(super) fn new(run: u32, begun: Begun, reports: Sender<Report>) -> Self {
+        let portions = begun.agents.iter().map(|agent| agent.portion);
+        let dealing = Dealing::new(run, &begun.plan, portions);
         Self {
+            dealing,
             run,
             begun,
             reports,
@@ -161,6 +167,12 @@ impl InProgress {
             FromAgent::Counted { run: of, counts } if of == run => {
                 agent.take_counts(counts);
                 self.counts_changed = true;
+            }
+            FromAgent::GivenBack { run: of, requests } if of == run => {
+                if let Some(dealing) = &mut self.dealing {
+                    dealing.given_back(place, requests, agent.due)?;
+                    agent.dealt(dealing.dealt(place));
+                }
             }
             FromAgent::Leaving { reason } => agent.leaving = Some(reason),
             FromAgent::Failed { run: of, problem } if of == run => {
@@ -364,6 +376,40 @@ impl InProgress {
             let after = Duration::from_nanos(after_ns).as_secs_f64();
             self.failed.get_or_insert(format!("agent '{name}' was lost after {after:.0} s: {reason}"));
         }
+    }
+
+    /// Deals requests of a counted number by progress. Returns what to tell agents, by their places.
+    pub(super) fn deal(&mut self) -> Vec<(usize, ToAgent)> {
+        let Some(dealing) = self.dealing.as_mut().filter(|_| !self.is_stopping) else { return Vec::new() };
+        for (place, agent) in self.begun.agents.iter().enumerate() {
+            if agent.stage != Stage::Working || agent.contact != Contact::Heard {
+                dealing.gone(place);
+            }
+        }
+        let orders = dealing.orders();
+        for (place, _) in &orders {
+            if let Some(agent) = self.begun.agents.get_mut(*place) {
+                agent.dealt(dealing.dealt(*place));
+            }
+        }
+        orders
+    }
+
+    /// Requests of a counted number that were given back, and that nobody is left to make: they are due, and never sent.
+    pub(super) fn end_dealing(&mut self) {
+        let undealt = self.dealing.as_ref().map_or(0, Dealing::left);
+        if undealt == 0 || is_broken(Rule::UndealtIsUnsent) {
+            return;
+        }
+        let Some(place) = self.begun.agents.iter().position(|agent| agent.lost.is_some()) else { return };
+        let mut snapshot =
+            Snapshot::with_numbers([Counter::Due, Counter::Unsent, Counter::UnsentLost].map(|one| (one, undealt)));
+        snapshot.times.record_bounds(Timing::Response, 0, undealt);
+        let interval = Interval { worker: place as u32, snapshot, ..nothing(Phase::Drain, 0) };
+        if let Some(agent) = self.begun.agents.get_mut(place) {
+            agent.part.add(&interval, &self.begun.plan.ok_status);
+        }
+        self.report(Report::Interval(Box::new(interval)));
     }
 
     /// Reports the calls due on lost agents, at `now` of the controller's clock.

@@ -220,8 +220,27 @@ fn check_run(case: &Case, world: &World, run: &Recording, lost_its_agents: bool)
         // Those too that a lost agent was to make.
         assert_eq!(total.due, requests, "{total:?}");
     }
-    // Each loss is said, and decides the exit status unless it was allowed.
     let all_lost = lost.len() == run.agents.len();
+    if let Some(requests) = case.plan.stop.requests.filter(|_| !is_stopped && is_true && all_lost)
+        && !lost.iter().any(|part| left_in_order(part))
+        && matches!(case.plan.load, Load::Closed {})
+        && case.on_lost == OnLost::Continue
+    {
+        // Those too that nobody was left to make.
+        assert_eq!(total.due, requests, "{total:?}");
+    }
+    if matches!(case.plan.load, Load::Closed {}) && is_true {
+        let mut made: Vec<u64> = world.machines.iter().flat_map(|machine| machine.made.iter().copied()).collect();
+        let number = made.len();
+        made.sort_unstable();
+        made.dedup();
+        assert_eq!(made.len(), number, "a number was made twice");
+        assert!(made.last().copied() < case.plan.stop.requests || number == 0, "{:?}", made.last());
+        if lost.is_empty() && !is_stopped && case.plan.stop.requests.is_some() {
+            assert_eq!(Some(number as u64), case.plan.stop.requests, "each number is made");
+        }
+    }
+    // Each loss is said, and decides the exit status unless it was allowed.
     let is_abort = case.on_lost == OnLost::Abort && lost.iter().any(|part| !left_in_order(part));
     assert_eq!(lost_its_agents, all_lost || is_abort, "{lost:?}");
     for part in &lost {
@@ -250,11 +269,12 @@ pub(super) fn check_next(case: &Case, world: &mut World) {
     world.stop = brunt_engine::StopHandle::default();
     world.machines.iter_mut().for_each(|machine| {
         machine.truth.clear();
+        machine.made.clear();
         (machine.setup_fails, machine.lies) = (false, false);
         (machine.set_up, machine.torn_down) = (0, 0);
     });
     let terms = crate::controller::Terms { wanted: Wanted::Number(living.len() as u32), ..case.terms() };
-    match carry_out(world, &case.plan, terms, 150 * SECOND_NS) {
+    match carry_out(world, &case.plan, terms, case.patience_ns()) {
         Came::Ran { run, lost_its_agents: false } => {
             assert!(run.agents.iter().all(|part| !part.is_lost()), "{:?}", run.agents);
             assert_eq!(run.agents.len(), living.len());

@@ -1,12 +1,12 @@
 //! The machine of a simulated agent: puts load on a target that answers or fails, reports its seconds, and knows what it really did.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use brunt_plan::arrivals::Arrivals;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::schedule::Schedule;
-use brunt_plan::share::Portion;
+use brunt_plan::share::{Numbers, Portion};
 use brunt_plan::timetable::Timetable;
 use brunt_protocol::scenario::Value;
 use brunt_record::SECOND_NS;
@@ -50,6 +50,10 @@ pub(super) struct Machine {
     errands: Vec<(u64, Job, Errand)>,
     /// Of each run of each session.
     pub(super) truth: BTreeMap<(u128, u32), Truth>,
+    /// The numbers of the calls that it made, of a counted number.
+    pub(super) made: Vec<u64>,
+    /// How many times as long its calls take.
+    pub(super) slowness: u64,
     /// Setups that have returned, and teardowns that were run.
     pub(super) set_up: u64,
     pub(super) torn_down: u64,
@@ -73,14 +77,15 @@ enum Calls {
     Open(Vec<Schedule>, Timetable),
     /// Calls of a log.
     Logged(Logged),
-    /// Calls as connections become free, as many as are left.
-    Closed { connections: usize, left: u64 },
+    /// Calls as connections become free, with these numbers and perhaps others.
+    Closed { connections: usize, numbers: VecDeque<Numbers>, may_grow: bool, made: Vec<u64>, is_counted: bool },
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "each is true from a moment of its own on")]
 struct Part {
     machine: u32,
     calls: Calls,
+    slowness: u64,
     /// When its connections are made.
     ready_at: u64,
     is_ready: bool,
@@ -104,6 +109,12 @@ struct Part {
 }
 
 impl Machine {
+    /// How many of a counted number of calls it made.
+    pub(super) fn taken(&self) -> Option<u64> {
+        let Some(Part { calls: Calls::Closed { is_counted: true, .. }, .. }) = &self.part else { return None };
+        self.job.and_then(|job| self.truth.get(&(job.session, job.run))).map(|truth| truth.sent)
+    }
+
     /// Whether it does something.
     pub(super) fn is_busy(&self) -> bool {
         self.part.is_some() || !self.errands.is_empty()
@@ -136,7 +147,8 @@ impl Machine {
                 (self.job, self.until_ns, self.is_stopped) = (Some(job), 0, false);
                 self.changes.clear();
                 self.truth(job);
-                self.part = Some(Part::new(&plan, machine, portion, now + dice.between(1, 400) * MS));
+                let part = Part::new(&plan, machine, portion, now + dice.between(1, 400) * MS);
+                self.part = Some(Part { slowness: self.slowness.max(1), ..part });
             }
             Act::Open { at } if is_current => {
                 if let Some(part) = &mut self.part {
@@ -151,6 +163,17 @@ impl Machine {
                     self.part.iter_mut().for_each(|part| part.change(&self.changes));
                 }
                 self.until_ns = self.until_ns.max(granted.until_ns);
+            }
+            Act::GiveBack(most) if is_current => {
+                let requests = self.part.as_mut().map_or(0, |part| part.give_back(most));
+                let more = if self.lies && dice.in_thousand(300) { dice.between(1, 1000) } else { 0 };
+                self.said.push((job, Done::GivenBack(requests + more)));
+            }
+            Act::AddNumbers { numbers: more, are_last } if is_current => {
+                if let Some(Part { calls: Calls::Closed { numbers, may_grow, .. }, .. }) = &mut self.part {
+                    numbers.extend(more);
+                    *may_grow &= !are_last;
+                }
             }
             Act::Stop | Act::Leave if is_current => self.is_stopped = true,
             _ => {}
@@ -180,6 +203,9 @@ impl Machine {
             if let Some(part) = &mut self.part {
                 let done = part.work(now, self.until_ns, self.is_stopped, &mut truth, dice);
                 self.said.extend(done.into_iter().map(|done| (job, done)));
+                if let Calls::Closed { made, .. } = &mut part.calls {
+                    self.made.append(made);
+                }
             }
             *self.truth(job) = truth;
             self.part.take_if(|part| part.is_over);
@@ -233,14 +259,16 @@ impl Part {
             Load::Replay(_) => Calls::Logged(Logged::of_portion(plan, portion)),
             Load::Closed {} => {
                 let all = u64::from(plan.connections.most());
-                let left = plan.stop.requests.map_or(u64::MAX, |requests| portion.part_by_connection(requests, all));
+                let numbers = VecDeque::from([Numbers::by_connection(portion, plan.stop.requests, all)]);
                 let connections = portion.part_of(u64::from(plan.connections.most())).max(1) as usize;
-                Calls::Closed { connections, left }
+                let is_counted = plan.stop.requests.is_some();
+                Calls::Closed { connections, numbers, may_grow: false, made: Vec::new(), is_counted }
             }
         };
         Self {
             machine,
             calls,
+            slowness: 1,
             ready_at,
             is_ready: false,
             zero: None,
@@ -255,6 +283,17 @@ impl Part {
             interrupted: false,
             is_over: false,
         }
+    }
+
+    /// Gives at most this many of the last numbers back that were not made.
+    fn give_back(&mut self, most: u64) -> u64 {
+        let Calls::Closed { numbers, may_grow, .. } = &mut self.calls else { return 0 };
+        let mut left = most;
+        for piece in numbers.iter_mut().rev() {
+            left -= piece.split_last(left).remaining();
+        }
+        *may_grow |= left < most;
+        most - left
     }
 
     fn change(&mut self, changes: &[Change]) {
@@ -318,7 +357,7 @@ impl Part {
         self.end_calls(measured.min(end), truth);
         self.make_calls(measured, horizon, end, truth, dice);
         let has_none_left = match &self.calls {
-            Calls::Closed { left, .. } => *left == 0,
+            Calls::Closed { numbers, may_grow, .. } => !may_grow && numbers.iter().all(|piece| piece.remaining() == 0),
             Calls::Open(schedules, _) => end == u64::MAX && schedules.iter().all(|one| one.due().is_none()),
             Calls::Logged(log) => log.is_over(),
         };
@@ -379,10 +418,10 @@ impl Part {
 
     /// Makes the calls that are due and allowed.
     fn make_calls(&mut self, measured: u64, horizon: u64, end: u64, truth: &mut Truth, dice: &mut Dice) {
-        let before = self.in_flight.len();
+        let (before, slowness) = (self.in_flight.len(), self.slowness);
         let mut call = |in_flight: &mut Vec<(u64, bool)>| {
             let takes = if dice.in_thousand(20) { dice.between(100, 3000) } else { dice.between(1, 60) };
-            in_flight.push((measured + takes * MS, !dice.in_thousand(30)));
+            in_flight.push((measured + takes * slowness * MS, !dice.in_thousand(30)));
         };
         match &mut self.calls {
             Calls::Open(schedules, _) => {
@@ -419,9 +458,12 @@ impl Part {
                 self.snapshot.numbers.add(Counter::UnsentHeld, held);
                 self.snapshot.times.record_bounds(Timing::Response, 0, held);
             }
-            Calls::Closed { connections, left } => {
-                while self.in_flight.len() < *connections && *left > 0 && measured < horizon.min(end) {
-                    *left -= 1;
+            Calls::Closed { connections, numbers, made, is_counted, .. } => {
+                while self.in_flight.len() < *connections
+                    && measured < horizon.min(end)
+                    && let Some(number) = numbers.iter_mut().find_map(Iterator::next)
+                {
+                    made.extend(Some(number).filter(|_| *is_counted));
                     self.snapshot.numbers.add(Counter::Due, 1);
                     truth.due += 1;
                     call(&mut self.in_flight);

@@ -62,6 +62,8 @@ struct Case {
     setup_fails: bool,
     /// The agent that reports what it did not do.
     liar: Option<usize>,
+    /// How many times as long the calls of each agent take.
+    slowness: Vec<u64>,
 }
 
 fn plan(dice: &mut Dice) -> Plan {
@@ -195,7 +197,11 @@ impl Case {
         let strangers_every_ns = if dice.in_thousand(400) { dice.between(1, 50) * MS } else { 0 };
         let setup_fails = is_rough && dice.in_thousand(100);
         let liar = (is_rough && dice.in_thousand(120)).then(|| dice.between(1, agents as u64) as usize);
-        let mut case = Self { plan, agents, on_lost, hardness, weather, strangers_every_ns, faults, setup_fails, liar };
+        // Drawn apart from the rest, which stays as it is.
+        let mut theirs = Dice::new(seed ^ 0x510_0000);
+        let slowness = (0..agents).map(|_| if theirs.in_thousand(700) { 1 } else { theirs.between(2, 5) }).collect();
+        let mut case =
+            Self { plan, agents, on_lost, hardness, weather, strangers_every_ns, faults, setup_fails, liar, slowness };
         if !case.changes(seed).is_empty() {
             // A change takes effect where no agent may have gone yet.
             case.plan.stop.duration_ns = case.plan.stop.duration_ns.map(|ns| ns + 10 * SECOND_NS);
@@ -233,6 +239,12 @@ impl Case {
             "strangers every {} ns, setup fails: {}, {:?} lies",
             self.strangers_every_ns, self.setup_fails, self.liar
         );
+    }
+
+    /// How long its run takes at most.
+    fn patience_ns(&self) -> u64 {
+        // A slow agent may have to make all requests.
+        150 * SECOND_NS + self.plan.stop.requests.unwrap_or(0) * SECOND_NS / 20
     }
 
     fn terms(&self) -> Terms {
@@ -377,11 +389,21 @@ fn run_once(world: &mut World, plan: &Plan, patience_ns: u64) -> Came {
     Came::Ran { run: Box::new(over.complete(run)), lost_its_agents }
 }
 
-/// One seed: a run in which things go wrong, and one after it in which nothing does. Gives how often the first was changed while it went on.
-fn seed(seed: u64) -> usize {
+/// What a seed was good for.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tried {
+    /// How often its run was changed while it went on.
+    changed: usize,
+    /// What happened: messages, faults, and turns of the sides.
+    steps: u64,
+}
+
+/// One seed: a run in which things go wrong, and one after it in which nothing does.
+fn seed(seed: u64) -> Tried {
     let case = Case::from_seed(seed);
     case.describe();
     let mut world = World::new(seed, case.agents, case.weather.clone(), case.strangers_every_ns);
+    world.machines.iter_mut().zip(&case.slowness).for_each(|(machine, slowness)| machine.slowness = *slowness);
     world.machines.iter_mut().for_each(|machine| machine.setup_fails = case.setup_fails);
     if let Some(liar) = case.liar {
         world.machines[liar - 1].lies = true;
@@ -390,7 +412,7 @@ fn seed(seed: u64) -> usize {
         world.plan_fault(*at, *fault);
     }
     world.to_change = case.changes(seed);
-    let came = carry_out(&mut world, &case.plan, case.terms(), 150 * SECOND_NS);
+    let came = carry_out(&mut world, &case.plan, case.terms(), case.patience_ns());
     check(&case, &world, &came);
     let changed = match &came {
         Came::Ran { run, .. } => run.changes.len(),
@@ -412,7 +434,7 @@ fn seed(seed: u64) -> usize {
     let calm_at = mended_at + 25 * SECOND_NS;
     until(&mut world, 120 * SECOND_NS, "time passes", |world| (world.now >= calm_at).then_some(()));
     check_next(&case, &mut world);
-    changed
+    Tried { changed, steps: world.steps }
 }
 
 /// A run of some seconds of a rate, with a secret.
@@ -581,11 +603,11 @@ fn whatever_goes_wrong_runs_end_and_their_sums_close() {
     let next = AtomicU64::new(first);
     // The seeds of one thread; each takes the next that none has taken.
     let some = || {
-        let mut changed = 0;
+        let mut tried = Tried::default();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= first + count {
-                return changed;
+                return tried;
             }
             let ran = std::panic::catch_unwind(|| seed(number));
             if ran.is_err() {
@@ -593,14 +615,19 @@ fn whatever_goes_wrong_runs_end_and_their_sums_close() {
                 next.store(first + count, Ordering::Relaxed);
             }
             assert!(ran.is_ok(), "BRUNT_SEED={number} BRUNT_SEEDS=1 cargo test -p brunt-cluster simulation");
-            changed += ran.unwrap_or(0);
+            let ran = ran.unwrap_or_default();
+            (tried.changed, tried.steps) = (tried.changed + ran.changed, tried.steps + ran.steps);
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let changed: usize = std::thread::scope(|scope| {
+    let tried: Vec<Tried> = std::thread::scope(|scope| {
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(some)).collect();
-        running.into_iter().map(|thread| thread.join().unwrap()).sum()
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    println!("{changed} changes took effect");
+    let (changed, steps) =
+        (tried.iter().map(|one| one.changed).sum::<usize>(), tried.iter().map(|one| one.steps).sum::<u64>());
+    println!("{steps} steps; {changed} changes took effect");
     assert!(changed > 0 || count < 20, "no run was changed");
+    // A thousand seeds are a million steps.
+    assert!(steps > 1_000 * count, "{steps} steps of {count} seeds");
 }

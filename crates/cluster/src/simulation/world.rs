@@ -72,6 +72,8 @@ enum Event {
 
 pub(super) struct World {
     pub(super) now: u64,
+    /// How much has happened.
+    pub(super) steps: u64,
     dice: Dice,
     pub(super) bus: Bus,
     events: BTreeMap<(u64, u64), Event>,
@@ -102,6 +104,7 @@ impl World {
     pub(super) fn new(seed: u64, agents: usize, weather: Weather, strangers_every_ns: u64) -> Self {
         let mut world = Self {
             now: 1_000 * MS,
+            steps: 0,
             dice: Dice::new(seed),
             // Strangers have a way of their own.
             bus: Bus::new(weather, agents + 2),
@@ -238,6 +241,7 @@ impl World {
             return;
         };
         self.now = self.now.max(time);
+        self.steps += 1;
         match event {
             Event::Message(side, message) => self.arrive(side, message),
             Event::Wake(side) => {
@@ -362,6 +366,7 @@ impl World {
             return;
         }
         let agent = &mut self.agents[side - 1];
+        agent.took(self.machines[side - 1].taken());
         match message.subject.split('.').nth(1) {
             Some("hello") => agent.receive_call(&message.payload),
             Some("name") => agent.receive_name(&message.payload),
@@ -434,7 +439,8 @@ impl World {
                 }
                 // What the target has counted stays counted.
                 let before = std::mem::take(&mut self.machines[side - 1]);
-                self.machines[side - 1].truth = before.truth;
+                (self.machines[side - 1].truth, self.machines[side - 1].made) = (before.truth, before.made);
+                self.machines[side - 1].slowness = before.slowness;
                 (self.machines[side - 1].set_up, self.machines[side - 1].torn_down) = (before.set_up, before.torn_down);
                 self.wake(side, self.now);
             }

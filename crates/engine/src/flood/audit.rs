@@ -25,7 +25,7 @@ impl Flood {
         let has_room = network.connections.ids().any(|token| network.connections[token].room(self.pipeline) > 0);
         assert!(!(has_again && has_room), "a call that was turned away waits although a connection has room");
         match &self.pace {
-            Pace::Closed(quota) if now < self.calls_until && !quota.is_used_up() && !self.interests.pauses => {
+            Pace::Closed(quota) if now < self.calls_until && !quota.is_empty() && !self.interests.pauses => {
                 assert!(!has_room, "a connection has room, and no call");
                 for token in network.connections.ids() {
                     assert!(

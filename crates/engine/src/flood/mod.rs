@@ -32,7 +32,7 @@ use crate::control::Heard;
 use crate::gate::{Horizon, Reach};
 use crate::network::origins::OriginId;
 use crate::network::{Call, CallId, Counted, Network, State};
-use crate::pace::{Quota, Schedule};
+use crate::pace::{Quota, Schedule, Supply};
 use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::user::{Interests, Refusal, User};
 
@@ -64,11 +64,11 @@ pub(crate) struct Quotas {
 }
 
 impl Quotas {
-    /// The quotas of `plan` for the workers of this portion.
-    pub(crate) fn from_plan(plan: &Plan, portion: Portion) -> Self {
+    /// The quotas of `plan` for the workers of this portion. Numbers of the measured part come from `supply`.
+    pub(crate) fn from_plan(plan: &Plan, portion: Portion, supply: &Supply) -> Self {
         Self {
             warmup: Quota::new(None, portion),
-            measured: Quota::by_connection(plan.stop.requests, portion, plan.connections.most()),
+            measured: Quota::by_connection(plan.stop.requests, portion, plan.connections.most(), supply.clone()),
         }
     }
 }
@@ -174,12 +174,13 @@ impl Flood {
         Self { reach: horizon.into(), ..self }
     }
 
-    /// Resumes once the horizon has moved on: nothing else would wake connections that were freed meanwhile. Calls that
-    /// came due meanwhile stay unsent, as a burst would be a load that nobody asked for.
+    /// Resumes once the horizon has moved on, or numbers have come: nothing else would wake connections that were freed
+    /// meanwhile. Calls that came due meanwhile stay unsent, as a burst would be a load that nobody asked for.
     fn go_on<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
         self.hear();
         let due = if let Pace::Open(schedule) = &self.pace { schedule.due().unwrap_or(now) } else { now };
-        if !self.reach.lets_go(due) {
+        let is_fed = if let Pace::Closed(quota) = &mut self.pace { quota.is_fed() } else { false };
+        if !self.reach.lets_go(due) && !is_fed {
             return;
         }
         let measured = self.measured;
