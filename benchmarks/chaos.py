@@ -141,7 +141,7 @@ def freeze_thread(pid, name):
 
 FAULTS = ["kill", "stop for good", "stop for 2 s", "freeze a thread", "hang a disk", "restart NATS", "freeze NATS for 4 s", "freeze NATS for good",
           "cut all for 4 s", "cut all for good", "lose 5 %", "600 ms", "kill all"]
-LOADS = {"rate": PLANNED, "connections": PLANNED, "number": 2 * PLANNED, "users": PLANNED}
+LOADS = {"rate": PLANNED, "connections": PLANNED, "number": 1.5 * PLANNED, "users": PLANNED}
 
 
 class Chaos:
@@ -164,7 +164,7 @@ class Chaos:
         return {"rate": ["-r", 60, "-d", f"{PLANNED:.0f}s", "--drain", "2s", url],
                 "connections": ["-c", 6, "-d", f"{PLANNED:.0f}s", "--drain", "2s", url],
                 # Long enough that agents give some back, and get others.
-                "number": ["-c", 6, "-n", 2400, "--drain", "2s", url],
+                "number": ["-c", 6, "-n", 1800, "--drain", "2s", url],
                 "users": ["run", self.script(url)]}[self.load]
 
     def script(self, url):
