@@ -141,9 +141,10 @@ fn requests_that_a_lost_agent_has_not_told_of_are_counted() {
     closes(&report);
     assert_eq!(report["outcomes"]["due"], 6000, "{:#}", report["outcomes"]);
     let of = |name: &str| report["outcomes"][name].as_u64().unwrap();
-    // About 200 a second of its 2,000 were made, for a second or two.
-    assert!((1400..2000).contains(&unknown(&report)) && of("unsent") == 0, "{:#}", report["outcomes"]);
-    assert_eq!(agent(&report, "a3")["due"], 2000);
+    // What it had in hand of its 2,000 is unknown, and others made what it had given back.
+    assert!((1..2000).contains(&unknown(&report)) && of("unsent") == 0, "{:#}", report["outcomes"]);
+    let by_others: u64 = ["a1", "a2"].iter().filter_map(|name| agent(&report, name)["answered"].as_u64()).sum();
+    assert!(by_others >= 4000, "{:#}", report["agents"]["list"]);
     let seconds: u64 = report["series"].as_array().unwrap().iter().map(|point| point["due"].as_u64().unwrap()).sum();
     assert_eq!(seconds, 6000);
 }

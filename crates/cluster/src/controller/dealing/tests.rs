@@ -150,7 +150,7 @@ fn a_target_that_becomes_faster_finds_agents_with_work() {
         agents.step(step * LOOK_NS);
     }
     let made = agents.all_made().len() - 2 * 5 * 400;
-    assert!(made as f64 > 0.9 * (2 * 5 * 4_000) as f64, "{made} of 40,000");
+    assert!(made > 36_000, "{made} of 40,000");
 }
 
 #[test]
