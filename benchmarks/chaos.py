@@ -129,26 +129,36 @@ PTRACE.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_
 SEIZE, INTERRUPT = 0x4206, 0x4207
 
 
+EVERY_THREAD = 0x40000000
+
+
 def freeze_thread(pid, name):
-    """Stops one thread of a process for good, from this thread. Its name begins with `name`."""
+    """Stops one thread of a process for good, from this thread, and returns its id. Its name begins with `name`."""
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         if (task / "comm").read_text().startswith(name):
             tid = int(task.name)
             if PTRACE(SEIZE, tid, None, None) == 0 and PTRACE(INTERRUPT, tid, None, None) == 0:
-                return True
-    return False
+                return tid
+    return None
+
+
+def see_end_of(tid):
+    """Waits for the end of a thread that this one has stopped: its killed process is not over before."""
+    with contextlib.suppress(OSError):
+        while os.WIFSTOPPED(os.waitpid(tid, EVERY_THREAD)[1]):
+            pass
 
 
 FAULTS = ["kill", "stop for good", "stop for 2 s", "freeze a thread", "hang a disk", "restart NATS", "freeze NATS for 4 s", "freeze NATS for good",
           "cut all for 4 s", "cut all for good", "lose 5 %", "600 ms", "kill all"]
-LOADS = {"rate": PLANNED, "connections": PLANNED, "number": 1.5 * PLANNED, "users": PLANNED}
+LOADS = {"rate": PLANNED, "connections": PLANNED, "number": 1.75 * PLANNED, "users": PLANNED}
 
 
 class Chaos:
     def __init__(self, brunt, number, seed):
         self.brunt, self.dice = brunt, random.Random(seed * 1000 + number)
         self.fault, self.load = FAULTS[number % len(FAULTS)], list(LOADS)[(number // len(FAULTS) + number) % len(LOADS)]
-        self.number, self.processes, self.planned = number, [], LOADS[self.load]
+        self.number, self.processes, self.planned, self.frozen = number, [], LOADS[self.load], None
 
     def start(self, *line, log=None):
         out = open(log, "wb") if log else subprocess.DEVNULL
@@ -164,7 +174,7 @@ class Chaos:
         return {"rate": ["-r", 60, "-d", f"{PLANNED:.0f}s", "--drain", "2s", url],
                 "connections": ["-c", 6, "-d", f"{PLANNED:.0f}s", "--drain", "2s", url],
                 # Long enough that agents give some back, and get others.
-                "number": ["-c", 6, "-n", 1800, "--drain", "2s", url],
+                "number": ["-c", 6, "-n", 600, "--drain", "2s", url],
                 "users": ["run", self.script(url)]}[self.load]
 
     def script(self, url):
@@ -183,6 +193,9 @@ class Chaos:
                     with contextlib.suppress(OSError):
                         process.send_signal(signal.SIGCONT)
                     process.kill()
+                if self.frozen:
+                    see_end_of(self.frozen)
+                for process in self.processes:
                     process.wait()
 
     def carry_out(self):
@@ -234,7 +247,7 @@ class Chaos:
                 time.sleep(2)
                 victim.send_signal(signal.SIGCONT)
         elif self.fault == "freeze a thread":
-            self.froze = freeze_thread(victim.pid, "worker") or freeze_thread(victim.pid, "run")
+            self.frozen = freeze_thread(victim.pid, "worker") or freeze_thread(victim.pid, "run")
         elif self.fault == "restart NATS":
             server.terminate()
             server.wait()
@@ -267,7 +280,7 @@ class Chaos:
         is_lossy = any(agent.get("lost") for agent in agents)
         if is_lossy != (status == 4):
             wrong.append(f"exit status {status}, agents lost: {is_lossy}")
-        if getattr(self, "froze", True) is False:
+        if self.fault == "freeze a thread" and not self.frozen:
             wrong.append("no thread could be frozen here")
         figures = ", ".join(f"{key} {outcomes[key]}" for key in ("due", "answered", "failed", "unfinished", "unsent", "unknown"))
         return self.told(status, took, target, "; ".join(wrong), figures)
