@@ -22,7 +22,7 @@ use crate::kept::Keep;
 use crate::live::LivePage;
 use crate::progress::Progress;
 use crate::wording::{self, Settings};
-use crate::{console, files, losses, signals};
+use crate::{console, files, losses, machine, signals};
 
 /// The reason if several runs end early because of a lost agent.
 pub const NOBODY_LEFT: &str = "an agent was lost, and no agent is left that may make the other runs";
@@ -277,7 +277,7 @@ impl<'a> Runs<'a> {
             self.makers.retain(|(known, _)| known != what);
             self.makers.push((what.to_owned(), run.agents.iter().map(|agent| agent.name.clone()).collect()));
         }
-        let summary = Summary::new(plan, run);
+        let summary = machine::summary_of(plan, run);
         match self.keep.keep_part(&summary) {
             // The decision does not rest on a run that lost an agent.
             Ok(number) => self.kept.extend(number.filter(|_| loss.is_none())),

@@ -30,7 +30,7 @@ use crate::results::Results;
 use crate::scripts::SCRIPTS;
 use crate::sinks::{Sinks, subject};
 use crate::watching::Watching;
-use crate::{console, files, handled, losses, ready, signals, wrk_totals};
+use crate::{console, files, handled, losses, machine, ready, signals, wrk_totals};
 
 /// The most checks that a line names.
 const MOST_NAMED: usize = 5;
@@ -189,7 +189,7 @@ fn conclude(
     besides: impl FnOnce(&Summary) -> Result<()>,
 ) -> Result<Exit> {
     let Carried { plan, run, script } = carried;
-    let mut summary = Summary::new(plan, run);
+    let mut summary = machine::summary_of(plan, run);
     sinks.judged(&summary);
     summary.run.deliveries = sinks.deliveries();
     let written = results.write(&summary);
@@ -232,7 +232,7 @@ fn never_counted(summary: &Summary) {
         let named =
             std::iter::once(first).chain(others.iter().take(MOST_NAMED - 1)).cloned().collect::<Vec<_>>().join(", ");
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        console::note(&format!("note: the {what} {named}{more} {was} never counted: no iteration came that far"));
+        console::note(&format!("note: the {what} {named}{more} {was} never counted: no iteration came that far, or the value was nil each time"));
     }
 }
 

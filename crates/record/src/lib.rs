@@ -20,6 +20,7 @@ pub mod instrument;
 pub mod interval;
 pub mod kinds;
 pub mod live;
+pub mod machine;
 pub mod messages;
 pub mod observer;
 pub mod outcome;

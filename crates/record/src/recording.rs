@@ -9,6 +9,7 @@ use crate::agents::AgentPart;
 use crate::catalogue::Counter;
 use crate::change::Change;
 use crate::delivery::Delivery;
+use crate::machine::Machine;
 use crate::replayed::Replayed;
 use crate::series::Series;
 use crate::snapshot::{Phase, Snapshot};
@@ -87,6 +88,9 @@ pub enum Cause {
 pub struct Recording {
     /// The version of the brunt that made it.
     pub brunt_version: String,
+    /// The machine of the brunt that made it; with agents, that of their controller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// When it began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
     /// How it ended.
@@ -195,6 +199,7 @@ impl Recording {
     pub fn begun(started_unix_ms: u64) -> Self {
         Self {
             brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
+            machine: None,
             started_unix_ms,
             ending: Ending::Completed,
             measured_ns: 0,

@@ -60,11 +60,13 @@ impl Suite {
         let (id, tests, failures) = (id.to_string(), self.cases.len().to_string(), failures.to_string());
         // The schema's timestamps have no time zone; this one is UTC.
         let began = iso_8601(summary.run.started_unix_ms / 1000);
+        // The schema wants some name.
+        let host = summary.run.machine.as_ref().map_or("localhost", |machine| machine.hostname.as_str());
         let attributes = [
             ("name", self.name),
             ("package", "brunt"),
             ("id", &id),
-            ("hostname", "localhost"),
+            ("hostname", host),
             ("timestamp", began.trim_end_matches('Z')),
             ("tests", &tests),
             ("failures", &failures),

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use anyhow::{Context as _, Result, bail};
 use brunt_cluster::{AgentEvent, AgentOptions, token_of};
 use brunt_engine::{Finished, StopHandle};
-use brunt_judge::summary::Summary;
 use brunt_plan::plan::{Plan, Sandbox};
 use brunt_protocol::Registry;
 use brunt_record::catalogue::Counter;
@@ -23,7 +22,7 @@ use crate::logs::AllowedLogs;
 use crate::manifest::{self, Manifest};
 use crate::scripts::SCRIPTS;
 use crate::wording::{self, Settings};
-use crate::{carrier, console, files, plan, signals};
+use crate::{carrier, console, files, machine, plan, signals};
 
 /// Run an agent, which waits for controllers and carries out its part of their runs
 #[derive(Debug, Args)]
@@ -135,6 +134,6 @@ fn keep(part: &Finished, dir: &Path, number: u32) -> Result<()> {
     let path = dir.join(format!("{number:03}.json"));
     // Thresholds are judged over all agents.
     let plan = Plan { thresholds: Vec::new(), guards: Vec::new(), ..part.plan.clone() };
-    let summary = Summary::new(plan, part.run.clone());
+    let summary = machine::summary_of(plan, part.run.clone());
     files::write(&path, &brunt_report::render(Format::Json, &summary, Style::default())?)
 }

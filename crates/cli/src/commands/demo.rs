@@ -28,7 +28,7 @@ use clap::Args;
 use crate::args::{Bench, Load, Program, values};
 use crate::exit::Exit;
 use crate::scripts::SCRIPTS;
-use crate::{console, files, plan, signals};
+use crate::{console, files, machine, plan, signals};
 
 /// Watch a target freeze, by the closed and by the open model: 10 seconds
 #[derive(Debug, Args)]
@@ -96,7 +96,7 @@ fn side_by_side(plans: &[Plan; 2], program: &Program, stop: &StopHandle) -> Resu
         let ended = |run: thread::ScopedJoinHandle<'_, _>| match run.join() {
             Ok(finished) => {
                 let Finished { plan, run, .. } = Result::<_, EngineError>::map_err(finished, anyhow::Error::from)?;
-                Ok(Summary::new(plan, run))
+                Ok(machine::summary_of(plan, run))
             }
             Err(_) => Err(anyhow!("a run of the demo panicked: this is a fault in brunt, please report it")),
         };

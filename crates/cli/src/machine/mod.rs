@@ -1,4 +1,4 @@
-//! This machine as a source of load: its limits, and the other programs on it.
+//! This machine as a source of load: what it is, its limits, and the other programs on it.
 //!
 //! [`Facts`] are read once, from files below a root, so that tests can plant them. [`checks`] compares them with a run,
 //! without reading anything.
@@ -12,7 +12,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use brunt_judge::summary::Summary;
+use brunt_plan::plan::Plan;
+use brunt_record::machine::Machine;
+use brunt_record::recording::Recording;
 use rustix::process::{Resource, getrlimit};
+use rustix::system::uname;
 
 pub use busy::Processors;
 pub use reached::Reached;
@@ -83,6 +88,31 @@ impl Facts {
             processors: after.since(&before),
         }
     }
+}
+
+/// The summary of a run that this machine has just made, or commanded.
+pub fn summary_of(plan: Plan, run: Recording) -> Summary {
+    Summary::new(plan, Recording { machine: Some(this(Path::new("/"))), ..run })
+}
+
+/// This machine, by files below `root` and the kernel.
+fn this(root: &Path) -> Machine {
+    let name = uname();
+    let words = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
+    Machine {
+        hostname: words(name.nodename()),
+        cpu: cpu(root).unwrap_or_else(|| words(name.machine())),
+        cores: std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX)),
+        kernel: format!("{} {}", words(name.sysname()), words(name.release())),
+    }
+}
+
+/// The model of the first CPU, where the kernel knows it.
+fn cpu(root: &Path) -> Option<String> {
+    let lines = text(root, "proc/cpuinfo")?;
+    let models = lines.lines().filter_map(|line| line.split_once(':')).filter(|(key, _)| key.trim() == "model name");
+    let model = models.map(|(_, model)| model.split_whitespace().collect::<Vec<_>>().join(" ")).next()?;
+    (!model.is_empty() && model != "unknown").then_some(model)
 }
 
 /// The content of a file, without its line end.
@@ -172,6 +202,18 @@ mod tests {
             ..Facts::default()
         };
         (folder, facts)
+    }
+
+    #[test]
+    fn a_machine_is_named_by_its_cpu_where_the_kernel_knows_it() {
+        let folder = tempdir::Folder::new();
+        assert!(!this(folder.path()).cpu.is_empty(), "the architecture stands for the model");
+        folder.write("proc/cpuinfo", "processor\t: 0\nmodel name\t: Some  CPU @ 2.00GHz\n\nmodel name\t: other\n");
+        let machine = this(folder.path());
+        assert_eq!((machine.cpu.as_str(), machine.cores > 0), ("Some CPU @ 2.00GHz", true));
+        assert!(machine.kernel.contains(' ') && !machine.hostname.is_empty(), "{machine:?}");
+        folder.write("proc/cpuinfo", "model name\t: unknown\n");
+        assert_ne!(this(folder.path()).cpu, "unknown");
     }
 
     /// Folders for planted files.

@@ -58,6 +58,9 @@ fn header(html: &mut Html, summary: &Summary) {
     let moment = text::moment(run.started_unix_ms);
     html.text(&iso_8601(run.started_unix_ms / 1000)).raw("\">").text(&moment).raw("</time> · brunt ");
     html.text(&clean(&run.brunt_version));
+    if let Some(machine) = &run.machine {
+        html.raw(" · <span id=\"machine\">on ").text(&clean(&machine.to_string())).raw("</span>");
+    }
     for (key, value) in &plan.origin.tags {
         html.raw(" <span class=\"tag\">").text(&brief(&format!("{key}={value}"))).raw("</span>");
     }

@@ -15,6 +15,7 @@ use brunt_record::counts;
 use brunt_record::delivery::Delivery;
 use brunt_record::examples::Examples;
 use brunt_record::histogram::AtLeast;
+use brunt_record::machine::Machine;
 use brunt_record::recording::Ending;
 use brunt_record::replayed::Replayed;
 use brunt_record::series::Point;
@@ -37,6 +38,9 @@ pub struct Document<'a> {
     pub version: u32,
     /// The version of the brunt that made the run.
     pub brunt_version: &'a str,
+    /// The machine of that brunt; with agents, of their controller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<&'a Machine>,
     /// When the run began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
     /// How it ended.
@@ -285,6 +289,7 @@ impl<'a> Document<'a> {
             format: FORMAT,
             version: VERSION,
             brunt_version: &run.brunt_version,
+            machine: run.machine.as_ref(),
             started_unix_ms: run.started_unix_ms,
             ending: &run.ending,
             statements: statements(summary),

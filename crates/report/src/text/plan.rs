@@ -19,9 +19,13 @@ use crate::style::Paint;
 pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<String> {
     let plan = &summary.plan;
     let label = origin_lines(&plan.origin, Some(summary.run.started_unix_ms), is_dated, paint);
+    let machine = summary.run.machine.as_ref().filter(|_| is_dated);
+    let machine = machine.map(|machine| wrapped("  ", "  ", &format!("on {}", clean(&machine.to_string())), WIDTH));
+    let machine: Vec<_> = machine.into_iter().flatten().map(|line| paint.faint(line)).collect();
     if let Some(scenarios) = &plan.scenarios {
         let mut lines = of_scenarios(plan, scenarios, paint);
         lines.extend(label);
+        lines.extend(machine);
         lines.extend(traceback(summary, paint));
         return lines;
     }
@@ -44,6 +48,7 @@ pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<St
     let how = how.replace(' ', UNBROKEN).replace(&format!(",{UNBROKEN}"), ", ");
     lines.extend(wrapped("  ", "  ", &how, WIDTH).into_iter().map(|line| paint.faint(line)));
     lines.extend(label);
+    lines.extend(machine);
     lines.extend(traceback(summary, paint));
     lines
 }
