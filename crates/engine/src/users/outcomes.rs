@@ -4,7 +4,7 @@ use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
 use super::{Chain, State, UserCall, UsersNetwork, VirtualUsers, Wait, Wake};
-use crate::network::{Call, Core, Recorder};
+use crate::network::{Call, Core, Recorder, Took};
 use crate::transport::Driver;
 use brunt_protocol::scenario::CompleteAnswer;
 
@@ -19,6 +19,18 @@ impl UserCall {
         match self.chain {
             Some(Chain { due, sent, .. }) => (now.since(due), now.since(sent)),
             None => (call.response_ns(now), call.service_ns(now)),
+        }
+    }
+
+    /// The target's part of the call's times, which ended at `at` as noticed at `now`. It includes the answers that led on.
+    fn took(&self, call: &Call<u32>, at: Tick, now: Tick) -> Took {
+        let took = Recorder::took(call, at, now);
+        match self.chain {
+            Some(Chain { due, sent, .. }) => {
+                let late = call.response_ns(at).saturating_sub(took.response);
+                Took { response: at.since(due).saturating_sub(late), service: at.since(sent) }
+            }
+            None => took,
         }
     }
 }
@@ -110,20 +122,18 @@ impl VirtualUsers {
         {
             let (label, bytes_out) = (ended.label, self.encoded(ended).bytes.len() as u64);
             let at = recorder.ended_at(call, None, now);
-            let (response, service) = ended.times_until(call, at);
+            let took = ended.took(call, at, now);
             let usual = recorder.is_ok(status);
             let is_ok = self.expects(ended, status).unwrap_or(usual);
             if usual && !is_ok {
                 self.names.unexpected(recorder, label, status);
                 recorder.revoke_end(Core::All, at);
             }
-            self.names.each_core(label, Some(status), |core| recorder.answered_by_end(core, at, is_ok));
+            self.names.each_core(label, Some(status), |core| {
+                recorder.answered_by_end(core, at, is_ok);
+                recorder.answered_in(core, status, took, is_ok);
+            });
             self.names.record_answered(recorder, label, status, |calls| {
-                calls.due();
-                calls.answered(status, response, service);
-                if !is_ok {
-                    calls.refused(response);
-                }
                 match (usual, is_ok) {
                     (true, false) => calls.failed_check(status),
                     (false, true) => calls.excused(status),
@@ -162,7 +172,7 @@ impl VirtualUsers {
         let (user, label) = (ended.user, ended.label);
         if recorder.counts(call) {
             let at = recorder.ended_at(call, Some(failure), now);
-            let (response, service) = ended.times_until(call, at);
+            let Took { response, service } = ended.took(call, at, now);
             let service = call.was_sent().then_some(service);
             self.names.record(recorder, label, |calls| {
                 calls.due();

@@ -3,7 +3,7 @@
 use brunt_record::figures::NameId;
 use brunt_record::time::Tick;
 
-use super::{Core, Recorder};
+use super::{Core, Recorder, Took};
 use crate::network::call::{Call, End};
 
 impl Recorder {
@@ -17,23 +17,23 @@ impl Recorder {
         }
         let failure = if let End::Failed(failure, _) = end { Some(failure) } else { None };
         let at = self.ended_at(call, failure, now);
-        let (response, service) = (call.response_ns(at), call.service_ns(at));
-        let is_ok = if let End::Answered(status) = end { self.is_ok(status) } else { false };
+        let took = Self::took(call, at, now);
+        if let End::Answered(status) = end {
+            let is_usual = self.is_ok(status);
+            self.answered_in(Core::Request(id), status, took, is_usual || is_excused);
+            if is_excused && !is_usual {
+                self.snapshot.figures.requests.at(id).excused(status);
+            }
+            return;
+        }
+        let Took { response, service } = took;
         let calls = self.snapshot.figures.requests.at(id);
         calls.due();
         match end {
-            End::Answered(status) => {
-                calls.answered(status, response, service);
-                if !is_ok && is_excused {
-                    calls.excused(status);
-                } else if !is_ok {
-                    calls.refused(response);
-                }
-            }
             End::Failed(failure, _) => calls.failed(failure, response, call.was_sent().then_some(service)),
             End::Unfinished if call.was_sent() => calls.unfinished(response, service),
             End::Unfinished | End::Unsent => calls.unsent(response),
-            End::Withdrawn => {}
+            End::Answered(_) | End::Withdrawn => {}
         }
     }
 }
