@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use brunt_decide::compare::{self, BLOCKS, Compared, ComparedRun, Comparison, Figures, LEAST_BLOCK_POINTS, LEAST_RUNS};
+use brunt_decide::compare::{self, BLOCKS, Compared, ComparedRun, Comparison, Figures, LEAST_RUNS};
 use brunt_decide::evidence::Evidence;
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Origin;
@@ -211,7 +211,7 @@ pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<Compared> {
                     anyhow!(
                         "{name} is too short to be compared by itself: {} s or more are needed (-d), or several results \
                          of each in a directory, or both run in turn by brunt compare with two URLs",
-                        BLOCKS * LEAST_BLOCK_POINTS
+                        BLOCKS
                     )
                 })
             };

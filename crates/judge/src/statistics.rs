@@ -43,14 +43,15 @@ impl Estimate {
     /// number of independent observations in an autocorrelated time series", Journal of the Royal Statistical
     /// Society, Supplement 8, 1946). Seen in n values r comes out too low by (1 + 3r)/n on average, which is put back
     /// (F. H. C. Marriott, J. A. Pope, "Bias in the estimation of autocorrelations", Biometrika 41, 1954).
-    pub fn of_series(values: &[f64], resolution: f64) -> Option<Self> {
+    /// `doubt` is added to r, for series in which little of it can be seen.
+    pub fn of_series(values: &[f64], resolution: f64, doubt: f64) -> Option<Self> {
         let naive = Self::from_values(values, resolution)?;
         let n = values.len() as f64;
         let from_mean = |value: &f64| value - naive.mean;
         let squares: f64 = values.iter().map(|value| from_mean(value).powi(2)).sum();
         let products: f64 = values.iter().zip(values.iter().skip(1)).map(|(a, b)| from_mean(a) * from_mean(b)).sum();
         let seen = if squares > 0.0 { products / squares } else { 0.0 };
-        let r = (seen + (1.0 + 3.0 * seen) / n).clamp(0.0, 0.9);
+        let r = (seen + (1.0 + 3.0 * seen) / n + doubt).clamp(0.0, 0.9);
         let inflation = (1.0 + r) / (1.0 - r);
         Some(Self {
             standard_error: naive.standard_error * inflation.sqrt(),
@@ -245,12 +246,12 @@ mod tests {
     fn values_that_repeat_themselves_count_as_fewer() {
         let series = [1.0, 1.1, 1.2, 1.3, 1.4, 1.4, 1.3, 1.2, 1.1, 1.0];
         let (naive, honest) =
-            (Estimate::from_values(&series, 0.0).unwrap(), Estimate::of_series(&series, 0.0).unwrap());
+            (Estimate::from_values(&series, 0.0).unwrap(), Estimate::of_series(&series, 0.0, 0.0).unwrap());
         assert!(honest.standard_error > 2.0 * naive.standard_error);
         assert!(honest.degrees_of_freedom < 3.0);
         let zigzag = [1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0];
         let (naive, honest) =
-            (Estimate::from_values(&zigzag, 0.0).unwrap(), Estimate::of_series(&zigzag, 0.0).unwrap());
+            (Estimate::from_values(&zigzag, 0.0).unwrap(), Estimate::of_series(&zigzag, 0.0, 0.0).unwrap());
         assert_eq!(naive, honest, "but never as more");
     }
 

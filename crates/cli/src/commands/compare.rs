@@ -29,7 +29,7 @@ const EXAMPLES: &str = "\
 Examples:
   brunt compare http://old:8080/ http://new:8080/
   brunt compare URL --a '-t 1' --b '-t 2'         one target, two sets of flags
-  brunt compare OLD.json NEW.json                 two results, of 30 s or more
+  brunt compare OLD.json NEW.json                 two results, of 10 s or more
   brunt compare old/ new/                         directories of results, three or more
   brunt compare URL_A URL_B --fail-if 'p99 > 1.05x' -o comparison.md
 

@@ -12,9 +12,28 @@ use crate::evidence::Evidence;
 
 /// Into how many blocks a run is cut.
 pub const BLOCKS: usize = 10;
-/// The fewest points of its series that a block holds. Simulated on autocorrelated seconds (AR(1), φ up to 0.9), blocks
-/// of three or more give false alarms in at most 5 % of comparisons, shorter ones in up to 12 %.
-pub const LEAST_BLOCK_POINTS: usize = 3;
+/// The points of its series from which on a block is long. Simulated on autocorrelated seconds (AR(1), φ up to 0.9), blocks
+/// of three or more give false alarms in at most 5 % of comparisons.
+const LONG_BLOCK_POINTS: usize = 3;
+/// What is added to the correlation that is seen between short blocks, where the same simulation gives false alarms in up to
+/// 12 % without it, and in at most 5 % with it (φ up to 0.7).
+const DOUBT: f64 = 0.1;
+
+/// A run in blocks of its seconds, in the order of time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Blocks {
+    /// The figures of each.
+    pub each: Vec<Figures>,
+    /// Whether a block has so few seconds that one tells much of the next.
+    pub are_short: bool,
+}
+
+impl Blocks {
+    /// What is added to the correlation between them.
+    pub(super) fn doubt(&self) -> f64 {
+        if self.are_short { DOUBT } else { 0.0 }
+    }
+}
 /// The fewest calls beyond a quantile; with fewer, it is the chance of a few calls.
 const LEAST_BEYOND: f64 = 5.0;
 
@@ -176,20 +195,20 @@ pub(super) fn logarithms(metric: Metric, all: &[Figures], counts: &[bool]) -> Re
 
 /// The seconds of a run in [`BLOCKS`] blocks, in the order of time; `None` if the run is too short for that. A last
 /// point that is shorter than the others is left out.
-pub fn blocks(points: &[Point]) -> Option<Vec<Figures>> {
+pub fn blocks(points: &[Point]) -> Option<Blocks> {
     let usual = points.first()?.length_ns;
     let whole = match points.split_last() {
         Some((last, rest)) if last.length_ns < usual => rest,
         _ => points,
     };
-    if whole.len() < BLOCKS * LEAST_BLOCK_POINTS {
+    if whole.len() < BLOCKS {
         return None;
     }
     let block = |number: usize| {
         let (from, to) = (number * whole.len() / BLOCKS, (number + 1) * whole.len() / BLOCKS);
         block(whole.get(from..to).unwrap_or(&[]))
     };
-    Some((0..BLOCKS).map(block).collect())
+    Some(Blocks { each: (0..BLOCKS).map(block).collect(), are_short: whole.len() < BLOCKS * LONG_BLOCK_POINTS })
 }
 
 fn block(points: &[Point]) -> Figures {

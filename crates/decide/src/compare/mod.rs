@@ -26,7 +26,7 @@ use brunt_judge::statistics::{CONFIDENCE, Estimate, holm};
 use brunt_plan::plan::Origin;
 use brunt_plan::random::choice;
 pub use fail_if::{FailIf, FailIfError, FailIfResult};
-pub use figures::{BLOCKS, Figures, LEAST_BLOCK_POINTS, MessageFigures, blocks};
+pub use figures::{BLOCKS, Blocks, Figures, MessageFigures, blocks};
 pub use plans::differences;
 
 use crate::evidence::Evidence;
@@ -322,11 +322,12 @@ impl Comparison {
 
     /// Compares blocks of one run of A and one of B, each in the order of time; `None` if either side has fewer than
     /// two.
-    pub fn of_blocks(a: &[Figures], b: &[Figures]) -> Option<Self> {
-        let estimate = |a: &[f64], b: &[f64], resolution: f64| {
-            Some(Estimate::of_series(b, resolution)?.minus(&Estimate::of_series(a, resolution)?))
+    pub fn of_blocks(a: &Blocks, b: &Blocks) -> Option<Self> {
+        let estimate = |of_a: &[f64], of_b: &[f64], resolution: f64| {
+            let of = |values: &[f64], blocks: &Blocks| Estimate::of_series(values, resolution, blocks.doubt());
+            Some(of(of_b, b)?.minus(&of(of_a, a)?))
         };
-        compare(a, b, Design::Blocks { a: a.len(), b: b.len() }, &estimate)
+        compare(&a.each, &b.each, Design::Blocks { a: a.each.len(), b: b.each.len() }, &estimate)
     }
 
     /// The difference of a metric, if it could be compared.

@@ -160,7 +160,7 @@ fn seconds(seed: u64, n: usize, memory: f64, cost: f64) -> Series {
 
 #[test]
 fn blocks_of_the_same_are_called_different_in_at_most_one_of_twenty() {
-    for (n, memory) in [(30, 0.0), (30, 0.7), (60, 0.9), (60, 0.5)] {
+    for (n, memory) in [(10, 0.0), (10, 0.5), (10, 0.7), (20, 0.7), (30, 0.7), (60, 0.9)] {
         let trials = 200;
         let mut alarms = 0;
         for seed in 0..trials {
@@ -184,9 +184,21 @@ fn blocks_find_a_tenth() {
 }
 
 #[test]
+fn ten_seconds_find_a_fifth() {
+    let found = (0..100).filter(|seed| {
+        let a = blocks(seconds(2 * seed, 10, 0.2, 1.0).points()).unwrap();
+        let b = blocks(seconds(2 * seed + 1, 10, 0.2, 1.2).points()).unwrap();
+        Comparison::of_blocks(&a, &b).unwrap().differs()
+    });
+    let found = found.count();
+    assert!(found >= 80, "{found} of 100");
+}
+
+#[test]
 fn a_run_that_is_too_short_is_not_cut_into_blocks() {
-    assert!(blocks(seconds(1, 29, 0.0, 1.0).points()).is_none());
-    assert_eq!(blocks(seconds(1, 34, 0.0, 1.0).points()).unwrap().len(), BLOCKS);
+    assert!(blocks(seconds(1, 9, 0.0, 1.0).points()).is_none());
+    assert_eq!(blocks(seconds(1, 10, 0.0, 1.0).points()).unwrap().each.len(), BLOCKS);
+    assert_eq!(blocks(seconds(1, 34, 0.0, 1.0).points()).unwrap().each.len(), BLOCKS);
     assert!(blocks(&[]).is_none());
 }
 

@@ -1,7 +1,7 @@
 //! Decisions over made-up runs.
 
 use brunt_decide::capacity::{Answer, Capacity, Length, Next, Searched, Settings, Trial, next};
-use brunt_decide::compare::{Compared, ComparedRun, Comparison, FailIf, Figures, MessageFigures, a_goes_first};
+use brunt_decide::compare::{Blocks, Compared, ComparedRun, Comparison, FailIf, Figures, MessageFigures, a_goes_first};
 use brunt_decide::evidence::Evidence;
 use brunt_decide::outline::{Outline, tail};
 use brunt_decide::sweep::{Axis, Step, Sweep};
@@ -219,8 +219,8 @@ pub fn comparisons() -> Vec<(&'static str, Compared)> {
     blocks.how = String::new();
     blocks.differing = vec!["connections 64 and 128".into()];
     blocks.comparison = Comparison::of_blocks(
-        &(0..10).map(|i| figures(2000.0 + f64::from(i % 3), 2e6, 0.0)).collect::<Vec<_>>(),
-        &(0..10).map(|i| figures(2200.0 - f64::from(i % 4), 1.8e6, 0.0)).collect::<Vec<_>>(),
+        &Blocks { each: (0..10).map(|i| figures(2000.0 + f64::from(i % 3), 2e6, 0.0)).collect(), are_short: false },
+        &Blocks { each: (0..10).map(|i| figures(2200.0 - f64::from(i % 4), 1.8e6, 0.0)).collect(), are_short: false },
     );
     let streaming = |first_ms: u64, i: u64| {
         let mut messages = Snapshot::default();
