@@ -232,7 +232,9 @@ fn never_counted(summary: &Summary) {
         let named =
             std::iter::once(first).chain(others.iter().take(MOST_NAMED - 1)).cloned().collect::<Vec<_>>().join(", ");
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        console::note(&format!("note: the {what} {named}{more} {was} never counted: no iteration came that far, or the value was nil each time"));
+        console::note(&format!(
+            "note: the {what} {named}{more} {was} never counted: no iteration came that far, or the value was nil each time"
+        ));
     }
 }
 

@@ -209,9 +209,8 @@ pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<Compared> {
             let blocks = |name: &str, result: &Summary| {
                 compare::blocks(result.run.series.points()).ok_or_else(|| {
                     anyhow!(
-                        "{name} is too short to be compared by itself: {} s or more are needed (-d), or several results \
-                         of each in a directory, or both run in turn by brunt compare with two URLs",
-                        BLOCKS
+                        "{name} is too short to be compared by itself: {BLOCKS} s or more are needed (-d), or several \
+                         results of each in a directory, or both run in turn by brunt compare with two URLs"
                     )
                 })
             };

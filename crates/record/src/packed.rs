@@ -277,7 +277,6 @@ impl<'de> Deserialize<'de> for Packed {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use proptest::prelude::*;
 
@@ -285,7 +284,9 @@ mod tests {
 
     fn histogram(values: &[u64]) -> Histogram {
         let mut histogram = Histogram::new();
-        values.iter().for_each(|value| histogram.record(*value));
+        for value in values {
+            histogram.record(*value);
+        }
         histogram
     }
 

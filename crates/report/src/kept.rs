@@ -50,9 +50,8 @@ fn broken(text: &str, room: usize) -> Vec<String> {
     if columns::width(text) <= room {
         return vec![text.to_owned()];
     }
-    let fits = |line: String| match columns::width(&line) <= room {
-        true => line,
-        false => format!("{}…", columns::cut(&line, room - 1)),
+    let fits = |line: String| {
+        if columns::width(&line) <= room { line } else { format!("{}…", columns::cut(&line, room - 1)) }
     };
     let mut lines = wrapped("", "", text, room);
     if lines.len() > MOST_LINES {
@@ -82,13 +81,7 @@ fn row(entry: &Entry, what: Cell) -> [Cell; 5] {
     let p99 = entry.p99_ns.map(|value| duration(AtLeast { value, at_least: entry.at_least }));
     let rate = (entry.kind == RUN).then(|| Number(entry.answered_per_s).to_string());
     let or_dash = |text: Option<String>| Cell::from(text.unwrap_or_else(|| "-".to_owned()));
-    [
-        entry.number.to_string().into(),
-        begun(entry.started_unix_ms).into(),
-        or_dash(rate),
-        or_dash(p99),
-        what,
-    ]
+    [entry.number.to_string().into(), begun(entry.started_unix_ms).into(), or_dash(rate), or_dash(p99), what]
 }
 
 /// `2026-01-31 09:30`.

@@ -212,6 +212,7 @@ Exit status:
 
 #[derive(Debug, Args)]
 #[command(after_help = ABOUT_COUNTS)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct CoalesceCheck {
     /// What to ask for: something that takes a while and may be asked for often (GET, HEAD, OPTIONS)
     #[arg(value_name = "URL", value_parser = url)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use brunt_engine::trace::{Level, Trace};
-use brunt_lua::scenario::{self, AssignedLocal, Asking, ClientKind, LoadOptions, Loaded};
+use brunt_lua::scenario::{self, Asking, AssignedLocal, ClientKind, LoadOptions, Loaded};
 use brunt_plan::environment::Environment;
 use brunt_plan::plan::{Load, MAX_ERROR_RATIO, MAX_LESS_RATIO, PLAN_VERSION, Plan, ProtocolOptions, Stop};
 use brunt_plan::scenario::Scenarios;

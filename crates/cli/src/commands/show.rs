@@ -21,7 +21,6 @@ use crate::results::Results;
 
 /// Print a kept run, in any format
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Show {
     /// Its number or name, last, or a result that was written with -o result.json, also one of
     /// sweep, find and compare; FILE:NUMBER is one of several runs in a file

@@ -132,8 +132,11 @@ fn redacted(options: &serde_json::Value) -> Option<String> {
     }
 }
 
-fn made(bench: &Bench, program: &Program) -> Result<Plan> {
-    let registry = &program.registry;
+/// The word on the command line that stands where the URL is expected.
+///
+/// # Errors
+/// When it is none, or something else that people type there: the error says what to type.
+fn address<'a>(bench: &'a Bench, program: &Program) -> Result<&'a String> {
     let Some(url) = &bench.url else {
         bail!(
             "no URL is given: name what to aim at, such as http://localhost:8080/ (or try brunt demo); paths from standard input are --url-lines -"
@@ -172,8 +175,13 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
             bench.surplus.len() + 1
         );
     }
-    let written = url;
-    let url = Url::parse(url).map_err(|e| anyhow!("URL {e}"))?;
+    Ok(url)
+}
+
+fn made(bench: &Bench, program: &Program) -> Result<Plan> {
+    let registry = &program.registry;
+    let written = address(bench, program)?;
+    let url = Url::parse(written).map_err(|e| anyhow!("URL {e}"))?;
     // The user is in the header field that the script begins with.
     let of_script = if url.user.is_some() { url.target.whole_url() } else { written.clone() };
     let (protocol, _) = registry.named(&url.target.scheme)?;

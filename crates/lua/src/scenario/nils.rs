@@ -44,7 +44,8 @@ end";
 
     #[test]
     fn the_assignment_of_what_is_nil_is_quoted() {
-        let error = "a.lua:5: attempt to concatenate local 'id' (a nil value)\nstack traceback:\n\ta.lua:5: in function";
+        let error =
+            "a.lua:5: attempt to concatenate local 'id' (a nil value)\nstack traceback:\n\ta.lua:5: in function";
         let expected = "a.lua:5: attempt to concatenate local 'id' (a nil value); line 3 assigned it: local id, key = \
                         answer:json().id, 2\nstack traceback:\n\ta.lua:5: in function";
         assert_eq!(of(error).as_deref(), Some(expected));

@@ -195,11 +195,12 @@ struct Found {
 fn checks(source: &[u8]) -> Found {
     let tokens = tokens(source);
     let is_member = |place: usize| {
-        place.checked_sub(2).is_some_and(|before| is(&tokens, before, "brunt") && symbol(&tokens, before + 1) == Some(b'.'))
+        place
+            .checked_sub(2)
+            .is_some_and(|before| is(&tokens, before, "brunt") && symbol(&tokens, before + 1) == Some(b'.'))
     };
-    let is_alias = |place: usize| {
-        is(&tokens, place, "check") && symbol(&tokens, place + 1) == Some(b'=') && is_member(place + 4)
-    };
+    let is_alias =
+        |place: usize| is(&tokens, place, "check") && symbol(&tokens, place + 1) == Some(b'=') && is_member(place + 4);
     let has_alias = (0..tokens.len()).any(|place| is_alias(place) && is(&tokens, place + 4, "check"));
     let mut sinks = vec![Sink { name: "check".to_owned(), argument: 1, is_method: false, is_ours: has_alias }];
     let mut found = Found::default();
@@ -337,7 +338,12 @@ fn parameter(tokens: &[(usize, Token)], place: usize, name: &str) -> Option<Sink
         (open - 1, symbol(tokens, open.checked_sub(2)?) == Some(b':'))
     } else {
         // `local expect = function(…)`
-        (place.checked_sub(2).filter(|_| place.checked_sub(1).and_then(|sign| symbol(tokens, sign)) == Some(b'='))?, false)
+        (
+            place
+                .checked_sub(2)
+                .filter(|_| place.checked_sub(1).and_then(|sign| symbol(tokens, sign)) == Some(b'='))?,
+            false,
+        )
     };
     let Token::Name(function) = &tokens.get(named)?.1 else { return None };
     let mut argument = 0;
@@ -529,7 +535,11 @@ mod tests {
         ] {
             let tables = checks(source.as_bytes()).tables;
             let [one] = tables.as_slice() else { panic!("{source}: {tables:?}") };
-            assert_eq!((one.names.iter().map(String::as_str).collect::<Vec<_>>(), one.is_exact), (names.to_vec(), is_exact), "{source}");
+            assert_eq!(
+                (one.names.iter().map(String::as_str).collect::<Vec<_>>(), one.is_exact),
+                (names.to_vec(), is_exact),
+                "{source}"
+            );
         }
         for source in [
             "do local c = { a = 1 } end brunt.check(r, c)",
@@ -549,7 +559,10 @@ mod tests {
             ("function M.expect(r, c) brunt.check(r, c) end\nM.expect(r, { a = x })", 2),
             ("function M:expect(r, c) brunt.check(r, c) end\nM:expect(r, { a = x })", 2),
             ("function M.expect(self, r, c) brunt.check(r, c) end\nM:expect(r, { a = x })", 2),
-            ("local function inner(r, c) brunt.check(r, c) end local function outer(c) inner(1, c) end\nouter({ a = x })", 2),
+            (
+                "local function inner(r, c) brunt.check(r, c) end local function outer(c) inner(1, c) end\nouter({ a = x })",
+                2,
+            ),
             ("local function expect(r, c) brunt.check(r, c) end\nlocal d = { a = x }\nexpect(r, d)", 3),
         ] {
             let found = checks(source.as_bytes());
