@@ -147,7 +147,6 @@ impl<'de> Visitor<'de> for Bounded {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

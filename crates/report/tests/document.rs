@@ -104,7 +104,7 @@ fn assert_same_from_anywhere(name: &str, summary: &Summary) {
     let expected = views(summary);
     let from_file = json::read(&document(summary)).unwrap();
     let (plan, run) = packing::unpack_run(&packing::pack(&(&summary.plan, &summary.run)).unwrap()).unwrap();
-    for (from, again) in [("file", from_file), ("store", Summary::new(plan, run))] {
+    for (from, again) in [("file", Box::new(from_file)), ("store", Box::new(Summary::new(plan, run)))] {
         for ((format, shown), (_, again)) in expected.iter().zip(views(&again)) {
             let [shown, again] = [shown, &again].map(|bytes| String::from_utf8_lossy(bytes));
             for (line, other) in shown.lines().zip(again.lines()) {

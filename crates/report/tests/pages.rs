@@ -138,7 +138,7 @@ fn hostile() -> Summary {
         measured.figures.scenarios.named("checkout").script_error(HOSTILE[1]);
         measured.failures.record(Failure::Protocol, HOSTILE[3]);
         summary.run.ending = Ending::Failed(HOSTILE[0].to_owned());
-        summary.plan.target.path = "/</script><script>window.hacked=1</script>".to_owned();
+        "/</script><script>window.hacked=1</script>".clone_into(&mut summary.plan.target.path);
     });
     summary.thresholds[0].condition = brunt_judge::thresholds::Condition::FailIf(HOSTILE[2].to_owned());
     (summary.thresholds[0].got, summary.thresholds[0].held) = (HOSTILE[0].into(), false);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::contact::Said;
 use super::peer::Peer;
 use super::startup::has_secrets;
-use super::state::{Controller, Next, State};
+use super::state::{Controller, Joining, Next, State};
 use super::waits::Notice;
 use super::{CALL_NS, MANNERS_NS, OnLost, Order};
 use crate::roster::unusable;
@@ -16,15 +16,6 @@ const LISTENING_NS: u64 = 2 * CALL_NS;
 /// How long agents and controller may be on different servers, as each comes back from a server that was started anew;
 /// in nanoseconds.
 const MEETING_NS: u64 = 5_000_000_000;
-
-/// A run that is to begin once all are there.
-pub(super) struct Joining {
-    pub(super) order: Order,
-    since: u64,
-    called: Option<u64>,
-    /// The names of agents that were claimed and have not confirmed that, once some were.
-    claimed: Option<BTreeSet<String>>,
-}
 
 impl Joining {
     pub(super) fn state(order: Order, now: u64) -> State {

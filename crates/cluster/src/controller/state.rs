@@ -9,7 +9,6 @@ use brunt_protocol::scenario::Value;
 use brunt_record::figures::Figures;
 
 use super::contact::Contact;
-use super::joining::Joining;
 use super::progress::InProgress;
 use super::waits::Limits;
 use super::{ClusterError, Command, Order, Taken, Terms};
@@ -122,6 +121,15 @@ impl Gathering {
     pub(super) fn again(self, now: u64) -> Self {
         Self { since: now, called: None, ..self }
     }
+}
+
+/// A run that is to begin once all are there.
+pub(super) struct Joining {
+    pub(super) order: Order,
+    pub(super) since: u64,
+    pub(super) called: Option<u64>,
+    /// The names of agents that were claimed and have not confirmed that, once some were.
+    pub(super) claimed: Option<BTreeSet<String>>,
 }
 
 /// A run that is to begin.

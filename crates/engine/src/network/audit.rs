@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use brunt_record::time::Tick;
 
-use super::call::Place;
 use super::calls::CallId;
+use super::calls::Place;
 use super::connection::Connection;
 use super::{Network, State};
 use crate::transport::{ConnectionId, Driver};

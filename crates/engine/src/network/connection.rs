@@ -19,8 +19,9 @@ use brunt_record::counts::CONNECTED_TO;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::call::{Call, End, MOST_TURNED_AWAY, Place, Resend, TURNED_AWAY};
+use super::call::{MOST_TURNED_AWAY, TURNED_AWAY};
 use super::calls::CallId;
+use super::calls::{Call, End, Place, Resend};
 use super::failures::{GIVEN_UP, WriteFailure, reason_of};
 use super::holding::Holds;
 use super::looks::LookRequest;

@@ -6,8 +6,8 @@ use brunt_record::outcome::Failure;
 use brunt_record::slowest::TracedCall;
 use brunt_record::time::Tick;
 
-use super::call::{Call, End};
 use super::calls::CallId;
+use super::calls::{Call, End};
 use super::{Network, Workload};
 use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::Answer;

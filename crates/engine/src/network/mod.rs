@@ -33,9 +33,8 @@ use brunt_record::outcome::OkStatus;
 use brunt_record::time::Tick;
 
 use self::attempts::Attempts;
-pub(crate) use self::call::{Call, Counted, End, Place};
-pub(crate) use self::calls::CallId;
 use self::calls::Calls;
+pub(crate) use self::calls::{Call, CallId, Counted, End, Place};
 pub(crate) use self::connection::{Connections, Listing, State};
 use self::deadlines::Deadlines;
 pub(crate) use self::failures::is_absence;

@@ -6,8 +6,9 @@ use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::call::{After, End};
+use super::call::After;
 use super::calls::CallId;
+use super::calls::End;
 use super::failures::{GIVEN_UP, reason_of};
 use super::looks::LookRequest;
 use super::{Network, State, Workload};

@@ -16,8 +16,7 @@ use brunt_record::time::Tick;
 use brunt_record::timeline::DueLog;
 
 use super::Terms;
-use super::call::{Call, Counted, End};
-use super::calls::CallId;
+use super::calls::{Call, CallId, Counted, End};
 use super::failures::is_absence;
 use super::looks::Looks;
 use super::sampler::{SLOW, Sampler, Timed};

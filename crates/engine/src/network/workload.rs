@@ -12,8 +12,7 @@ use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
 use super::Network;
-use super::call::{Call, End};
-use super::calls::CallId;
+use super::calls::{Call, CallId, End};
 use super::origins::OriginId;
 use super::recorder::Recorder;
 use crate::transport::{ConnectionId, Driver};

@@ -4,7 +4,7 @@ use brunt_record::figures::NameId;
 use brunt_record::time::Tick;
 
 use super::{Core, Recorder, Took};
-use crate::network::call::{Call, End};
+use crate::network::calls::{Call, End};
 
 impl Recorder {
     /// A call has ended whose request has this name. `is_excused`: its status is a success, whichever it is.

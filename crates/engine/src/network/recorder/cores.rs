@@ -7,7 +7,7 @@ use brunt_record::figures::{CallFigures, Figures};
 use brunt_record::time::Tick;
 
 use super::{Core, Reading, Recorder};
-use crate::network::call::Call;
+use crate::network::calls::Call;
 use crate::network::sampler::Timed;
 
 /// The target's part of a call's times, in nanoseconds.

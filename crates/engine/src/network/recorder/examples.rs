@@ -5,7 +5,7 @@ use brunt_record::slowest::TracedCall;
 use brunt_record::time::Tick;
 
 use super::{Reading, Recorder};
-use crate::network::call::Call;
+use crate::network::calls::Call;
 
 impl Recorder {
     /// Whether an example of a call that ended so would be of use. A call with a trace may replace one without.
