@@ -4,7 +4,7 @@
 //! by content. The protocol is its scheme plus options that the registered protocol reads and validates. Its `Serialize`
 //! is the shown form, without secrets; [`crate::wire`] is the whole one.
 //!
-//! On several machines every one is given the same plan, and a [`Share`](crate::share::Share) of the run. Connections,
+//! On several machines every one is given the same plan, and a [`Share`] of the run. Connections,
 //! rates, numbers of requests, users and iterations, and the seed are those of the whole run, and each worker has its
 //! share; `workers` is each machine's, times and timeouts are everybody's.
 
