@@ -127,8 +127,8 @@ struct CoalescingFlags {
     /// Give a whole answer to requests that come up to this long after its end, too (a cache of milliseconds)
     #[arg(long, value_name = "T", value_parser = duration, requires = "coalesce", default_value = "0")]
     hold: Duration,
-    /// How long a request waits for another's headers before it goes to the upstream itself [default: as long as that may
-    /// take by --timeout and --connect-timeout]
+    /// How long a request waits for another's headers before it goes to the upstream itself [default: as long as these may
+    /// take]
     #[arg(long, value_name = "T", value_parser = positive_duration, requires = "coalesce")]
     max_wait: Option<Duration>,
     /// Bytes that one flight holds for slow readers, before the fast ones wait for them [default: 8MB]
@@ -197,10 +197,9 @@ struct Tls {
 }
 
 const ABOUT_COUNTS: &str = "\
-What counts origin hits (one of):
-  --origin-count URL     a page with a number on it, which grows by one with each
-                         request that reaches the origin
-  --origin-header NAME   a header of answers that is another for each of those
+What counts origin hits, one of:
+  --origin-count URL     a page with a number: one more for each hit
+  --origin-header NAME   a header of answers: another for each hit
 Without, the check cannot tell whether answers are shared, and says so; it still
 finds an answer that repeats what only another request said.
 
@@ -235,7 +234,7 @@ pub struct CoalesceCheck {
     /// The origin goes by the client's address: fail if clients at two addresses share an answer
     #[arg(long)]
     by_address: bool,
-    /// The origin goes by Forwarded and X-Forwarded-..., which the proxy passes on from here: fail if one hit served two values
+    /// The origin goes by Forwarded or X-Forwarded-…: fail if one hit served two values of them
     #[arg(long)]
     by_forwarded: bool,
     /// A header of every request

@@ -155,11 +155,12 @@ fn nothing_is_drawn_where_it_is_not_wanted_or_cannot_be() {
     for (args, term) in [
         (&["-d", "1200ms"][..], "dumb"),
         (&["-d", "1200ms", "--quiet"], "xterm"),
-        (&["-d", "1200ms", "-v"], "xterm"),
         (&["-n", "10"], "xterm"),
     ] {
         assert_eq!(on_a_terminal(&[args, &["-r", "100", &url]].concat(), term).1, "", "{args:?}");
     }
+    let (_, noted) = on_a_terminal(&["-d", "1200ms", "-r", "100", "-v", &url], "xterm");
+    assert!(!noted.contains(TAKEN) && noted.contains("0:01.0  steady"), "{noted:?}");
     let (_, noted) = on_a_terminal(&["-d", "1200ms", "-r", "100", "--plain", &url], "xterm");
     assert!(!noted.contains('\x1b') && noted.contains("0:00.0  start") && noted.contains("  end  "), "{noted:?}");
 }
