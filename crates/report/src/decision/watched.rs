@@ -12,10 +12,10 @@ use crate::style::Paint;
 /// The most figures that have a column; JSON has them all.
 const MOST: usize = 4;
 
-/// A section with a row for each of `rows`, which is one run or several; empty without watched figures.
-pub(super) fn section(rows: &[(String, Vec<&Evidence>)], paint: Paint) -> Vec<String> {
-    let names = rows.iter().flat_map(|(_, runs)| runs).map(|run| &run.watched).find(|watched| !watched.is_empty());
-    let Some(names) = names else { return Vec::new() };
+/// The names of columns, and a row for each of `rows`, which is one run or several; `None` without watched figures.
+pub(super) fn table(rows: &[(String, Vec<&Evidence>)]) -> Option<Vec<Vec<String>>> {
+    let mut all = rows.iter().flat_map(|(_, runs)| runs).map(|run| &run.watched);
+    let names = all.find(|watched| !watched.is_empty())?;
     let mut header = vec![String::new()];
     for figure in names.iter().take(MOST) {
         header.push(clean(&figure.name).into_owned());
@@ -36,6 +36,12 @@ pub(super) fn section(rows: &[(String, Vec<&Evidence>)], paint: Paint) -> Vec<St
         }
         table.push(row);
     }
+    Some(table)
+}
+
+/// The same as a section of text; empty without watched figures.
+pub(super) fn section(rows: &[(String, Vec<&Evidence>)], paint: Paint) -> Vec<String> {
+    let Some(table) = table(rows) else { return Vec::new() };
     let width = |at: usize| table.iter().filter_map(|row| row.get(at)).map(|cell| columns::width(cell)).max();
     let widths: Vec<_> = (0..table.first().map_or(0, Vec::len)).map(|at| width(at).unwrap_or(0)).collect();
     let line = |row: &Vec<String>| {

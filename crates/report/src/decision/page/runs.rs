@@ -6,6 +6,7 @@ use brunt_plan::units::Clock;
 use brunt_record::histogram::AtLeast;
 
 use super::super::runs as figures;
+use super::super::watched;
 use super::Runs;
 use super::drawing::{Axis, Chart, How, Line, Measured, Sign, plots};
 use crate::markup::Html;
@@ -58,6 +59,23 @@ pub(super) fn section(evidence: &[(String, &Evidence)], found: Runs<'_>) -> Sect
     section.tools.push(table.csv());
     table.write(&mut section.body);
     section
+}
+
+/// What was watched beside each of them: means, and the target's CPU time for each call. `None` without watched figures.
+pub(super) fn watched(evidence: &[(String, &Evidence)]) -> Option<Section> {
+    let rows: Vec<_> = evidence.iter().map(|(name, run)| (name.clone(), vec![*run])).collect();
+    let means = watched::table(&rows)?;
+    let (head, rows) = means.split_first()?;
+    let names = head.iter().skip(1).map(Column::figure);
+    let columns = std::iter::once(Column::words("run")).chain(names).collect();
+    let mut table = Table::new("watched", "means over each run", columns);
+    for row in rows {
+        table.push(row.iter().map(|cell| Cell::new(cell.as_str())).collect());
+    }
+    let mut section = Section::new("watched", "Watched");
+    section.tools.push(table.csv());
+    table.write(&mut section.body);
+    Some(section)
 }
 
 fn time(ns: Option<AtLeast<u64>>) -> Cell {
