@@ -91,6 +91,7 @@ pub fn resident_bytes(process: u32) -> u64 {
 pub struct Running {
     child: Child,
     stdout: BufReader<std::process::ChildStdout>,
+    stderr: BufReader<std::process::ChildStderr>,
 }
 
 impl Running {
@@ -101,13 +102,22 @@ impl Running {
     pub fn spawn(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        Self { child, stdout }
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Self { child, stdout, stderr }
     }
 
     /// The next line that it prints; empty at the end.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// The next line that it writes to standard error, such as one each second with -v; empty at the end.
+    #[allow(dead_code, reason = "tests of runs that go on use it")]
+    pub fn told(&mut self) -> String {
+        let mut line = String::new();
+        self.stderr.read_line(&mut line).unwrap();
         line
     }
 
@@ -121,12 +131,12 @@ impl Running {
         resident_bytes(self.child.id())
     }
 
-    /// Waits for its end; standard output from where it was read to.
+    /// Waits for its end; standard output and standard error from where they were read to.
     pub fn wait(mut self) -> Done {
         let mut stdout = String::new();
         self.stdout.read_to_string(&mut stdout).unwrap();
         let mut stderr = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        self.stderr.read_to_string(&mut stderr).unwrap();
         Done { status: self.child.wait().unwrap().code(), stdout, stderr }
     }
 }

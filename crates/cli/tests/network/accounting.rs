@@ -94,7 +94,7 @@ impl Watched {
     /// Waits for a second with calls that failed.
     fn wait_for_failures(&mut self) {
         loop {
-            let line = self.run.line();
+            let line = self.run.told();
             assert!(!line.is_empty(), "the run has ended");
             let words: Vec<_> = line.split_whitespace().collect();
             let failed =

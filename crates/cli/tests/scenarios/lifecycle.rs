@@ -50,7 +50,7 @@ fn ctrl_c_ends_it_with_its_report() {
     let mut running = Running::start(["run", &path, "-v"]);
     // The heading, and the first second.
     for _ in 0..2 {
-        assert!(!running.line().is_empty());
+        assert!(!running.told().is_empty());
     }
     running.send(Signal::INT);
     let done = running.wait().with_status(130);
