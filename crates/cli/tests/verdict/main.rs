@@ -263,7 +263,7 @@ fn under(limit: &str, args: &str) -> program::Done {
 #[test]
 fn descriptors_that_are_too_few() {
     let said = under("ulimit -n 100", "-c 200 http://127.0.0.1:9/").with_status(2);
-    assert!(said.stderr.contains("200 connections need"), "{}", said.stderr);
+    assert!(said.stderr.contains("descriptors are needed for 200 connections"), "{}", said.stderr);
     assert!(said.stderr.contains("the limit is 100") && said.stderr.contains("ulimit -Hn"), "{}", said.stderr);
     assert_eq!(said.stdout, "");
 }
