@@ -8,6 +8,7 @@
 //! use brunt_protocol::plan::share::Portion;
 //! use brunt_protocol::plan::target::Url;
 //! use brunt_protocol::Registry;
+//! use brunt_protocol::record::time::Tick;
 //! use brunt_script::native::{Native, single_call};
 //! use brunt_script::{Operation, Resumption, ScriptHost};
 //!
@@ -31,11 +32,11 @@
 //! let place = library.place("s")?;
 //!
 //! // The user in slot 0 asks for the number of a name, then calls by that name.
-//! assert!(matches!(library.begin_iteration(0, 0, 1, place), Operation::Label { name, .. } if name == "home"));
-//! let (operation, _) = library.resume(0, 0, Resumption::Number(7));
+//! assert!(matches!(library.begin_iteration(0, Tick::EPOCH, 1, place), Operation::Label { name, .. } if name == "home"));
+//! let (operation, _) = library.resume(0, Tick::EPOCH, Resumption::Number(7));
 //! assert!(matches!(operation, Operation::Call(wanted) if wanted.label == 7));
 //! let answered = Resumption::Answered { ticket: 1.0, status: 200, ok: true, flags: 0, goes_on: false };
-//! assert!(matches!(library.resume(0, 0, answered), (Operation::Iterated { ok: true, .. }, false)));
+//! assert!(matches!(library.resume(0, Tick::EPOCH, answered), (Operation::Iterated { ok: true, .. }, false)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -359,13 +359,41 @@ fn a_check_that_raises_an_error_says_why_it_does_not_hold() {
 fn a_table_of_checks_that_has_none_is_an_error() {
     let played = play(
         "brunt.scenario('s', function()
-           local checks = { ['has session'] = http:get('/').no_such_field }
-           brunt.check(nil, checks)
+           brunt.check(nil, setmetatable({ ['has session'] = http:get('/').no_such_field }, nil))
          end):inject { brunt.iterations_each(1, 3) }",
         hello,
     );
     let errors = &played.scenario("s").tracebacks;
     assert!(errors.iter().any(|(text, _)| text.contains("the table of brunt.check is empty")), "{errors:?}");
+}
+
+#[test]
+fn a_check_without_a_value_fails_wherever_its_table_is_written() {
+    let played = play(
+        "local function expect(answer, checks)
+           return brunt.check(answer, checks)
+         end
+         local function both(checks)
+           brunt.check(nil, checks)
+           brunt.check(nil, { both = true })
+         end
+         brunt.scenario('s', function()
+           local answer = http:get('/')
+           local one = { ['in a local'] = answer.no_such_field }
+           brunt.check(nil, one)
+           expect(nil, { ['handed on'] = answer.no_such_field, there = true })
+           both { there = true }
+           both({ ['called alone'] = answer.no_such_field })
+         end):inject { brunt.iterations_each(1, 3) }",
+        hello,
+    );
+    assert_eq!(played.scenario("s").tracebacks.len(), 0, "{:?}", played.scenario("s").tracebacks);
+    let checks = &played.summary.total.figures.checks;
+    let counted = |name: &str| checks.get(name).map(|check| (check.passes, check.fails));
+    for name in ["in a local", "handed on", "called alone"] {
+        assert_eq!(counted(name), Some((0, 3)), "{name}");
+    }
+    assert_eq!([counted("there"), counted("both")], [Some((6, 0)), Some((6, 0))]);
 }
 
 #[test]
