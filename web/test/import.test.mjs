@@ -57,7 +57,7 @@ test("a recording of Chromium becomes a scenario that holds its own checks", asy
     'brunt.group("The shop"',
     'brunt.group("Log in"',
     'found.token = answer:css("input[name=\\"token\\"]"):attr("value")',
-    'password = brunt.env("PASSWORD")',
+    '{ "password", brunt.env("PASSWORD") }',
     'found.id = answer:jsonpath("$.id")',
     'name = "DELETE /shop/cart/:cart_id"',
     "ok = { 404 }",

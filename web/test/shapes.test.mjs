@@ -20,22 +20,22 @@ after(async () => {
 });
 
 /** A sentence without its sign, a finding's number, and how it was broken into lines. */
-const plain = (sentence) => sentence.replace(/\s+/g, " ").replace(/^(✗|!|·|✓) /, "").replace(/^[①-⑤] /, "").trim();
+const plain = (sentence) => sentence.replace(/\s+/g, " ").replace(/^((✗|!|·|✓) |FAILED: |FAILING: )/, "").replace(/^[①-⑤] /, "").trim();
 
 for (const shape of SHAPES) {
   test(`${shape.name}: the first line says what happened, everywhere the same`, async () => {
     const [junit, store] = [`${shape.name}.xml`, `${shape.name}.db`].map(files.path);
     const { frame, text, json, html } = await make(shape, files.path, "-o", junit, "--store", store);
     const [headline, ...others] = JSON.parse(await readFile(json, "utf8")).statements;
-    const sign = { bad: headline.text.startsWith("FAILED: ") ? "" : "✗ ", warning: "! ", note: "· ", plain: "", good: "✓ " }[headline.tone];
+    const sign = { failed: "FAILED: ", bad: "✗ ", warning: "! ", note: "· ", plain: "", good: "✓ " }[headline.tone];
     assert.match(`${sign}${headline.text}`, shape.says);
     if (shape.also) assert.ok(others.some(({ text }) => shape.also.test(text)), JSON.stringify(others));
     const sentence = plain(headline.text);
     assert.ok(plain(text.split("\n\n")[0]).startsWith(sentence), text.split("\n\n")[0]);
     assert.ok(plain((await readFile(junit, "utf8")).replaceAll("&gt;", ">").replaceAll("&lt;", "<").replaceAll("&apos;", "'").replaceAll("&amp;", "&").split("<system-out>")[1]).startsWith(sentence));
     // On the terminal nothing is judged yet, and the line is cut where the terminal ends.
-    const state = plain(frame[1].replace(/^[▲✗ ] /, "")).replace("FAILING: ", "FAILED: ").replace("has not answered yet", "never answered").replace(/…$/, "");
-    if (["warning", "bad"].includes(headline.tone)) assert.ok(state.length > 20 && sentence.startsWith(state), `${frame[1]}: ${sentence}`);
+    const state = plain(frame[1].replace(/^[▲✗ ] /, "")).replace("has not answered yet", "never answered").replace(/…$/, "");
+    if (["warning", "bad", "failed"].includes(headline.tone)) assert.ok(state.length > 20 && sentence.startsWith(state), `${frame[1]}: ${sentence}`);
     else assert.match(state, /^(Steady|Draining): /);
     for (const line of frame) assert.ok(line.length <= 80, line);
     const { page, complaints } = await open(browser, html);

@@ -6,6 +6,7 @@ use brunt_judge::summary::Summary;
 use brunt_judge::verdict::{Cause, Finding, Spoils};
 use brunt_plan::threshold::Threshold;
 use brunt_record::SECOND_NS;
+use brunt_record::agents::AgentEnd;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::counts::Statuses;
 use brunt_record::examples::{Ended, Examples, FailedCall};
@@ -61,6 +62,19 @@ fn no_success() -> Summary {
         let measured = &mut summary.run.measured;
         measured.statuses = Statuses::from_counts([(500, measured.statuses.total())]);
         measured.numbers.set(Counter::EndedOk, 0);
+        summary.plan.max_error_ratio = 1.0;
+    })
+}
+
+/// An agent that was lost, with users that it never started; its name and the reason are hostile.
+fn agent_lost() -> Summary {
+    again(fixtures::lost(), |summary| {
+        let part = summary.run.agents.last_mut().unwrap();
+        "<i>a2</i>".clone_into(&mut part.name);
+        if let AgentEnd::Lost { reason, users_missed, .. } = &mut part.ended {
+            "<b>gone</b>".clone_into(reason);
+            *users_missed = 1234;
+        }
     })
 }
 
@@ -235,6 +249,7 @@ fn examples() -> Summary {
 fn every_page_is_made() {
     let made = [
         ("no-success", no_success as fn() -> Summary),
+        ("agent-lost", agent_lost),
         ("off", off),
         ("exact", exact),
         ("limits", limits),

@@ -152,11 +152,9 @@ fn a_run_is_drawn_over_the_terminal_which_is_then_given_back() {
 #[test]
 fn nothing_is_drawn_where_it_is_not_wanted_or_cannot_be() {
     let (_server, url) = target(Config::default());
-    for (args, term) in [
-        (&["-d", "1200ms"][..], "dumb"),
-        (&["-d", "1200ms", "--quiet"], "xterm"),
-        (&["-n", "10"], "xterm"),
-    ] {
+    for (args, term) in
+        [(&["-d", "1200ms"][..], "dumb"), (&["-d", "1200ms", "--quiet"], "xterm"), (&["-n", "10"], "xterm")]
+    {
         assert_eq!(on_a_terminal(&[args, &["-r", "100", &url]].concat(), term).1, "", "{args:?}");
     }
     let (_, noted) = on_a_terminal(&["-d", "1200ms", "-r", "100", "-v", &url], "xterm");

@@ -77,7 +77,10 @@ fn an_answer_that_is_not_streamed_is_an_answer() {
     let whole = report(0, ["-n", "5", "--json", "{}", &url]);
     whole.assert_all(5, 200);
     assert!(whole.at("/outcomes").get("messages").is_none() && whole.at("/times").get("first_message").is_none());
-    let refused = report(0, [["-n", "5", "-H", "Content-Type: application/json", "--body", "no json"].as_slice(), &DONE, &[&url]].concat());
+    let refused = report(
+        0,
+        [["-n", "5", "-H", "Content-Type: application/json", "--body", "no json"].as_slice(), &DONE, &[&url]].concat(),
+    );
     refused.assert_all(5, 400);
     assert!(refused.at("/outcomes").get("messages").is_none());
 }
