@@ -186,7 +186,7 @@ pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
         Ok(head) => Ok(head),
         Err(Refused::Meaning(malformed)) => Err(malformed),
         Err(Refused::Grammar(httparse::Error::HeaderName)) => parse_untidy(bytes),
-        Err(Refused::Grammar(error)) => Err(malformed_head(error, bytes)),
+        Err(Refused::Grammar(error)) => refused(error, bytes),
     }
 }
 
@@ -252,7 +252,7 @@ fn parse_untidy(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
     let taken = match parsed {
         Ok(httparse::Status::Complete(taken)) => taken,
         Ok(httparse::Status::Partial) => return Ok(None),
-        Err(error) => return Err(malformed_head(error, bytes)),
+        Err(error) => return refused(error, bytes),
     };
     let tidy = tidied(bytes.get(..taken).unwrap_or(bytes))?;
     match parse_strictly(&tidy) {
@@ -311,6 +311,14 @@ fn shown_name(name: &[u8]) -> String {
     name.iter().map(|byte| if is_visible(byte) { char::from(*byte) } else { '?' }).collect::<String>().trim().to_owned()
 }
 
+/// The error on a head that breaks the grammar, once all that it names has come.
+#[cold]
+fn refused(error: httparse::Error, bytes: &[u8]) -> Result<Option<Head>, Malformed> {
+    let is_of_field = matches!(error, httparse::Error::HeaderName | httparse::Error::HeaderValue);
+    let is_named = || broken_line(bytes).map_or(bytes.ends_with(b"\n"), |(_, is_named)| is_named);
+    if is_of_field && !is_named() { Ok(None) } else { Err(malformed_head(error, bytes)) }
+}
+
 #[cold]
 fn malformed_head(error: httparse::Error, bytes: &[u8]) -> Malformed {
     let field = |problem: &str| match broken_field(bytes) {
@@ -328,17 +336,25 @@ fn malformed_head(error: httparse::Error, bytes: &[u8]) -> Malformed {
     })
 }
 
-/// The name of the first field that cannot be taken.
-fn broken_field(bytes: &[u8]) -> Option<String> {
+/// The first line of a field that cannot be taken, and whether all of its name has come.
+fn broken_line(bytes: &[u8]) -> Option<(&[u8], bool)> {
     let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     let is_of_value = |byte: &u8| *byte == b'\t' || *byte >= b' ' && *byte != 0x7f;
-    bytes.split(|byte| *byte == b'\n').skip(1).find_map(|line| {
+    let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').skip(1);
+    lines.find_map(|line| {
+        let (line, has_end) = line.strip_suffix(b"\n").map_or((line, false), |line| (line, true));
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
-        let (name, value) = line.split_at(colon);
-        let is_right = !name.is_empty() && name.iter().all(is_token) && value.iter().all(is_of_value);
-        (!line.is_empty() && !is_right).then(|| shown_name(name)).filter(|name| !name.is_empty())
+        let colon = line.iter().position(|byte| *byte == b':');
+        let (name, value) = line.split_at(colon.unwrap_or(line.len()));
+        let has_colon = colon.is_some() || !has_end;
+        let is_right = has_colon && !name.is_empty() && name.iter().all(is_token) && value.iter().all(is_of_value);
+        (!line.is_empty() && !is_right).then_some((name, has_end || colon.is_some()))
     })
+}
+
+/// The name of the first field that cannot be taken.
+fn broken_field(bytes: &[u8]) -> Option<String> {
+    broken_line(bytes).map(|(name, _)| shown_name(name)).filter(|name| !name.is_empty())
 }
 
 /// First bytes of other protocols, a set for each byte (an empty one holds all), and the advice for them.

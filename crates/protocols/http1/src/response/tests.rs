@@ -222,6 +222,22 @@ fn bodies_end_as_the_rfc_says() {
 }
 
 #[test]
+fn a_broken_field_is_named_the_same_however_its_bytes_are_cut() {
+    for bytes in [
+        b"HTTP/1.0 200 OK\r\n\xff\xff\xffServer: x\r\n\r\nuntil the end".as_slice(),
+        b"HTTP/1.1 204 No Content\r\n+\r\nbad name: 1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nServer : x\r\nbad name: 1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n: no name\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nA: b\r\n \r\xf2\x97fold-of: 5\rlength: 2\r\n\r\n",
+    ] {
+        let whole = read(&[bytes], false).unwrap_err();
+        for size in 1..bytes.len() {
+            assert_eq!(read(&bytes.chunks(size).collect::<Vec<_>>(), false).unwrap_err(), whole, "{size}");
+        }
+    }
+}
+
+#[test]
 fn an_answer_to_head_has_no_body() {
     let bytes = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHTTP/1.1 404 No\r\nTransfer-Encoding: chunked\r\n\r\n";
     assert_eq!(read(&[bytes.as_bytes()], true), Ok(vec![(200, true), (404, true)]));
