@@ -48,7 +48,7 @@ impl Outbox {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The turn of the next request, of which there is one at a time over HTTP/1.1.
+    /// Begins the turn of the connection's next request. Over HTTP/1.1 one request is answered after the other.
     pub(crate) fn turn(self: &Arc<Self>) -> Turn {
         let mut state = self.state();
         state.turn += 1;

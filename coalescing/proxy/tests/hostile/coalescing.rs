@@ -253,7 +253,7 @@ async fn followers_are_told_the_reason_that_their_leader_is() {
     assert!(world.accepts_now().await.is_none());
 }
 
-/// An answer of 1 MB that a slow client and a fast one share, of which a flight holds 64 KiB.
+/// A slow client and a fast one share an answer of 1 MB, and the flight may hold 64 KiB of it.
 async fn shared_by_a_slow_one(world: &mut World, mut upstream: Upstream) {
     let mut fast = world.sends(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
     sleep(SECOND / 10).await;

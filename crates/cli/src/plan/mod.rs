@@ -135,7 +135,7 @@ fn redacted(options: &serde_json::Value) -> Option<String> {
 /// The word on the command line that stands where the URL is expected.
 ///
 /// # Errors
-/// When it is none, or something else that people type there: the error says what to type.
+/// When there is no such word, or it is no URL but a command, a file or a number: the error says what to type.
 fn address<'a>(bench: &'a Bench, program: &Program) -> Result<&'a String> {
     let Some(url) = &bench.url else {
         bail!(

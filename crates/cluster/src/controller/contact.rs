@@ -451,7 +451,7 @@ impl Contact {
         }
     }
 
-    /// Sends everything that there is for an agent, once.
+    /// Sends an agent all frames that wait for it.
     pub(super) fn post_all(&mut self, peer: &mut Peer, now: u64) {
         for frame in peer.link.poll_all(now) {
             self.outbox.post(peer.subject.clone(), frame);

@@ -395,7 +395,7 @@ impl InProgress {
         orders
     }
 
-    /// Requests of a counted number that were given back, and that nobody is left to make: they are due, and never sent.
+    /// Counts requests that agents gave back, and that no agent is left to make, as due and unsent.
     pub(super) fn end_dealing(&mut self) {
         let undealt = self.dealing.as_ref().map_or(0, Dealing::left);
         if undealt == 0 || is_broken(Rule::UndealtIsUnsent) {

@@ -165,7 +165,7 @@ pub(crate) struct Link {
     pub(crate) bytes_in: u64,
     /// Bytes given to it, sent or not, before encryption.
     pub(super) bytes_out: u64,
-    /// Upper bound on those of which the socket has taken something.
+    /// At most how many of them the socket has taken: over TLS all that were given to it, once it takes any.
     pub(super) bytes_taken: u64,
     /// When the connection ends unless its peer takes one of the waiting bytes; [`Tick::NEVER`] while none wait.
     pub(super) stalled_until: Tick,

@@ -39,7 +39,7 @@ pub(crate) use self::connection::{Connections, Listing, State};
 use self::deadlines::Deadlines;
 pub(crate) use self::failures::is_absence;
 use self::origins::Origins;
-pub(crate) use self::recorder::{Core, Recorder, Took};
+pub(crate) use self::recorder::{Core, CoreAnswer, Durations, Recorder};
 use self::stops::{SHORTEST_NS, Stops};
 pub(crate) use self::workload::{AnswerOf, FailedAttempt, Gone, Judgement, LoadEnd, MessageOf, Nature, Workload};
 use crate::rules::{Rule, is_broken};

@@ -21,10 +21,10 @@ use super::failures::is_absence;
 use super::looks::Looks;
 use super::sampler::{SLOW, Sampler, Timed};
 use by_end::ByEnd;
-use cores::Shares;
+use cores::SampledCores;
 
 pub(crate) use by_end::Core;
-pub(crate) use cores::Took;
+pub(crate) use cores::{CoreAnswer, Durations};
 
 /// The arrival time of the bytes being handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,7 +58,7 @@ pub(crate) struct Recorder {
     exact: Histogram,
     exact_calls: u64,
     sampler: Sampler,
-    shares: Shares,
+    sampled: SampledCores,
     /// When the worker woke to read, where reads are sampled.
     woke_at: Tick,
     /// The times of the last answer that was timed by chance, and whether it was a success.
@@ -152,7 +152,7 @@ impl Recorder {
 
     /// Returns everything recorded, and begins anew.
     pub(crate) fn take(&mut self) -> Snapshot {
-        self.shares.settle(&mut self.snapshot.figures);
+        self.sampled.settle(&mut self.snapshot.figures);
         // The numbers of names hold for the whole run.
         let figures = self.snapshot.figures.take();
         let names = std::mem::take(&mut self.snapshot.figures);
@@ -215,7 +215,7 @@ impl Recorder {
         self.reads = self.reads.wrapping_add(1);
         self.last_arrival = self.last_arrival.max(arrived.unwrap_or(now));
         if arrived.is_some() {
-            self.shares.are_told = true;
+            self.sampled.are_told = true;
             self.sampler.fit(now);
         }
         self.reading = arrived.map_or(Reading::Untimed, Reading::Arrived);

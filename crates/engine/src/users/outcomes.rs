@@ -4,7 +4,7 @@ use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
 use super::{Chain, State, UserCall, UsersNetwork, VirtualUsers, Wait, Wake};
-use crate::network::{Call, Core, Recorder, Took};
+use crate::network::{Call, Core, CoreAnswer, Durations, Recorder};
 use crate::transport::Driver;
 use brunt_protocol::scenario::CompleteAnswer;
 
@@ -23,14 +23,14 @@ impl UserCall {
     }
 
     /// The target's part of the call's times, which ended at `at` as noticed at `now`. It includes the answers that led on.
-    fn took(&self, call: &Call<u32>, at: Tick, now: Tick) -> Took {
-        let took = Recorder::took(call, at, now);
+    fn durations(&self, call: &Call<u32>, at: Tick, now: Tick) -> Durations {
+        let durations = Recorder::durations(call, at, now);
         match self.chain {
             Some(Chain { due, sent, .. }) => {
-                let late = call.response_ns(at).saturating_sub(took.response);
-                Took { response: at.since(due).saturating_sub(late), service: at.since(sent) }
+                let late = call.response_ns(at).saturating_sub(durations.response);
+                Durations { response: at.since(due).saturating_sub(late), service: at.since(sent) }
             }
-            None => took,
+            None => durations,
         }
     }
 }
@@ -122,24 +122,17 @@ impl VirtualUsers {
         {
             let (label, bytes_out) = (ended.label, self.encoded(ended).bytes.len() as u64);
             let at = recorder.ended_at(call, None, now);
-            let took = ended.took(call, at, now);
-            let usual = recorder.is_ok(status);
-            let is_ok = self.expects(ended, status).unwrap_or(usual);
-            if usual && !is_ok {
+            let durations = ended.durations(call, at, now);
+            let is_usual = recorder.is_ok(status);
+            let is_ok = self.expects(ended, status).unwrap_or(is_usual);
+            if is_usual && !is_ok {
                 self.names.unexpected(recorder, label, status);
                 recorder.revoke_end(Core::All, at);
             }
+            let answer = CoreAnswer { status, durations, is_usual, is_ok, bytes_in, bytes_out };
             self.names.each_core(label, Some(status), |core| {
                 recorder.answered_by_end(core, at, is_ok);
-                recorder.answered_in(core, status, took, is_ok);
-            });
-            self.names.record_answered(recorder, label, status, |calls| {
-                match (usual, is_ok) {
-                    (true, false) => calls.failed_check(status),
-                    (false, true) => calls.excused(status),
-                    _ => {}
-                }
-                calls.bytes(bytes_in, bytes_out);
+                recorder.answered_in(core, &answer);
             });
             if self.names.is_new(label, status) {
                 self.name_status(recorder, slot, status);
@@ -172,7 +165,7 @@ impl VirtualUsers {
         let (user, label) = (ended.user, ended.label);
         if recorder.counts(call) {
             let at = recorder.ended_at(call, Some(failure), now);
-            let Took { response, service } = ended.took(call, at, now);
+            let Durations { response, service } = ended.durations(call, at, now);
             let service = call.was_sent().then_some(service);
             self.names.record(recorder, label, |calls| {
                 calls.due();

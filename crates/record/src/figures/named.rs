@@ -36,6 +36,9 @@ pub trait Figure: Default {
 pub struct NameId(u32);
 
 impl NameId {
+    /// The number of [`OTHERS`].
+    pub const OTHERS: Self = Self(u32::MAX);
+
     /// As a plain number, for a script that keeps it.
     pub const fn number(self) -> u32 {
         self.0
@@ -64,7 +67,7 @@ impl<T: Figure> NamedFigures<T> {
             return NameId(number);
         }
         if self.entries.len() >= MOST_NAMES || name == OTHERS {
-            return NameId(u32::MAX);
+            return NameId::OTHERS;
         }
         let (name, number): (Arc<str>, _) = (name.into(), self.entries.len() as u32);
         self.numbers.insert(name.clone(), number);

@@ -44,12 +44,12 @@ pub struct Lines {
     /// Whether the second before ended in a stall or an outage.
     was_still: bool,
     /// Findings that have had their line.
-    told: Vec<Told>,
+    reported: Vec<Reported>,
 }
 
 /// A finding that has had its line.
 #[derive(Debug)]
-struct Told {
+struct Reported {
     /// Its words without figures, which grow while it goes on.
     words: String,
     /// Where it begins, as far as that is known by now, in nanoseconds of the measured part.
@@ -63,8 +63,8 @@ struct Told {
 /// By how much the beginning of a finding may move once more calls of its stretch have ended, in nanoseconds.
 const MOVES_NS: u64 = SECOND_NS / 2;
 
-impl Told {
-    fn of(statement: &Statement) -> Self {
+impl Reported {
+    fn new(statement: &Statement) -> Self {
         Self {
             words: words_of(statement),
             from_ns: statement.from_ns,
@@ -101,7 +101,7 @@ impl Lines {
             phase: None,
             at_ns: 0,
             was_still: false,
-            told: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
@@ -156,8 +156,8 @@ impl Lines {
         let measured_ns = i64::try_from(summary.run.measured_ns).unwrap_or(i64::MAX);
         let at_ns = self.at_ns.max(measured_ns);
         for statement in &statements {
-            let told = self.told.iter().find(|told| told.is_about(statement));
-            let is_new = told.is_some_and(|told| told.text != statement.text);
+            let reported = self.reported.iter().find(|finding| finding.is_about(statement));
+            let is_new = reported.is_some_and(|finding| finding.text != statement.text);
             if is_new {
                 let words = format!("{}{}", state::sign(statement), statement.text);
                 self.add(&mut text, at_ns, statement.tone.role(), "", &words);
@@ -176,24 +176,24 @@ impl Lines {
         number(live.elapsed_ns) > number(before) || live.planned_ns.is_some_and(|planned| live.elapsed_ns >= planned)
     }
 
-    /// New findings since the last second, and those whose figures have settled on others than were told: calls that a
+    /// New findings since the last second, and those whose figures have settled on others than were reported: calls that a
     /// freeze held up are known once they end. A finding on a stretch that goes on is shown when it begins.
     fn news(&mut self) -> Vec<Statement> {
         let mut news = Vec::new();
         for statement in self.screen.found() {
-            match self.told.iter_mut().find(|told| told.is_about(statement)) {
+            match self.reported.iter_mut().find(|finding| finding.is_about(statement)) {
                 None => {
-                    self.told.push(Told::of(statement));
+                    self.reported.push(Reported::new(statement));
                     news.push(statement.clone());
                 }
-                Some(told) => {
-                    let has_settled = told.before == statement.text;
-                    if has_settled && told.text != statement.text {
-                        told.text.clone_from(&statement.text);
+                Some(reported) => {
+                    let has_settled = reported.before == statement.text;
+                    if has_settled && reported.text != statement.text {
+                        reported.text.clone_from(&statement.text);
                         news.push(statement.clone());
                     }
-                    told.before.clone_from(&statement.text);
-                    told.from_ns = statement.from_ns;
+                    reported.before.clone_from(&statement.text);
+                    reported.from_ns = statement.from_ns;
                 }
             }
         }

@@ -3,7 +3,7 @@
 use brunt_record::figures::NameId;
 use brunt_record::time::Tick;
 
-use super::{Core, Recorder, Took};
+use super::{Core, CoreAnswer, Durations, Recorder};
 use crate::network::calls::{Call, End};
 
 impl Recorder {
@@ -17,16 +17,15 @@ impl Recorder {
         }
         let failure = if let End::Failed(failure, _) = end { Some(failure) } else { None };
         let at = self.ended_at(call, failure, now);
-        let took = Self::took(call, at, now);
+        let durations = Self::durations(call, at, now);
         if let End::Answered(status) = end {
             let is_usual = self.is_ok(status);
-            self.answered_in(Core::Request(id), status, took, is_usual || is_excused);
-            if is_excused && !is_usual {
-                self.snapshot.figures.requests.at(id).excused(status);
-            }
-            return;
+            let is_ok = is_usual || is_excused;
+            // Bytes are counted over all calls alone.
+            let answer = CoreAnswer { status, durations, is_usual, is_ok, bytes_in: 0, bytes_out: 0 };
+            return self.answered_in(Core::Request(id), &answer);
         }
-        let Took { response, service } = took;
+        let Durations { response, service } = durations;
         let calls = self.snapshot.figures.requests.at(id);
         calls.due();
         match end {

@@ -3,7 +3,7 @@
 //! never stands for one named B.
 
 use brunt_record::catalogue::Timing;
-use brunt_record::figures::{CallFigures, Figures};
+use brunt_record::figures::{CallFigures, Figures, MOST_NAMES, NameId};
 use brunt_record::time::Tick;
 
 use super::{Core, Reading, Recorder};
@@ -12,101 +12,117 @@ use crate::network::sampler::Timed;
 
 /// The target's part of a call's times, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Took {
+pub(crate) struct Durations {
     /// From due to arrived, without the delay in sending.
     pub(crate) response: u64,
     /// From sent to arrived.
     pub(crate) service: u64,
 }
 
-/// The successful answers of a core that others stand for.
+/// An answer as each core of its call counts it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CoreAnswer {
+    pub(crate) status: u16,
+    pub(crate) durations: Durations,
+    /// Whether its status is a success for the run.
+    pub(crate) is_usual: bool,
+    /// Whether it is a success for its call.
+    pub(crate) is_ok: bool,
+    /// Bytes after decryption, of the answer and of the call.
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+}
+
+/// The successful answers of a core of which some are timed.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Share {
+struct Sampled {
     /// Answers since the last timed one, whose times are not written down yet.
     skipped: u64,
-    /// What stands for them where no other follows: the last timed one, or the first of them.
-    stands: Option<Took>,
+    /// The times that stand for them unless another timed one follows: those of the last timed one, or of the first of them as read.
+    stand_in: Option<Durations>,
 }
 
-/// The shares of all cores, by the numbers of their names.
+/// Those of the cores of one kind, by the numbers of their names.
 #[derive(Debug, Default)]
-pub(super) struct Shares {
+struct SampledByName {
+    named: Vec<Sampled>,
+    /// Of the core of all names beyond [`MOST_NAMES`].
+    others: Sampled,
+}
+
+impl SampledByName {
+    fn at(&mut self, id: NameId) -> &mut Sampled {
+        let place = id.number() as usize;
+        if place >= self.named.len() && place < MOST_NAMES {
+            self.named.resize(place + 1, Sampled::default());
+        }
+        self.named.get_mut(place).unwrap_or(&mut self.others)
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = (NameId, &mut Sampled)> {
+        let named = self.named.iter_mut().zip(0..).map(|(sampled, number)| (NameId::from_number(number), sampled));
+        named.chain([(NameId::OTHERS, &mut self.others)])
+    }
+}
+
+/// Those of all cores.
+#[derive(Debug, Default)]
+pub(super) struct SampledCores {
     /// Whether the kernel has told an arrival: it begins to a moment after it was asked, and for Unix sockets it never does.
     pub(super) are_told: bool,
-    requests: Vec<Share>,
-    tags: Vec<Share>,
-    selected: Vec<Share>,
+    requests: SampledByName,
+    tags: SampledByName,
+    selected: SampledByName,
 }
 
-impl Shares {
-    fn of(&mut self, core: Core) -> Option<&mut Share> {
-        let (shares, id) = match core {
-            Core::All => return None,
-            Core::Request(id) => (&mut self.requests, id),
-            Core::Tag(id) => (&mut self.tags, id),
-            Core::Selected(id) => (&mut self.selected, id),
-        };
-        let place = id.number() as usize;
-        if place >= shares.len() {
-            shares.resize(place + 1, Share::default());
+impl SampledCores {
+    fn at(&mut self, core: Core) -> Option<&mut Sampled> {
+        match core {
+            Core::All => None,
+            Core::Request(id) => Some(self.requests.at(id)),
+            Core::Tag(id) => Some(self.tags.at(id)),
+            Core::Selected(id) => Some(self.selected.at(id)),
         }
-        shares.get_mut(place)
     }
 
     /// Writes down the times of all answers that wait for another to stand for them.
     pub(super) fn settle(&mut self, figures: &mut Figures) {
-        let all = [
+        let kinds = [
             (&mut self.requests, &mut figures.requests),
             (&mut self.tags, &mut figures.tags),
             (&mut self.selected, &mut figures.selected),
         ];
-        for (shares, figures) in all {
-            for (number, share) in shares.iter_mut().enumerate().filter(|(_, share)| share.skipped > 0) {
-                if let (Some(took), Ok(number)) = (share.stands, u32::try_from(number)) {
-                    let calls = figures.at(brunt_record::figures::NameId::from_number(number));
-                    add(calls, took, std::mem::take(&mut share.skipped));
+        for (sampled, figures) in kinds {
+            for (id, sampled) in sampled.iter_mut().filter(|(_, sampled)| sampled.skipped > 0) {
+                if let Some(durations) = sampled.stand_in {
+                    add(figures.at(id), durations, std::mem::take(&mut sampled.skipped));
                 }
             }
         }
     }
 }
 
-fn add(calls: &mut CallFigures, took: Took, weight: u64) {
-    calls.times.record_n(Timing::Response, took.response, weight);
-    calls.times.record_n(Timing::Service, took.service, weight);
+fn add(calls: &mut CallFigures, durations: Durations, weight: u64) {
+    calls.times.record_n(Timing::Response, durations.response, weight);
+    calls.times.record_n(Timing::Service, durations.service, weight);
 }
 
 impl Recorder {
     /// The target's part of the times of a call that ended at `at`, as noticed at `now`.
     #[inline]
-    pub(crate) fn took<T>(call: &Call<T>, at: Tick, now: Tick) -> Took {
+    pub(crate) fn durations<T>(call: &Call<T>, at: Tick, now: Tick) -> Durations {
         if !call.was_sent() {
-            return Took { response: call.response_ns(at), service: 0 };
+            return Durations { response: call.response_ns(at), service: 0 };
         }
         let times = Self::times(call, None, at, now);
-        Took { response: times.response().value, service: times.service().value }
+        Durations { response: times.response().value, service: times.service().value }
     }
 
-    /// A call of `core` was answered with this status, a success or not.
+    /// A call of `core` was answered.
     #[inline]
-    pub(crate) fn answered_in(&mut self, core: Core, status: u16, took: Took, is_ok: bool) {
-        let samples = self.sampler.timed == Timed::Some && self.shares.are_told && is_ok;
-        let (is_timed, is_slow) = (matches!(self.reading, Reading::Arrived(_)), self.sampler.is_slow);
-        let share = if samples { self.shares.of(core) } else { None };
-        let weight = match share {
-            None => 1,
-            // Slow calls are all timed.
-            Some(_) if is_timed && is_slow => 1,
-            Some(share) if is_timed => {
-                share.stands = Some(took);
-                1 + std::mem::take(&mut share.skipped)
-            }
-            Some(share) => {
-                share.stands.get_or_insert(took);
-                share.skipped += 1;
-                0
-            }
-        };
+    pub(crate) fn answered_in(&mut self, core: Core, answer: &CoreAnswer) {
+        let CoreAnswer { status, durations, is_usual, is_ok, bytes_in, bytes_out } = *answer;
+        let weight = self.weight_in(core, durations, is_ok);
         let figures = &mut self.snapshot.figures;
         let calls = match core {
             Core::All => return,
@@ -117,10 +133,38 @@ impl Recorder {
         calls.due();
         calls.statuses.record(status);
         if weight > 0 {
-            add(calls, took, weight);
+            add(calls, durations, weight);
         }
         if !is_ok {
-            calls.refused(took.response);
+            calls.refused(durations.response);
         }
+        match (is_usual, is_ok) {
+            (true, false) => calls.failed_check(status),
+            (false, true) => calls.excused(status),
+            _ => {}
+        }
+        calls.bytes(bytes_in, bytes_out);
+    }
+
+    /// For how many answers of its core one is written down now; 0 if another will stand for it.
+    #[inline]
+    fn weight_in(&mut self, core: Core, durations: Durations, is_ok: bool) -> u64 {
+        // Answers without success are few, and all are written down.
+        if self.sampler.timed != Timed::Some || !self.sampled.are_told || !is_ok {
+            return 1;
+        }
+        let is_timed = matches!(self.reading, Reading::Arrived(_));
+        let Some(sampled) = self.sampled.at(core) else { return 1 };
+        if !is_timed {
+            sampled.stand_in.get_or_insert(durations);
+            sampled.skipped += 1;
+            return 0;
+        }
+        // Slow calls are all timed.
+        if self.sampler.is_slow {
+            return 1;
+        }
+        sampled.stand_in = Some(durations);
+        1 + std::mem::take(&mut sampled.skipped)
     }
 }

@@ -26,3 +26,45 @@ fn answers_before_the_first_that_is_timed_are_lost_to_nobody() {
     assert_eq!(snapshot.times.known(Timing::ResponseValue).count(), 5);
     assert_eq!(snapshot.times.known(Timing::FirstByteValue).count(), 1);
 }
+
+/// Calls of a flood, by the numbers of their names, of which the kernel tells each tenth arrival.
+fn sampled(names: impl Iterator<Item = usize>, took_ns: impl Fn(usize) -> u64) -> Snapshot {
+    let mut recorder = Recorder {
+        sampler: Sampler { timed: Timed::Some, ..Sampler::default() },
+        ok: OkStatus::default(),
+        ..Recorder::default()
+    };
+    for (call, name) in names.enumerate() {
+        let at = Tick::from_ns(call as u64 * 1_000_000);
+        let (arrived, read) = (at + took_ns(name), at + took_ns(name) + 500);
+        let id = recorder.snapshot.figures.requests.id(&format!("call {name}"));
+        let mut one = Call::new((), at, true, Counted::AtOnce);
+        one.send(at, SECOND_NS);
+        one.receive(read);
+        recorder.reads((call % 10 == 0).then_some(arrived), read);
+        recorder.ended(&mut one, End::Answered(200), read);
+        recorder.ended_by_name(id, &one, End::Answered(200), false, read);
+        recorder.has_read();
+    }
+    recorder.take()
+}
+
+#[test]
+fn a_timed_call_stands_for_others_of_its_own_name() {
+    // Every second one takes ten times as long.
+    let snapshot = sampled((0..10_000).map(|call| call / 7 % 2), |name| if name == 0 { 100_000 } else { 1_000_000 });
+    for (name, took_ns) in [("call 0", 100_000), ("call 1", 1_000_000)] {
+        let calls = snapshot.figures.requests.get(name).unwrap();
+        let times = calls.times.known(Timing::Response);
+        assert_eq!(times.count(), calls.statuses.total(), "{name}");
+        let p50 = times.quantile(0.5).unwrap();
+        assert!(p50.abs_diff(took_ns) <= took_ns / 50, "{name}: {p50}, without the 500 ns that it waited to be read");
+    }
+}
+
+#[test]
+fn names_beyond_the_most_are_sampled_together() {
+    let snapshot = sampled(0..2000, |_| 100_000);
+    let others = snapshot.figures.requests.others().unwrap();
+    assert_eq!((others.statuses.total(), others.times.known(Timing::Response).count()), (1500, 1500));
+}
