@@ -151,8 +151,10 @@ impl VirtualUsers {
     fn find_held(&mut self, slot: u32, handle: u32) -> Found {
         let nothing = |reason: &str| Found::Nothing(Failure::Closed, reason.to_owned());
         let home = self.calls.get(slot).map(|call| self.home(call.user));
-        let Some(call) = self.calls.get_mut(slot) else { return nothing("there is no such call") };
-        let held = self.users.get_mut(home.unwrap_or_default()).and_then(|user| user.held(handle));
+        let (Some(home), Some(call)) = (home, self.calls.get_mut(slot)) else {
+            return nothing("there is no such call");
+        };
+        let held = self.users.get_mut(home).and_then(|user| user.held(handle));
         let Some(held) = held else { return nothing("the script has closed this connection") };
         match &mut held.connection {
             HeldConnection::Open(token) => Found::Connection(*token),

@@ -2,8 +2,7 @@
 //! target's part. Where the kernel is asked about some calls only, each of these stands for others of its own core: a call named A
 //! never stands for one named B.
 
-use brunt_record::catalogue::Timing;
-use brunt_record::figures::{CallFigures, Figures, MOST_NAMES, NameId};
+use brunt_record::figures::{Figures, MOST_NAMES, NameId};
 use brunt_record::time::Tick;
 
 use super::{Core, Reading, Recorder};
@@ -94,17 +93,12 @@ impl SampledCores {
         ];
         for (sampled, figures) in kinds {
             for (id, sampled) in sampled.iter_mut().filter(|(_, sampled)| sampled.skipped > 0) {
-                if let Some(durations) = sampled.stand_in {
-                    add(figures.at(id), durations, std::mem::take(&mut sampled.skipped));
+                if let Some(Durations { response, service }) = sampled.stand_in {
+                    figures.at(id).took(response, service, std::mem::take(&mut sampled.skipped));
                 }
             }
         }
     }
-}
-
-fn add(calls: &mut CallFigures, durations: Durations, weight: u64) {
-    calls.times.record_n(Timing::Response, durations.response, weight);
-    calls.times.record_n(Timing::Service, durations.service, weight);
 }
 
 impl Recorder {
@@ -133,7 +127,7 @@ impl Recorder {
         calls.due();
         calls.statuses.record(status);
         if weight > 0 {
-            add(calls, durations, weight);
+            calls.took(durations.response, durations.service, weight);
         }
         if !is_ok {
             calls.refused(durations.response);
