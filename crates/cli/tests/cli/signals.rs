@@ -65,11 +65,11 @@ fn the_first_signal_in_the_drain_ends_it() {
 
 #[test]
 fn a_signal_before_the_load_ends_a_flood_without_any() {
-    let (server, url) = target(Config::default());
     for signals in [&[Signal::INT][..], &[Signal::INT, Signal::TERM]] {
-        let before = server.requests();
+        // A target of its own: one that the run before has left may count the last request of it late.
+        let (server, url) = target(Config::default());
         let warming_up = Running::start(["-d", "1h", "-w", "1h", "-c", "1", "--format", "json", &url]);
-        until("the warm-up is on its way", || server.requests() > before);
+        until("the warm-up is on its way", || server.requests() > 0);
         for signal in signals {
             warming_up.send(*signal);
         }
