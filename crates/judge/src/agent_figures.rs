@@ -5,13 +5,13 @@ use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::distribution::Distribution;
 use crate::verdict::{Judged, Judgement, Verdict};
 
 /// Figures of one agent's part of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentFigures {
     /// Calls due on it.

@@ -15,10 +15,10 @@ use brunt_record::figures::ScenarioFigures;
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::replayed::{Replayed, Skip};
 use brunt_record::snapshot::Snapshot;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The kinds of load that a plan asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
@@ -67,7 +67,7 @@ impl fmt::Display for Asked {
 }
 
 /// Why less was made than was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Shortage {
@@ -82,7 +82,7 @@ pub enum Shortage {
 }
 
 /// One kind of load: how much was asked for, and how much was made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Made {
     /// The kind.
@@ -96,7 +96,7 @@ pub struct Made {
 }
 
 /// A reason with its count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Missing {
     /// The reason.

@@ -8,7 +8,7 @@ use brunt_record::instrument::Bracket;
 use brunt_record::messages::Messages;
 use brunt_record::outcome::OkStatus;
 use brunt_record::recording::Recording;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::distribution::Distribution;
 use crate::sampling::{Dependence, Sampling};
@@ -129,7 +129,7 @@ fn share(part: u64, whole: u64) -> f64 {
 }
 
 /// Groups with one name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupBreakdown {
     /// Their name; `outer/inner` for groups within others.
@@ -147,7 +147,7 @@ pub struct GroupBreakdown {
 }
 
 /// A check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Check"))]
 pub struct CheckBreakdown {
     /// The call that it is about and its own name, or only its own name.
@@ -164,7 +164,7 @@ pub struct CheckBreakdown {
     /// An answer for which it did not hold; `null` if it always held.
     pub example: Option<Example>,
     /// Calls in `fails` that the script itself failed for this reason (`answer:fail`); left out at 0.
-    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    #[serde(skip_serializing_if = "is_none_of_them")]
     pub reasons: u64,
 }
 

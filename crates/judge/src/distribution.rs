@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use brunt_record::histogram::{AtLeast, Censored, Histogram, QUANTILES};
 use brunt_record::instrument::Bracket;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::sampling::Sampling;
 use crate::uncertainty::{Interval, Intervals};
 
 /// Figures of a distribution of times, in nanoseconds. A figure is a lower bound where calls whose time is known only
 /// from below can move it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Distribution {
     /// Times, and lower bounds of times.
@@ -20,7 +20,7 @@ pub struct Distribution {
     #[serde(rename = "mean_ns")]
     pub mean: AtLeast<f64>,
     /// The uncertainty of the mean; missing where it is not computed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_interval: Option<Interval>,
     /// The standard deviation.
     #[serde(rename = "stdev_ns")]
@@ -36,7 +36,7 @@ pub struct Distribution {
 }
 
 /// The time that a share of all calls did not exceed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quantile {
     /// Its name, such as `p99`.
@@ -49,7 +49,7 @@ pub struct Quantile {
     /// Whether the true time may be larger.
     pub at_least: bool,
     /// The uncertainty of the time; missing where it is not computed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
 }
 

@@ -7,6 +7,7 @@
 //! settled ([`trend`]).
 
 pub mod abort;
+pub mod advice;
 pub mod agent_figures;
 pub mod asked;
 mod back_off;

@@ -7,7 +7,7 @@ use brunt_record::histogram::Histogram;
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::recording::{Cause, Ending, Recording};
 use brunt_record::snapshot::Snapshot;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::agent_figures::AgentFigures;
 use crate::asked::Made;
@@ -20,7 +20,7 @@ use crate::verdict::Verdict;
 use crate::watched::WatchedSummary;
 
 /// Distributions of times over all calls; `null` where nothing was measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Times {
     /// From due to end, over every call: waiting for a connection and the target, without the generator's own delays
@@ -29,11 +29,11 @@ pub struct Times {
     /// From sent to end, over every call that was sent; likewise.
     pub service: Option<Distribution>,
     /// From due to end, over calls with success only; missing where there are no others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ok: Option<Distribution>,
     /// From due to end, over calls that ended without success: failures, and answers whose status is not ok. The threshold `failed.p99`
     /// is about these.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub not_ok: Option<Distribution>,
     /// From due to end, over failures alone.
     pub failed: Option<Distribution>,
@@ -46,16 +46,16 @@ pub struct Times {
     /// The protocol's own opening exchanges.
     pub handshake: Option<Distribution>,
     /// From sent to the first message of the answer. This and the next three are missing where no answer came as messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first_message: Option<Distribution>,
     /// From one message of a call to the next.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub message_gap: Option<Distribution>,
     /// From sent to the last message, of calls that were answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_message: Option<Distribution>,
     /// The mean time for a message after the first, a value for each such call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub each_message: Option<Distribution>,
     /// Generator lag, in the open model: the generator's own delay in sending.
     pub lag: Option<Distribution>,
@@ -64,7 +64,7 @@ pub struct Times {
 }
 
 /// Rates over the measured part.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Calls a second that were answered within the measured time, whenever they were due.
@@ -74,15 +74,15 @@ pub struct Rates {
     pub ok_per_s: f64,
     /// Lower end of the 95 % interval of `ok_per_s`: the rate of an endless run under the same load lies within in 95 % of
     /// cases. Missing where the run was too short to say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ok_low_per_s: Option<f64>,
     /// Upper end of that interval. It reaches at least to the rate with the calls that were in flight at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ok_high_per_s: Option<f64>,
     /// Calls due a second: the rate that was asked for, in the open model.
     pub due_per_s: f64,
     /// Messages a second within the measured time, of all calls whose answers come as messages; missing where none does.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub messages_per_s: f64,
     /// Bytes received a second, at the socket.
     #[serde(rename = "wire_in_bytes_per_s")]

@@ -24,7 +24,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::histogram::Censored;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::statistics::normal_tail;
 
@@ -48,7 +48,7 @@ const MATTERS: f64 = 0.1;
 const MATTERS_NS: f64 = 50_000.0;
 
 /// A figure whose course over the seconds is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Watched {
@@ -108,7 +108,7 @@ impl Watched {
 }
 
 /// Whether a run had settled. Values are nanoseconds, of a rate calls a second.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Settled {

@@ -2,7 +2,7 @@
 
 use brunt_record::histogram::{Censored, Histogram, QUANTILES};
 use brunt_record::instrument::{Bracket, least_without};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::sampling::{Sampling, value_at};
 
@@ -33,7 +33,7 @@ impl Ends {
 ///
 /// The instrument interval allows for the generator's own delays: the true time of this run's calls lies within. The
 /// sampling interval allows for chance: the figure of an endless run under the same load lies within in 95 % of cases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
     /// Lower end of the instrument interval.
@@ -41,7 +41,7 @@ pub struct Interval {
     /// Upper end of the instrument interval.
     pub instrument_high_ns: Option<u64>,
     /// Lower end of the sampling interval; missing where the run was too short to say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling_low_ns: Option<u64>,
     /// Upper end of the sampling interval.
     pub sampling_high_ns: Option<u64>,

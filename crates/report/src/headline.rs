@@ -6,6 +6,7 @@
 //! calls leads.
 
 use brunt_judge::abort::Reason;
+use brunt_judge::advice::Advice;
 use brunt_judge::remarks::{About, Remark};
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
@@ -16,7 +17,7 @@ use brunt_record::SECOND_NS;
 use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::Counter;
 use brunt_record::recording::Ending;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::numbers::{brief, clean, count, counted, percent};
 use crate::style::Role;
@@ -26,7 +27,7 @@ use crate::{failed, made};
 const MOST_REMARKS: usize = 5;
 
 /// How a statement is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Tone {
@@ -87,28 +88,28 @@ impl Tone {
 }
 
 /// A statement about a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Statement {
     /// Its tone.
     pub tone: Tone,
     /// The statement, in one sentence.
     pub text: String,
-    /// The advice; empty if there is none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub advice: String,
+    /// What to do about it; missing where there is nothing to advise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
     /// When it began, in nanoseconds of the measured part; this and the next are missing in statements on the whole
     /// run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from_ns: Option<u64>,
     /// When it ended; missing in statements on the whole run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub to_ns: Option<u64>,
 }
 
 impl Statement {
     fn new(tone: Tone, text: impl Into<String>) -> Self {
-        Self { tone, text: text.into(), advice: String::new(), from_ns: None, to_ns: None }
+        Self { tone, text: text.into(), advice: None, from_ns: None, to_ns: None }
     }
 
     /// Something that did not hold.
@@ -190,15 +191,11 @@ fn turned_away(summary: &Summary) -> Vec<Statement> {
                 "{name}: {not} of {} users were not admitted: as many were there as may be",
                 Number(arrived as f64)
             );
-            all.push(Statement {
-                advice: "raise most_alive, or lower the rate".to_owned(),
-                ..Statement::new(Tone::Warning, text)
-            });
+            all.push(Statement { advice: Some(Advice::RaiseMostAlive), ..Statement::new(Tone::Warning, text) });
         }
         if scenario.out_of_rows > 0 {
             let text = format!("{name}: its data was used up, and it ended with its last row");
-            let advice = "give more rows, or let them begin anew by :circular()".to_owned();
-            all.push(Statement { advice, ..Statement::new(Tone::Warning, text) });
+            all.push(Statement { advice: Some(Advice::MoreRows), ..Statement::new(Tone::Warning, text) });
         }
     }
     all

@@ -2,6 +2,7 @@
 //! are written into; without it, they are only made.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+use brunt_judge::advice::Advice;
 use brunt_judge::summary::Summary;
 use brunt_judge::verdict::{Cause, Finding, Spoils};
 use brunt_plan::threshold::Threshold;
@@ -156,7 +157,7 @@ fn hostile() -> Summary {
     });
     summary.thresholds[0].condition = brunt_judge::thresholds::Condition::FailIf(HOSTILE[2].to_owned());
     (summary.thresholds[0].got, summary.thresholds[0].held) = (HOSTILE[0].into(), false);
-    let (message, advice) = (HOSTILE[0].to_owned(), HOSTILE[2].to_owned());
+    let (message, advice) = (HOSTILE[0].to_owned(), Advice::LeaveOutAgent { name: HOSTILE[2].to_owned() });
     let (cause, spoils) = (Cause::Lag, Spoils::Latency);
     summary.verdict.findings = vec![Finding { cause, spoils, message, advice, decisive: true, seconds: Vec::new() }];
     summary

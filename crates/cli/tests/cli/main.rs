@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
 
+mod advice;
 mod changing;
 mod check;
 mod compare;

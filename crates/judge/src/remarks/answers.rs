@@ -1,5 +1,6 @@
 //! Answers of another kind than before: a proxy's error page with status 200, a redirect to a login.
 
+use crate::advice::Advice;
 use brunt_plan::units::{Clock, count, percent};
 use brunt_record::kinds::{Kind, Kinds};
 use brunt_record::snapshot::Snapshot;
@@ -86,7 +87,7 @@ fn remark(another: &Another<'_>, timeline: &Timeline, total: &Snapshot) -> Remar
     };
     let calls = calls(another, timeline, total);
     Remark {
-        advice: "see whether they are what you asked for: --expect-body TEXT counts others as failed".to_owned(),
+        advice: Some(Advice::CheckBodies),
         from_ns: Some(from_ns),
         to_ns: Some(to_ns),
         calls,

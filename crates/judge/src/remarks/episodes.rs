@@ -4,6 +4,7 @@
 //! All of them are found in the [`Timeline`], which has calls by when they were due, and in the counts of seconds. A
 //! stretch that one kind explains is taken out before the next kind is searched for.
 
+use crate::advice::Advice;
 use brunt_plan::plan::Plan;
 use brunt_plan::units::{Clock, count, counted};
 use brunt_record::SECOND_NS;
@@ -447,7 +448,7 @@ fn overload(plan: &Plan, run: &Recording, explained: &[Stretch]) -> Option<Remar
         from_ns: Some(stretch.from),
         to_ns: Some(stretch.to),
         calls: Some(most),
-        advice: "what it takes for good: brunt find".to_owned(),
+        advice: Some(Advice::FindCapacity),
         ..Remark::new(About::Overload, message)
     })
 }

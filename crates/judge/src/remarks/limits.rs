@@ -3,6 +3,7 @@
 //! The search goes through windows of whole seconds, as long as it takes to let 50 calls through. A limit lets the same
 //! number through in each window; with failures by chance that number varies.
 
+use crate::advice::{Advice, CallRate};
 use std::ops::Range;
 
 use brunt_plan::units::count;
@@ -112,12 +113,12 @@ pub(super) fn rate_limit(run: &Recording, timeline: &Timeline) -> Option<Remark>
     let by = most.map_or_else(String::new, |status| format!(" with {status}"));
     let rate = mean * SECOND_NS as f64 / windows.width as f64;
     // The fewest digits that show two of them.
-    let rate = if rate < 9.95 { format!("{rate:.1}") } else { format!("{rate:.0}") };
+    let rate = CallRate(rate);
     Some(Remark {
         from_ns: Some(windows.from),
         to_ns: Some(to),
         calls: Some(refused),
-        advice: format!("ask for less (-r {rate}), or raise the target's limit"),
+        advice: Some(Advice::AskForLess { rate }),
         ..Remark::new(
             About::RateLimit,
             format!("the target let {rate} calls/s through and refused {} others{by}", count(refused)),

@@ -9,7 +9,8 @@ mod shapes;
 mod slowness;
 mod stretch;
 
-use serde::{Deserialize, Serialize};
+use crate::advice::Advice;
+use serde::Serialize;
 
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan};
@@ -32,7 +33,7 @@ const HELD_UP: f64 = 2.0;
 const MOST_NAMED: usize = 4;
 
 /// The subject of a remark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum About {
@@ -91,35 +92,36 @@ impl About {
 }
 
 /// One remark, with its advice.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Remark {
     /// Its subject.
     pub about: About,
     /// The observation.
     pub message: String,
-    /// The advice; may be empty.
-    pub advice: String,
+    /// What to do about it; missing where there is nothing to advise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
     /// When it began, in nanoseconds of the measured part; this and the next five are missing where they do not apply.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from_ns: Option<u64>,
     /// When it ended; missing where it does not apply.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub to_ns: Option<u64>,
     /// Calls that it hit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
     /// The least duration of the worst of them, in nanoseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub worst_ns: Option<u64>,
     /// Their share of the calls that could have been hit, 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub share_ratio: Option<f64>,
     /// Why, where failures gave a reason; empty where none is known.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub cause: String,
     /// The name of the request that it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
 }
 
@@ -129,7 +131,7 @@ impl Remark {
         Self {
             about,
             message,
-            advice: String::new(),
+            advice: None,
             from_ns: None,
             to_ns: None,
             calls: None,
@@ -206,9 +208,8 @@ fn lost_agents(run: &Recording) -> Option<Remark> {
         parts.push(format!("they had not told of {}", counted(iterations, "iteration")));
     }
     let message = parts.join("; ");
-    let name = &first.name;
-    let advice = format!("leave them out of the figures (brunt show --without {name}), or run again");
-    Some(Remark { advice, ..Remark::new(About::Agents, message) })
+    let advice = Advice::LeaveOutAgent { name: first.name.clone() };
+    Some(Remark { advice: Some(advice), ..Remark::new(About::Agents, message) })
 }
 
 /// Such as `12.3s`.
@@ -237,8 +238,8 @@ fn no_success(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> 
         }
     };
     let most = statuses.iter().max_by_key(|(_, n)| *n).map_or(0, |(status, _)| *status);
-    let advice = if is_http(plan) { advice_on(most) } else { "look at a call: brunt --once" };
-    Some(Remark { advice: advice.to_owned(), ..Remark::new(About::NoSuccess, message) })
+    let advice = if is_http(plan) { Advice::on_status(most) } else { Advice::LookAtCall };
+    Some(Remark { advice: Some(advice), ..Remark::new(About::NoSuccess, message) })
 }
 
 /// A flood whose answers should come as messages, by its protocol's options, and did not.
@@ -246,9 +247,7 @@ fn no_messages(plan: &Plan, total: &Snapshot) -> Option<Remark> {
     let asked = plan.protocol.shown().get("messages").is_some_and(serde_json::Value::is_object);
     let answered = total.statuses.ok(&plan.ok_status);
     (asked && answered > 0 && total.messages().is_empty()).then(|| Remark {
-        advice:
-            "look at an answer with brunt --once: it may be compressed, no stream, or framed otherwise (--messages)"
-                .to_owned(),
+        advice: Some(Advice::CheckFraming),
         ..Remark::new(About::NoMessages, "answers were to come as messages, and none did".to_owned())
     })
 }
@@ -256,27 +255,6 @@ fn no_messages(plan: &Plan, total: &Snapshot) -> Option<Remark> {
 /// Such as `503`, or `3 (NotFound)` where the protocol has names.
 fn named(run: &Recording, status: u16) -> String {
     run.status_names.get(&status).map_or_else(|| status.to_string(), |name| format!("{status} ({name})"))
-}
-
-/// The likely mistake in requests that all get this answer (RFC 9110 §15).
-fn advice_on(status: u16) -> &'static str {
-    match status {
-        300..=399 => "aim at where they lead: brunt --once shows it",
-        400 => "look at an answer with brunt --once: a malformed request, or http:// to a port that speaks TLS",
-        401 => "give credentials: --basic USER:PASSWORD, or -H 'Authorization: …'",
-        403 => "check credentials and headers: the target understands these requests and refuses them",
-        404 | 410 => "check the URL's path",
-        405 => "check the method (-X)",
-        407 => "the target is a proxy that wants credentials",
-        413 => "send a smaller body",
-        415 => "check the body's type: -H 'Content-Type: …', or --json",
-        421 => "check the URL's host: the target does not answer for it",
-        426 | 505 => "check the protocol: brunt speaks HTTP/1.1 unless --http says otherwise",
-        429 => "ask for less (-r): the target limits the rate",
-        502 | 504 => "a proxy's own server fails or is slow: look behind the proxy",
-        503 => "the server, or a proxy before it, refuses work: see its logs",
-        _ => "look at an answer: brunt --once",
-    }
 }
 
 /// Redirects count as answered, and are seldom meant to be measured.
@@ -294,14 +272,10 @@ fn redirects(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
         _ => "every answer was a redirect".to_owned(),
     };
     Some(match &run.redirected_to {
-        Some(url) => Remark {
-            advice: "use that URL: brunt follows no redirects".to_owned(),
-            ..Remark::new(About::Redirects, format!("{what} to {url}"))
-        },
-        None => Remark {
-            advice: "aim at where they lead: brunt --once shows it".to_owned(),
-            ..Remark::new(About::Redirects, what)
-        },
+        Some(url) => {
+            Remark { advice: Some(Advice::UseThatUrl), ..Remark::new(About::Redirects, format!("{what} to {url}")) }
+        }
+        None => Remark { advice: Some(Advice::FollowRedirects), ..Remark::new(About::Redirects, what) },
     })
 }
 
@@ -319,11 +293,7 @@ fn cut_off(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
         if in_flight == 1 { "1 call was".to_owned() } else { format!("{} calls were", count(in_flight)) },
         share * 100.0
     );
-    Some(Remark {
-        calls: Some(in_flight),
-        advice: "begin with a warm-up as long as calls take (-w), or measure for longer (-d)".to_owned(),
-        ..Remark::new(About::CutOff, message)
-    })
+    Some(Remark { calls: Some(in_flight), advice: Some(Advice::WarmUp), ..Remark::new(About::CutOff, message) })
 }
 
 /// Calls that were due while every connection was busy.
@@ -350,16 +320,11 @@ fn busy(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
         format!("{all} busy: {} of {} waited for one", count(waited), counted(total.numbers.get(Counter::Due), "call"));
     let advice = match (plan.connections, needed(plan, run, total)) {
         _ if !reached => return None,
-        (Connections::UpTo(_), _) => "give a number with -c, and more descriptors (ulimit -Hn) if it takes them",
-        (Connections::Fixed(_), Some(needed)) if needed > u64::from(most) => {
-            let advice = format!("raise -c to about {needed}, or leave it out: a rate opens as many as it takes");
-            return Some(Remark { advice, ..Remark::new(About::Connections, message) });
-        }
-        (Connections::Fixed(_), _) => {
-            "they would do on average, so the target was slow for a while: more of them (-c) would have asked it in time"
-        }
+        (Connections::UpTo(_), _) => Advice::GiveConnections,
+        (Connections::Fixed(_), Some(needed)) if needed > u64::from(most) => Advice::RaiseConnections { needed },
+        (Connections::Fixed(_), _) => Advice::MoreConnections,
     };
-    Some(Remark { advice: advice.to_owned(), ..Remark::new(About::Connections, message) })
+    Some(Remark { advice: Some(advice), ..Remark::new(About::Connections, message) })
 }
 
 /// Whether the target took about as long for each call as for the fastest: it held none of them up.
@@ -407,7 +372,9 @@ mod tests {
         Summary::new(plan, run)
             .remarks
             .into_iter()
-            .map(|remark| (remark.about, remark.message, remark.advice))
+            .map(|remark| {
+                (remark.about, remark.message, remark.advice.map_or(String::new(), |advice| advice.to_string()))
+            })
             .collect()
     }
 

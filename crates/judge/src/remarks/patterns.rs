@@ -2,6 +2,7 @@
 //! that are faster or slower than answers, and connections that the target closes, accepts slowly, or accepts at one
 //! address only.
 
+use crate::advice::Advice;
 use std::net::SocketAddr;
 
 use brunt_plan::plan::Plan;
@@ -171,9 +172,7 @@ fn modes(plan: &Plan, total: &Snapshot) -> Option<Remark> {
     let modes = two_modes(&times)?;
     let slow = times.count_above(modes.split) as f64 / times.count() as f64;
     has_throughout(&total.timeline, &modes, slow).then(|| Remark {
-        advice: "look for what the slow ones share: one of several servers, a cache that misses, a wait for an \
-                 acknowledgement (40ms)"
-            .to_owned(),
+        advice: Some(Advice::CompareModes),
         calls: Some(times.count_above(modes.split)),
         share_ratio: Some(slow),
         ..Remark::new(
@@ -265,7 +264,7 @@ fn failure_times(total: &Snapshot) -> Option<Remark> {
     let (message, advice) = if failed_p50 < ok_p50 / 2 {
         (
             format!("failures are fast: half took {} or less, ok calls {}", Duration(failed_p50), Duration(ok_p50)),
-            "the target turned them away before it did their work",
+            Advice::TurnedAway,
         )
     } else if failed_p50 > ok_p99 {
         (
@@ -274,13 +273,13 @@ fn failure_times(total: &Snapshot) -> Option<Remark> {
                 Duration(failed_p50),
                 Duration(ok_p99)
             ),
-            "look at what they wait for: a timeout, brunt's own (--timeout) or one behind the target, or a retry",
+            Advice::LookAtWait,
         )
     } else {
         return None;
     };
     Some(Remark {
-        advice: advice.to_owned(),
+        advice: Some(advice),
         calls: Some(failed),
         share_ratio: Some(share),
         worst_ns: times.failed.max(),
@@ -298,9 +297,7 @@ fn listen_queue(total: &Snapshot) -> Option<Remark> {
         return None;
     }
     Some(Remark {
-        advice: "the target's listen queue was full, or packets were lost: raise its backlog (net.core.somaxconn, and \
-                 the backlog of its listen call)"
-            .to_owned(),
+        advice: Some(Advice::RaiseBacklog),
         calls: Some(late),
         worst_ns: connects.max(),
         ..Remark::new(
@@ -352,7 +349,7 @@ fn address(plan: &Plan, total: &Snapshot) -> Option<Remark> {
         ),
     };
     Some(Remark {
-        advice: "see that each of the target's addresses is up, or aim at one (--connect-to)".to_owned(),
+        advice: Some(Advice::CheckAddresses),
         calls: Some(n),
         share_ratio: Some(n as f64 / tried.max(1) as f64),
         ..Remark::new(About::Address, message)
@@ -392,7 +389,7 @@ fn closes(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
         let reason = total.troubles.reasons(*failure).into_iter().max_by_key(|(_, n)| *n);
         let why = reason.map_or(String::new(), |(reason, _)| format!(": {reason}"));
         return Some(Remark {
-            advice: "--once shows what the target sends behind its answers".to_owned(),
+            advice: Some(Advice::LookBehindAnswers),
             calls: Some(answered),
             ..Remark::new(About::Closes, format!("brunt closed {}{why}", counted(closed_here, "connection")))
         });
@@ -401,7 +398,7 @@ fn closes(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     let each = answered as f64 / closed as f64;
     let after = if each < 1.5 { "every call".to_owned() } else { format!("about {} calls", each.floor()) };
     Some(Remark {
-        advice: "let it keep them open (keep-alive, keepalive_requests), or measure new connections on purpose (--reconnect)".to_owned(),
+        advice: Some(Advice::KeepAlive),
         calls: Some(answered),
         ..Remark::new(
             About::Closes,

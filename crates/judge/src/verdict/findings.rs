@@ -1,5 +1,6 @@
 //! Findings about the generator, cause by cause.
 
+use crate::advice::Advice;
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::Step;
@@ -35,14 +36,7 @@ const BURST_OF_LAG: f64 = 0.5;
 /// The fewest connections made in a second that count as a burst.
 const FEWEST_CONNECTIONS: u64 = 20;
 
-const MORE_CORES: &str =
-    "give brunt more cores (-t), or let a second machine help; to measure latency, ask for less (-r)";
-const OFF_ITS_CORES: &str = "keep other work, the target too, off brunt's cores (taskset), or use fewer workers (-t)";
-const QUIETER_MACHINE: &str = "brunt had CPU to spare, so the machine held it up (other guests, power saving, a pause): \
-                               run again, or on a quieter machine";
 const LATE: &str = "brunt was late to send or to read";
-/// Added to the advice of the first finding that is about the machine.
-const DOCTOR: &str = "; see brunt doctor";
 
 /// The seconds of a run that have one problem in common.
 struct Spoiled<'a> {
@@ -134,7 +128,7 @@ pub(super) fn find(run: Judged<'_>, total: &Snapshot, figures: &[FigureVerdict])
     findings.extend(late);
     let of_machine = findings.iter_mut().find(|finding| finding.decisive && is_of_machine(finding));
     if let Some(finding) = of_machine {
-        finding.advice.push_str(DOCTOR);
+        finding.advice = Advice::SeeDoctor(Box::new(finding.advice.clone()));
     }
     findings
 }
@@ -143,7 +137,7 @@ pub(super) fn find(run: Judged<'_>, total: &Snapshot, figures: &[FigureVerdict])
 fn is_of_machine(finding: &Finding) -> bool {
     match finding.cause {
         Cause::Ports | Cause::Descriptors | Cause::CpuStarved => true,
-        Cause::Lag | Cause::OwnDelays => [OFF_ITS_CORES, QUIETER_MACHINE].contains(&finding.advice.as_str()),
+        Cause::Lag | Cause::OwnDelays => matches!(finding.advice, Advice::KeepOffCores | Advice::QuieterMachine),
         Cause::CpuSaturated | Cause::SlowScript => false,
     }
 }
@@ -154,19 +148,8 @@ fn exhausted(run: Judged<'_>, total: &Snapshot) -> impl Iterator<Item = Finding>
     let is_flood = run.plan.scenarios.is_none() && run.plan.load == Load::Closed {};
     let is_short = is_flood && total.numbers.get(Counter::ConnectionsMade) < u64::from(run.plan.connections.most());
     let kinds = [
-        (
-            Failure::Ports,
-            Cause::Ports,
-            "local ports",
-            "connect from more addresses (--source-ip A-B), keep connections (no --reconnect), or widen \
-             net.ipv4.ip_local_port_range",
-        ),
-        (
-            Failure::Descriptors,
-            Cause::Descriptors,
-            "file descriptors",
-            "raise the hard limit (ulimit -Hn), or lower -c",
-        ),
+        (Failure::Ports, Cause::Ports, "local ports", Advice::MorePorts),
+        (Failure::Descriptors, Cause::Descriptors, "file descriptors", Advice::MoreDescriptors),
     ];
     kinds.into_iter().filter_map(move |(failure, cause, what, advice)| {
         let (n, attempts) = (total.failures.count(failure), total.troubles.count(failure));
@@ -180,7 +163,7 @@ fn exhausted(run: Judged<'_>, total: &Snapshot) -> impl Iterator<Item = Finding>
             cause,
             spoils: Spoils::Throughput,
             message,
-            advice: advice.to_owned(),
+            advice,
             seconds: Vec::new(),
             decisive: is_short || n as f64 > FEW * total.numbers.get(Counter::Due) as f64,
         })
@@ -199,18 +182,12 @@ fn slow_script(run: Judged<'_>, total: &Snapshot, bounds: bool) -> Option<Findin
         if is_scenario { "" } else { "'s hooks" },
         spoiled.script_share() * 100.0
     );
-    let advice = if is_scenario {
-        "do less between calls: read of answers only what is needed, make at the top of the script what can be made \
-         once; or give it more threads on more cores (-t)"
-    } else {
-        "do less in request() and response(): make requests in init(), leave out parameters of response() that it does \
-         not use; or give it more threads on more cores (-t)"
-    };
+    let advice = if is_scenario { Advice::LighterScenario } else { Advice::LighterHooks };
     (!spoiled.points.is_empty()).then(|| Finding {
         cause: Cause::SlowScript,
         spoils: Spoils::Throughput,
         message,
-        advice: advice.to_owned(),
+        advice,
         seconds: spoiled.seconds(),
         decisive: bounds && spoiled.is_much(run),
     })
@@ -235,7 +212,7 @@ fn no_time_left(run: Judged<'_>, bounds: bool) -> Option<Finding> {
     // Time that was lost, rather than used, went to other programs.
     let is_starved = waited > used || !spoiled.points.iter().any(|point| is_saturated(point));
     let (cause, advice) =
-        if is_starved { (Cause::CpuStarved, OFF_ITS_CORES) } else { (Cause::CpuSaturated, MORE_CORES) };
+        if is_starved { (Cause::CpuStarved, Advice::KeepOffCores) } else { (Cause::CpuSaturated, Advice::MoreCores) };
     let waiting = if waited >= WAITED {
         format!(" and waited for one for {:.0}% of the time", waited * 100.0)
     } else {
@@ -245,7 +222,7 @@ fn no_time_left(run: Judged<'_>, bounds: bool) -> Option<Finding> {
         cause,
         spoils: Spoils::Throughput,
         message: format!("a worker used {:.0}% of a CPU{waiting}", used * 100.0),
-        advice: advice.to_owned(),
+        advice,
         seconds: spoiled.seconds(),
         decisive: bounds && spoiled.is_much(run),
     })
@@ -267,15 +244,15 @@ fn blurred(run: Judged<'_>, figures: &[FigureVerdict]) -> Option<Finding> {
     let burst = spoiled.connecting(run);
     let (cause, reason, advice) = match burst {
         _ if used + waited >= SPARE && !is_starved => {
-            (Cause::CpuSaturated, format!("a worker used {:.0}% of a CPU", used * 100.0), MORE_CORES.to_owned())
+            (Cause::CpuSaturated, format!("a worker used {:.0}% of a CPU", used * 100.0), Advice::MoreCores)
         }
         Some(made) => (Cause::OwnDelays, LATE.to_owned(), connect_earlier(run, made)),
         None if is_starved => {
             let share = waited.max(most_waited) * 100.0;
             let reason = format!("a worker waited for a CPU for {share:.0}% of a second");
-            (Cause::CpuStarved, reason, OFF_ITS_CORES.to_owned())
+            (Cause::CpuStarved, reason, Advice::KeepOffCores)
         }
-        None => (Cause::OwnDelays, LATE.to_owned(), QUIETER_MACHINE.to_owned()),
+        None => (Cause::OwnDelays, LATE.to_owned(), Advice::QuieterMachine),
     };
     let wide: Vec<_> = figures.iter().filter(|figure| !figure.holds).map(between).collect();
     let message = if wide.is_empty() { reason } else { format!("{reason}, which leaves {}", wide.join(", ")) };
@@ -311,17 +288,15 @@ fn sent_late(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
     );
     let (used, waited) = spoiled.used_and_waited();
     let advice = if has_bursts(run.plan) {
-        "users who come in one moment (brunt.at_once) make their first calls one after the other: let them come over \
-         some time (brunt.ramp), give brunt more cores (-t), or keep other work off them"
-            .to_owned()
+        Advice::SpreadUsers
     } else if used + waited >= SPARE && waited < WAITED {
-        "use fewer calls a second for each worker (-t), on more cores".to_owned()
+        Advice::FewerCallsEach
     } else if let Some(made) = spoiled.connecting(run) {
         connect_earlier(run, made)
     } else if waited >= WAITED {
-        OFF_ITS_CORES.to_owned()
+        Advice::KeepOffCores
     } else {
-        QUIETER_MACHINE.to_owned()
+        Advice::QuieterMachine
     };
     Some(Finding {
         cause: Cause::Lag,
@@ -334,16 +309,13 @@ fn sent_late(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
 }
 
 /// The advice where connections made in a burst kept brunt busy.
-fn connect_earlier(run: Judged<'_>, made: u64) -> String {
+fn connect_earlier(run: Judged<'_>, made: u64) -> Advice {
     let is_of_users = run.plan.scenarios.is_some();
-    let grows = matches!(run.plan.connections, Connections::UpTo(_)) && run.plan.load.is_open() && !is_of_users;
-    let earlier = if grows {
-        let open = run.points.iter().filter_map(|point| point.open_connections).max().unwrap_or(made);
-        format!("open them before the load (-c {open}), or ")
-    } else {
-        String::new()
-    };
-    format!("{made} connections made at once kept brunt busy: {earlier}give brunt more cores (-t)")
+    if !matches!(run.plan.connections, Connections::UpTo(_)) || !run.plan.load.is_open() || is_of_users {
+        return Advice::ConnectSlower { made };
+    }
+    let open = run.points.iter().filter_map(|point| point.open_connections).max().unwrap_or(made);
+    Advice::ConnectEarlier { made, open }
 }
 
 /// Whether many users come in one moment, for which no generator has the time.

@@ -12,6 +12,7 @@ mod seconds;
 #[cfg(test)]
 mod tests;
 
+use crate::advice::Advice;
 use brunt_plan::plan::Plan;
 use brunt_record::catalogue::Timing;
 use brunt_record::histogram::Histogram;
@@ -50,7 +51,7 @@ pub enum Judgement {
 }
 
 /// The cause of a finding about the generator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -71,7 +72,7 @@ pub enum Cause {
 }
 
 /// The figures that a finding spoils.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Spoils {
@@ -84,7 +85,7 @@ pub enum Spoils {
 }
 
 /// One finding, with its figures and a way out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Its cause.
@@ -93,8 +94,8 @@ pub struct Finding {
     pub spoils: Spoils,
     /// The observation, for people.
     pub message: String,
-    /// The advice, for people.
-    pub advice: String,
+    /// What to do about it.
+    pub advice: Advice,
     /// Whether it spoils the run as a whole.
     pub decisive: bool,
     /// The seconds of the measured part that it spoils.
@@ -102,7 +103,7 @@ pub struct Finding {
 }
 
 /// A range of seconds of the measured part, counted from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seconds {
     /// The first second.
@@ -112,7 +113,7 @@ pub struct Seconds {
 }
 
 /// Whether one percentile of the response time can be believed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FigureVerdict {
     /// The percentile, such as `p99`.
@@ -126,7 +127,7 @@ pub struct FigureVerdict {
 }
 
 /// Whether a run's figures can be believed, and why not, judged from the generator alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// The answer.

@@ -179,7 +179,7 @@ fn late_calls_spoil_the_percentiles_that_they_reach() {
     assert!(verdict.sentence.starts_with("p99 is unreliable; p50 and p90 hold: a worker waited for a CPU for 12% of"));
     assert!(verdict.sentence.contains("p99 between 800.0µs and 5.8"), "{}", verdict.sentence);
     // At 3 % of a CPU nobody is told to use fewer calls.
-    assert!(verdict.findings.iter().all(|f| !f.advice.contains("fewer calls")), "{:?}", verdict.findings);
+    assert!(verdict.findings.iter().all(|f| f.advice != Advice::FewerCallsEach), "{:?}", verdict.findings);
     assert!(verdict.is_load_as_asked, "4 % of the calls are no other arrival process");
 }
 
@@ -224,7 +224,7 @@ fn calls_sent_late_are_a_finding_of_their_own() {
 #[test]
 fn a_stall_of_the_machine_is_no_reason_for_fewer_calls() {
     let verdict = summary_of(open(), 10, |_, second| calls(second, 100, 800_000, 30 * MS, 0)).verdict;
-    let advice: Vec<_> = verdict.findings.iter().map(|finding| finding.advice.as_str()).collect();
+    let advice = advice(&verdict);
     assert!(!advice.is_empty() && advice.iter().all(|advice| advice.contains("CPU to spare")), "{advice:?}");
     assert_eq!(advice.iter().filter(|advice| advice.contains("brunt doctor")).count(), 1, "{advice:?}");
 }
@@ -240,8 +240,8 @@ fn connecting(cpu_ns: u64, starved_ns: u64) -> Summary {
     })
 }
 
-fn advice(verdict: &Verdict) -> Vec<&str> {
-    verdict.findings.iter().map(|finding| finding.advice.as_str()).collect()
+fn advice(verdict: &Verdict) -> Vec<String> {
+    verdict.findings.iter().map(|finding| finding.advice.to_string()).collect()
 }
 
 #[test]
@@ -293,14 +293,14 @@ fn exhausted_ports_and_descriptors_are_named() {
         let verdict = failing(30);
         assert_eq!(verdict.judgement, Judgement::GeneratorBound);
         assert_eq!(verdict.findings[0].cause, cause);
-        assert!(verdict.findings[0].advice.contains("brunt doctor") && !verdict.is_load_as_asked);
+        assert!(matches!(verdict.findings[0].advice, Advice::SeeDoctor(_)) && !verdict.is_load_as_asked);
         // One of ten thousand is mentioned.
         let verdict = failing(1);
         assert!(
             verdict.is_trustworthy() && verdict.findings[0].message.contains("1 call was never sent"),
             "{verdict:?}"
         );
-        assert!(!verdict.findings[0].advice.contains("doctor"), "it spoils nothing: {verdict:?}");
+        assert!(!matches!(verdict.findings[0].advice, Advice::SeeDoctor(_)), "it spoils nothing: {verdict:?}");
         // So are connections that could not be made and cost no call.
         let verdict = verdict_of(move |_, second| second.troubles.record(failure, ""));
         let message = &verdict.findings[0].message;

@@ -143,8 +143,8 @@ fn said(html: &mut Html, statement: &Statement, number: usize) {
 }
 
 fn advice(html: &mut Html, statement: &Statement) {
-    if !statement.advice.is_empty() {
-        html.raw("<p class=\"advice\">→ ").text(&clean(&statement.advice)).raw("</p>");
+    if let Some(advice) = &statement.advice {
+        html.raw("<p class=\"advice\">→ ").text(&clean(&advice.to_string())).raw("</p>");
     }
 }
 

@@ -44,7 +44,9 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
         let mut remarks: Vec<_> =
             summary.remarks.iter().map(|remark| headline::about_target(remark, summary)).collect();
         // `--once` is itself what such advice asks for.
-        remarks.iter_mut().filter(|remark| remark.advice.contains("--once")).for_each(|remark| remark.advice.clear());
+        for remark in &mut remarks {
+            remark.advice.take_if(|advice| advice.asks_for_one_call());
+        }
         sections.push(verdict::statements(&remarks, paint));
         sections.push(single::section(summary, paint));
         sections.push(thresholds(summary, paint));

@@ -26,8 +26,8 @@ pub(super) fn statements(statements: &[Statement], paint: Paint) -> Vec<String> 
         }
         let rest = " ".repeat(columns::width(&first));
         lines.extend(wrapped(&first, &rest, &statement.text, WIDTH).into_iter().map(|line| paint.as_(role, line)));
-        if !statement.advice.is_empty() {
-            lines.extend(wrapped("  → ", "    ", &statement.advice, WIDTH));
+        if let Some(advice) = &statement.advice {
+            lines.extend(wrapped("  → ", "    ", &advice.to_string(), WIDTH));
         }
     }
     lines
@@ -100,7 +100,7 @@ fn lines(finding: &Finding, paint: Paint) -> Vec<String> {
     let what = format!("{}{}", finding.message, seconds(&finding.seconds));
     let mut lines: Vec<_> =
         wrapped(&format!("  {sign} "), "    ", &what, WIDTH).into_iter().map(|line| paint.as_(role, line)).collect();
-    lines.extend(wrapped("    → ", "      ", &finding.advice, WIDTH));
+    lines.extend(wrapped("    → ", "      ", &finding.advice.to_string(), WIDTH));
     lines
 }
 

@@ -39,7 +39,7 @@ pub(super) fn measurement(shown: Shown<'_>, live: Option<&LastSecond>) -> Sectio
     for finding in &verdict.findings {
         html.raw("<li class=\"").raw(if finding.decisive { "bad" } else { "warning" }).raw("\">");
         html.text(&clean(&finding.message)).text(&seconds(finding));
-        html.raw("<p class=\"advice\">→ ").text(&clean(&finding.advice)).raw("</p></li>");
+        html.raw("<p class=\"advice\">→ ").text(&clean(&finding.advice.to_string())).raw("</p></li>");
     }
     html.raw("</ul>");
     section
