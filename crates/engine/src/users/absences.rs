@@ -8,9 +8,7 @@ use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::{UsersNetwork, VirtualUsers};
 use crate::network::{Call, is_absence};
-use crate::transport::Driver;
 
 /// A user's clock for both times.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +33,7 @@ impl Presence {
     }
 
     /// Counts its time up to `now`.
-    fn count(&mut self, numbers: &mut Numbers, now: Tick) {
+    pub(super) fn count(&mut self, numbers: &mut Numbers, now: Tick) {
         if self.since >= now {
             return;
         }
@@ -87,29 +85,6 @@ impl Presence {
         if self.is_without {
             self.count(numbers, now);
             self.is_without = false;
-        }
-    }
-}
-
-impl VirtualUsers {
-    /// Counts the time of all users up to `now`.
-    pub(super) fn count_presence<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
-        for user in self.users.iter_mut() {
-            user.presence.count(&mut network.recorder.snapshot.numbers, now);
-        }
-    }
-
-    /// The load ended at `now`: later time is in no figure.
-    pub(super) fn end_presence<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
-        for user in self.users.iter_mut() {
-            user.presence.pauses(&mut network.recorder.snapshot.numbers, now);
-        }
-    }
-
-    /// A pause of `user` begins at `now`.
-    pub(super) fn pause<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: u32, now: Tick) {
-        if let Some(user) = self.user(user) {
-            user.presence.pauses(&mut network.recorder.snapshot.numbers, now);
         }
     }
 }

@@ -1,91 +1,83 @@
-//! Users' calls, from a user's request to a connection.
+//! The life of a user's call, from top to bottom: it is asked for, takes its place on a connection, has messages or an
+//! answer, and is recorded under its name. What every call goes through is in [`crate::network`].
 
-use brunt_plan::profile::Profile;
-use brunt_plan::target::Target;
-use brunt_plan::timetable::Timetable;
-use brunt_record::change::{Action, Change};
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::iter;
+
+use brunt_plan::units::Duration;
+use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::placing::alive;
-use super::{Owner, PreparedCall, State, TimedWake, UserCall, UsersNetwork, VirtualUsers, Wait};
-use crate::network::origins::OriginId;
-use crate::network::{Call, CallId, Counted, End, Place};
+use super::agenda::{TimedWake, Wake};
+use super::call::{Asked, Chain, Hears, Inbox, State, Times, UserCall};
+use super::ids::{UserId, WaitId};
+use super::links::HeldConnection;
+use super::user::Wait;
+use super::{Owner, UsersNetwork, VirtualUsers};
+use crate::network::origins::{OriginId, Pool};
+use crate::network::{
+    AnswerOf, Call, CallId, Connections, Core, CoreAnswer, Counted, Durations, End, Gone, Judgement, Listing,
+    MessageOf, Network, Place, Recorder,
+};
+use crate::trace::{Trace, Traced};
 use crate::transport::{ConnectionId, Driver};
-use brunt_protocol::scenario::Encoded;
-use brunt_script::Placement;
-use brunt_script::Wanted;
+use brunt_protocol::scenario::{CompleteAnswer, Encoded, Value};
+use brunt_protocol::user::Message;
+use brunt_protocol::{AnswerParts, Started};
+use brunt_script::{Operation, Placement, Resumption, Verdict, Wanted};
 
-/// The properties of a requested call besides its message.
-struct Asked {
-    client: usize,
-    label: u32,
-    timeout_ns: Option<u64>,
-    way: Placement,
-    judged: bool,
-    optional: bool,
-    streams: bool,
-}
+/// The most messages of a stream that wait for its user: more than are read before users are resumed.
+const MOST_WAITING: usize = 100_000;
+/// The most bytes of waiting messages; a single message may be larger.
+const MOST_WAITING_BYTES: usize = 4 << 20;
+/// The reason for the failure of a stream whose user does not take its messages.
+const UNREAD: &str = "more than 100,000 messages, or 4 MiB of them, waited for their user to take them";
+/// The most bytes that a user sends on a stream before any answer comes: they are sent again with the call.
+const MOST_SAID_BYTES: usize = 4 << 20;
+/// The reason for the failure of a stream on which too much was sent before it had a connection.
+const UNSENT: &str = "more than 4 MiB waited for a connection to be sent on";
+/// The most bytes of a stream's messages that a trace shows.
+const MOST_SHOWN: usize = 16 * 1024;
+/// The reason shown for an optional call whose answer did not come.
+pub(super) const NOTHING_CAME: &str = "nothing came within the timeout";
 
-/// Limits the rate of calls.
-#[derive(Debug)]
-pub(super) struct Throttle {
-    pub(super) planned: Timetable,
-    pub(super) profile: Profile,
-    /// The number of workers, which share the rate.
-    pub(super) workers: f64,
-    pub(super) began: Tick,
-    /// The number of calls released by all workers together, as if each released as many as this one.
-    pub(super) calls: f64,
-    pub(super) hint: usize,
-}
-
-impl Throttle {
-    /// Applies changes of the rate. Pauses need no handling here: users make no calls during them.
-    pub(super) fn change(&mut self, changes: &[Change]) {
-        let rates = changes.iter().filter(|change| matches!(change.action, Action::Rate(_)));
-        self.profile = self.planned.with(&rates.cloned().collect::<Vec<_>>(), 0);
-        self.hint = 0;
-    }
-
-    /// The time at which a call requested at `now` may be made.
-    fn release(&mut self, now: Tick) -> Tick {
-        let elapsed = now.since(self.began) as f64 / 1e9;
-        // An unused part of the rate is not made up for later.
-        self.calls = self.calls.max(self.profile.calls_held_until(elapsed) - self.workers);
-        let at = self.profile.time_held_of(self.calls, &mut self.hint);
-        self.calls += self.workers;
-        self.began + (at * 1e9) as u64
-    }
-}
-
+/// Being asked for.
 impl VirtualUsers {
-    /// Makes a call that a user wants, whether or not the user waits for its end. Returns the slot that holds it.
+    /// Makes a call that a user wants, which `hears` of it. Returns the slot that holds it.
     ///
     /// # Errors
     /// When the call cannot be made; the text says why.
     pub(super) fn ask<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
-        user: u32,
+        user: UserId,
         wanted: &Wanted,
-        awaited: bool,
+        hears: Hears,
         now: Tick,
     ) -> Result<u32, String> {
         if let Placement::Open(_) = wanted.way {
             let home = self.home(user);
-            self.user(home).ok_or_else(String::new)?.may_hold()?;
+            self.user(home).ok_or_else(String::new)?.links.may_hold()?;
         }
-        let chain = self.user(user).and_then(|of| of.continues.take());
+        let chain = self.user(user).and_then(|of| of.begun.take_continued());
         let slot = self.calls.take(UserCall::new);
-        match self.encode_into(network, slot, wanted) {
-            Ok(origin) => {
-                if let Some(call) = self.calls.get_mut(slot) {
-                    call.chain = chain;
+        let Some(call) = self.calls.get_mut(slot) else { return Err(String::new()) };
+        let way = self.clients.encode(wanted.client, &wanted.values, &mut call.encoded).and_then(|target| {
+            match wanted.way {
+                // The call goes to the origin of its connection.
+                Placement::On(_) => Ok(OriginId::FIRST),
+                Placement::Any | Placement::Open(_) => {
+                    self.clients.origin(&mut network.origins, wanted.client, target.as_ref())
                 }
-                self.trace_call(slot, wanted.client);
-                let Wanted { client, label, timeout_ns, way, judged, optional, streams, .. } = *wanted;
-                let asked = Asked { client, label, timeout_ns, way, judged, optional, streams };
-                self.make_call(network, slot, user, &asked, origin, awaited, now);
+            }
+        });
+        match way {
+            Ok(origin) => {
+                call.chain = chain;
+                let Wanted { client, label, timeout_ns, way, judged, optional, .. } = *wanted;
+                let asked = Asked { client, origin, label, timeout_ns, way, judged, optional };
+                self.make_call(network, slot, user, asked, hears, now);
                 Ok(slot)
             }
             Err(problem) => {
@@ -95,66 +87,6 @@ impl VirtualUsers {
         }
     }
 
-    /// Encodes a call into its slot, and finds its origin.
-    fn encode_into<D: Driver>(
-        &mut self,
-        network: &mut UsersNetwork<D>,
-        slot: u32,
-        wanted: &Wanted,
-    ) -> Result<OriginId, String> {
-        let Some(client) = self.clients.get(wanted.client) else { return Err("there is no such client".to_owned()) };
-        let Some(call) = self.calls.get_mut(slot) else { return Err(String::new()) };
-        call.encoded.clear();
-        client.caller.encode(&wanted.values, &mut call.encoded).map_err(|e| e.0)?;
-        let target = call.encoded.target.take();
-        match wanted.way {
-            // The call goes to the origin of its connection.
-            Placement::On(_) => Ok(OriginId::FIRST),
-            Placement::Any | Placement::Open(_) => self.origin_of(network, wanted.client, target.as_ref()),
-        }
-    }
-
-    /// The origin of a client's calls to `target`, or to its base.
-    fn origin_of<D: Driver>(
-        &mut self,
-        network: &mut UsersNetwork<D>,
-        client: usize,
-        target: Option<&Target>,
-    ) -> Result<OriginId, String> {
-        if target.is_none()
-            && let Some(origin) = self.bases.get(client).copied().flatten()
-        {
-            return Ok(origin);
-        }
-        let Some(script_client) = self.clients.get(client) else { return Err("there is no such client".to_owned()) };
-        let Some(goal) = target.or(script_client.base.as_ref()) else {
-            return Err("the client has no base to call".to_owned());
-        };
-        let origin = match network.origins.place(client, goal) {
-            Some(origin) => origin,
-            None => network.origins.seek(client, goal, script_client)?,
-        };
-        if target.is_none()
-            && let Some(base) = self.bases.get_mut(client)
-        {
-            *base = Some(origin);
-        }
-        Ok(origin)
-    }
-
-    /// Encodes a call for reuse. Returns the number by which it is made from then on, counted from 1.
-    ///
-    /// # Errors
-    /// When the call cannot be encoded; the text says why.
-    pub(super) fn prepare_call(&mut self, wanted: &Wanted) -> Result<u32, String> {
-        let Some(client) = self.clients.get(wanted.client) else { return Err("there is no such client".to_owned()) };
-        let mut encoded = Encoded::default();
-        client.caller.encode(&wanted.values, &mut encoded).map_err(|e| e.0)?;
-        let target = encoded.target.take();
-        self.prepared.push(PreparedCall { client: wanted.client, encoded, target, origin: None });
-        Ok(self.prepared.len() as u32)
-    }
-
     /// Makes a prepared call, whose user waits for its end.
     ///
     /// # Errors
@@ -162,68 +94,50 @@ impl VirtualUsers {
     pub(super) fn ask_prepared<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
-        user: u32,
+        user: UserId,
         (number, label, timeout_ns): (u32, u32, Option<u64>),
         now: Tick,
     ) -> Result<(), String> {
-        let Some(prepared) = self.prepared.get(number as usize) else { return Err("it was not prepared".to_owned()) };
-        let client = prepared.client;
-        let origin = if let Some(origin) = prepared.origin {
-            origin
-        } else {
-            let target = prepared.target.clone();
-            let origin = self.origin_of(network, client, target.as_ref())?;
-            if let Some(prepared) = self.prepared.get_mut(number as usize) {
-                prepared.origin = Some(origin);
-            }
-            origin
-        };
+        let (client, origin) = self.clients.way_of_prepared(&mut network.origins, number)?;
         let slot = self.calls.take(UserCall::new);
         if let Some(call) = self.calls.get_mut(slot) {
             call.prepared = Some(number);
         }
-        self.trace_call(slot, client);
         let way = Placement::Any;
-        let asked = Asked { client, label, timeout_ns, way, judged: false, optional: false, streams: false };
-        self.make_call(network, slot, user, &asked, origin, true, now);
+        let asked = Asked { client, origin, label, timeout_ns, way, judged: false, optional: false };
+        self.make_call(network, slot, user, asked, Hears::Waiting, now);
         Ok(())
     }
 
     /// Makes a call whose message and origin are known: now, or when the throttle releases it.
-    #[allow(clippy::too_many_arguments)]
     fn make_call<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
         slot: u32,
-        user: u32,
-        asked: &Asked,
-        origin: OriginId,
-        awaited: bool,
+        user: UserId,
+        asked: Asked,
+        hears: Hears,
         now: Tick,
     ) {
         let timeout_ns = asked.timeout_ns.or_else(|| self.clients.get(asked.client)?.timeout_ns);
         network.longest_timeout_ns = network.longest_timeout_ns.max(timeout_ns.unwrap_or(0));
         let arrived = self.users.get_mut(user).and_then(|user| {
-            if awaited {
+            if matches!(hears, Hears::Waiting) {
                 user.wait = Wait::Call(slot);
             }
             user.arrived.take()
         });
         let release = self.throttle.as_mut().map_or(now, |throttle| throttle.release(now).max(now));
         let Some(call) = self.calls.get_mut(slot) else { return };
-        call.state = State::Throttled;
-        call.user = user;
-        call.client = asked.client;
-        call.origin = origin;
-        call.label = asked.label;
-        call.awaited = awaited;
-        call.timeout_ns = timeout_ns;
-        call.way = asked.way;
-        call.judged = asked.judged;
-        call.optional = asked.optional;
-        call.inbox = asked.streams.then(Box::default);
+        if self.traces.are_wanted()
+            && let Some(ids) = self.traces.of(call)
+        {
+            self.clients.trace(call, asked.client, ids);
+        }
         // A call that the throttle holds back is due at its release.
-        call.due = if release > now { release } else { arrived.unwrap_or(now) };
+        let due = if release > now { release } else { arrived.unwrap_or(now) };
+        call.state = State::Throttled { due };
+        (call.user, call.hears, call.asked) = (user, hears, Asked { timeout_ns, ..asked });
         if release > now {
             self.set_timer(release, user, TimedWake::Release(slot));
         } else {
@@ -241,12 +155,354 @@ impl VirtualUsers {
     /// Begins a call. It counts as due from now on, unless it is optional: then its end decides. Its name counts it
     /// once it has ended.
     pub(super) fn begin<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32) -> Option<CallId> {
-        let call = self.calls.get_mut(slot).filter(|call| call.state == State::Throttled)?;
-        let counted = if call.optional { Counted::OnceEnded } else { Counted::AtOnce };
-        let id = network.begin(Call::new(slot, call.due, self.loading, counted));
-        call.state = State::UnderWay;
-        call.id = Some(id);
+        let call = self.calls.get_mut(slot)?;
+        let State::Throttled { due } = call.state else { return None };
+        let counted = if call.asked.optional { Counted::OnceEnded } else { Counted::AtOnce };
+        let id = network.begin(Call::new(slot, due, self.loading.is_on(), counted));
+        call.state = State::UnderWay(id);
         Some(id)
+    }
+}
+
+/// Whether another connection may be made for a pool with `waiting` calls. A pool that shall stay as small as its calls
+/// allow makes no more connections at once than it has, and none while those being made will have streams enough.
+fn may_grow(pool: &mut Pool, waiting: usize, origin: OriginId, connections: &Connections) -> bool {
+    if !pool.grows {
+        return pool.count < pool.most;
+    }
+    pool.making.retain(|token| connections[*token].is_being_made() && connections[*token].origin == origin);
+    let making = pool.making.len();
+    let at_once = pool.count.saturating_sub(making).max(1);
+    // Each connection being made has one call of its own already.
+    pool.count < pool.most && making < at_once && making.saturating_mul(pool.streams.saturating_sub(1)) < waiting
+}
+
+/// The slot and the id of a listed call, unless it has ended since.
+fn alive<D: Driver>(network: &UsersNetwork<D>, id: CallId) -> Option<(u32, CallId)> {
+    network.call(id).map(|call| (call.tag, id))
+}
+
+/// The next call that waits for a connection of the pool.
+fn next_pooled<D: Driver>(network: &mut UsersNetwork<D>, origin: OriginId) -> Option<(u32, CallId)> {
+    loop {
+        let id = network.origins.get(origin)?.waiting.pop_front()?;
+        if let Some(call) = alive(network, id) {
+            return Some(call);
+        }
+    }
+}
+
+/// Finding a connection.
+impl VirtualUsers {
+    /// Takes a call to a connection with room or to a new one, or lets it wait for one.
+    pub(super) fn place<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: Tick) {
+        let Some(call) = self.calls.get(slot) else { return };
+        let Some(id) = call.id() else { return };
+        let Asked { origin, way, client, .. } = call.asked;
+        let user = self.home(call.user);
+        if let Placement::On(handle) = way {
+            return self.place_on_held(network, slot, handle, now);
+        }
+        if let Some((failure, reason)) = network.origins.lost(origin) {
+            return self.complete(network, slot, End::Failed(failure, &reason), now);
+        }
+        let known = network.origins.route(origin).is_some();
+        let Some(there) = network.origins.get(origin) else { return };
+        if !known {
+            there.waiting.push_back(id);
+        } else if let Placement::Open(_) = way {
+            self.connect_for(network, Owner::Held(user), origin, slot, now);
+        } else if there.pool.is_some() {
+            self.place_in_pool(network, (slot, id), origin, now);
+        } else {
+            self.place_with_user(network, (slot, id), user, client, origin, now);
+        }
+    }
+
+    /// Takes a call to one of the connections that all users share, or lets it wait for one.
+    fn place_in_pool<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        (slot, id): (u32, CallId),
+        origin: OriginId,
+        now: Tick,
+    ) {
+        let most = network.origins.pipeline(origin);
+        loop {
+            let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut()) else { return };
+            let Some(token) = pool.free.pop() else { break };
+            let connection = &mut network.connections[token];
+            connection.unlist();
+            let room = connection.room(most);
+            if self.owner(token) == Owner::Pool && connection.origin == origin && room > 0 {
+                if room > 1 {
+                    connection.listing = Listing::Free;
+                    pool.free.push(token);
+                }
+                return self.send_soon(network, token, slot, now);
+            }
+        }
+        let Network { origins, connections, .. } = network;
+        let Some(there) = origins.get(origin) else { return };
+        let waiting = there.waiting.len() + 1;
+        let grows = there.pool.as_mut().is_some_and(|pool| may_grow(pool, waiting, origin, connections));
+        match &mut there.pool {
+            Some(pool) if grows => {
+                pool.count += 1;
+                let token = self.connect_for(network, Owner::Pool, origin, slot, now);
+                if let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut())
+                    && pool.grows
+                {
+                    pool.making.extend(token);
+                }
+            }
+            _ => there.waiting.push_back(id),
+        }
+    }
+
+    /// Takes a call to one of its user's own connections, or lets it wait for one.
+    fn place_with_user<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        (slot, id): (u32, CallId),
+        user: UserId,
+        client: usize,
+        origin: OriginId,
+        now: Tick,
+    ) {
+        let most_there = self.clients.get(client).map_or(1, |client| client.per_user) as usize;
+        let most = network.origins.pipeline(origin);
+        let Some(owner) = self.users.get_mut(user) else { return };
+        let (mut there, mut leaving) = (0, 0);
+        for &token in owner.links.connections() {
+            let connection = &network.connections[token];
+            if connection.origin == origin {
+                if connection.room(most) > 0 {
+                    return self.send_soon(network, token, slot, now);
+                }
+                there += usize::from(!connection.is_draining());
+                leaving += usize::from(connection.is_draining());
+            }
+        }
+        if there < most_there && there + leaving < 2 * most_there {
+            self.connect_for(network, Owner::User(user), origin, slot, now);
+        } else {
+            owner.links.wait(origin, id);
+        }
+    }
+
+    /// Sends a call on a connection that has room for it.
+    pub(super) fn send_on<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        token: ConnectionId,
+        slot: u32,
+        now: Tick,
+    ) {
+        let Some(call) = self.calls.get_mut(slot) else { return };
+        let Some(id) = call.id() else { return };
+        call.bytes_before = network.connections[token].link.bytes_in;
+        network.send(self, token, id, now);
+    }
+
+    /// Sends a call on a connection that has room for it, at once or, where calls are gathered, with the others.
+    fn send_soon<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, slot: u32, now: Tick) {
+        let Some(call) = self.calls.get_mut(slot) else { return };
+        let Some(id) = call.id() else { return };
+        // A call that was due earlier has waited long enough.
+        if !self.gathers || network.call(id).is_some_and(|call| call.due < now) {
+            return self.send_on(network, token, slot, now);
+        }
+        call.bytes_before = network.connections[token].link.bytes_in;
+        network.enqueue(token, id);
+        self.gathered.push(token);
+    }
+
+    /// Sends the gathered calls. Each becomes due when it is sent, like the calls of the flood.
+    pub(super) fn send_gathered<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        for token in gathered.drain(..) {
+            let now = network.driver.now();
+            if self.loading.holds_back(now) {
+                // The calls stay with their connections.
+                self.gathered.push(token);
+                continue;
+            }
+            if !network.connections[token].is_open() {
+                continue;
+            }
+            let most = network.origins.pipeline(network.connections[token].origin);
+            if network.connections[token].streams_left(most) == 0 {
+                network.bound_waits(self, token);
+            } else if let Some(id) = network.dequeue(token) {
+                if let Some(call) = network.call_mut(id)
+                    && !call.was_sent()
+                {
+                    call.due = now;
+                }
+                network.send(self, token, id, now);
+            }
+        }
+        if self.gathered.is_empty() {
+            self.gathered = gathered;
+        }
+    }
+
+    /// Sends the calls that waited for the horizon to move on: no event would wake connections that were freed
+    /// meanwhile.
+    pub(super) fn send_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
+        self.send_gathered(network);
+        for token in network.connections.ids() {
+            if network.connections[token].is_open() {
+                self.serve_waiting(network, token);
+            }
+        }
+    }
+
+    /// Makes a connection for a call. Returns its number.
+    fn connect_for<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        owner: Owner,
+        origin: OriginId,
+        slot: u32,
+        now: Tick,
+    ) -> Option<ConnectionId> {
+        let call = self.calls.get_mut(slot)?;
+        let id = call.id()?;
+        call.bytes_before = 0;
+        let way = call.asked.way;
+        let token = network.add(origin);
+        self.set_owner(token, owner);
+        if let Owner::User(user) | Owner::Held(user) = owner
+            && let Some(user) = self.users.get_mut(user)
+        {
+            match way {
+                Placement::Open(handle) => user.links.hold(handle, token),
+                Placement::Any | Placement::On(_) => user.links.add(token),
+            }
+        }
+        network.enqueue(token, id);
+        network.connect(self, token, now);
+        Some(token)
+    }
+
+    /// Gives a connection that can carry calls to those that wait for it.
+    pub(super) fn serve_waiting<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId) {
+        if let Owner::Held(user) = self.owner(token) {
+            return self.serve_held(network, token, user);
+        }
+        let origin = network.connections[token].origin;
+        let most = network.origins.pipeline(origin);
+        while network.connections[token].room(most) > 0 {
+            let next = match self.owner(token) {
+                Owner::User(user) => self.next_waiting(network, user, origin),
+                Owner::Pool => {
+                    let next = next_pooled(network, origin);
+                    let Some(there) = network.origins.get(origin) else { return };
+                    let connection = &mut network.connections[token];
+                    if next.is_none()
+                        && let Some(pool) = &mut there.pool
+                        && connection.is_unlisted()
+                    {
+                        connection.listing = Listing::Free;
+                        pool.free.push(token);
+                    }
+                    next
+                }
+                Owner::Held(_) | Owner::Nobody => None,
+            };
+            let Some((slot, id)) = next else { return };
+            let now = network.driver.now();
+            if self.loading.holds_back(now) {
+                match self.owner(token) {
+                    Owner::User(user) => drop(self.user(user).map(|user| user.links.wait_on(origin, id))),
+                    _ => drop(network.origins.get(origin).map(|there| there.waiting.push_front(id))),
+                }
+                return;
+            }
+            self.send_on(network, token, slot, now);
+        }
+        self.grow_pool(network, token, origin);
+    }
+
+    /// Lets the next waiting call have another connection, as this one is full, where the pool grows as calls need it.
+    fn grow_pool<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, origin: OriginId) {
+        let Network { origins, connections, .. } = network;
+        let Some(there) = origins.get(origin) else { return };
+        let waiting = there.waiting.len();
+        if waiting == 0 {
+            return;
+        }
+        let Some(pool) = there.pool.as_mut().filter(|pool| pool.grows) else { return };
+        pool.streams = connections[token].link.client.capacity();
+        if may_grow(pool, waiting, origin, connections)
+            && self.owner(token) == Owner::Pool
+            && let Some((slot, _)) = next_pooled(network, origin)
+        {
+            let now = network.driver.now();
+            self.place(network, slot, now);
+        }
+    }
+
+    /// Gives the place of a connection back, and lets the next call that waits have it.
+    pub(super) fn give_back<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        token: ConnectionId,
+        drained: bool,
+        now: Tick,
+    ) {
+        let owner = self.owner(token);
+        let origin = network.connections[token].origin;
+        self.set_owner(token, Owner::Nobody);
+        network.vacate(token);
+        match owner {
+            Owner::User(user) => {
+                if let Some(user) = self.user(user) {
+                    user.links.forget(token);
+                }
+            }
+            Owner::Pool => {
+                if let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut()) {
+                    pool.is_gone(drained);
+                }
+            }
+            Owner::Held(_) | Owner::Nobody => {}
+        }
+        self.place_next(network, owner, origin, now);
+    }
+
+    /// Places a call that waited for a connection that is gone.
+    pub(super) fn place_next<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        owner: Owner,
+        origin: OriginId,
+        now: Tick,
+    ) {
+        let next = match owner {
+            Owner::User(user) => self.next_waiting(network, user, origin),
+            Owner::Pool => next_pooled(network, origin),
+            Owner::Held(_) | Owner::Nobody => None,
+        };
+        let Some((slot, id)) = next else { return };
+        if self.loading.makes_calls() {
+            self.place(network, slot, now);
+        } else if let Some(there) = network.origins.get(origin) {
+            there.waiting.push_back(id);
+        }
+    }
+
+    /// The next of a user's calls that wait for a connection to `origin`.
+    fn next_waiting<D: Driver>(
+        &mut self,
+        network: &UsersNetwork<D>,
+        user: UserId,
+        origin: OriginId,
+    ) -> Option<(u32, CallId)> {
+        let links = &mut self.users.get_mut(user)?.links;
+        iter::from_fn(|| links.next_waiting(origin)).find_map(|id| alive(network, id))
     }
 
     /// Closes connections that their user no longer needs.
@@ -275,18 +531,690 @@ impl VirtualUsers {
             }
         }
     }
+}
+
+/// What a call finds in place of the connection that its user holds.
+enum Found {
+    /// The connection.
+    Connection(ConnectionId),
+    /// The connection has ended; an answer with this status had come before.
+    Answer(u16),
+    /// The connection has ended, and no answer is left.
+    Nothing(Failure, String),
+}
+
+/// Going on a connection that its user holds.
+impl VirtualUsers {
+    /// Takes a call to the connection that its user holds.
+    pub(super) fn place_on_held<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        slot: u32,
+        handle: u32,
+        now: Tick,
+    ) {
+        match self.find_held(slot, handle) {
+            Found::Nothing(failure, reason) => self.complete(network, slot, End::Failed(failure, &reason), now),
+            Found::Answer(status) => self.answer_from_remains(network, slot, handle, status, now),
+            Found::Connection(token) => {
+                // The protocol decides how many calls go on a connection at once.
+                if network.connections[token].room(usize::MAX) > 0 {
+                    return self.send_on(network, token, slot, now);
+                }
+                let Some(call) = self.calls.get(slot) else { return };
+                let (home, id) = (self.home(call.user), call.id());
+                if let Some(user) = self.user(home) {
+                    user.links.wait_on_held(handle, slot);
+                }
+                if let Some(id) = id {
+                    network.bound_wait(self, id);
+                }
+            }
+        }
+    }
+
+    /// Places waiting calls on a connection that `user` holds, while it has room.
+    pub(super) fn serve_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, user: UserId) {
+        while network.connections[token].room(usize::MAX) > 0 {
+            let now = network.driver.now();
+            if self.loading.holds_back(now) {
+                return;
+            }
+            let next = self.user(user).and_then(|of| of.links.next_on_held(token));
+            let Some((handle, slot)) = next else { return };
+            if self.waits_for(network, slot, handle) {
+                self.send_on(network, token, slot, now);
+            }
+        }
+    }
+
+    /// Whether the call in this slot still waits for the connection of this handle: it may have timed out.
+    fn waits_for<D: Driver>(&self, network: &UsersNetwork<D>, slot: u32, handle: u32) -> bool {
+        let Some(call) = self.calls.get(slot) else { return false };
+        let waits = call.id().and_then(|id| network.call(id)).is_some_and(|call| call.place == Place::Waiting);
+        waits && call.asked.way == Placement::On(handle)
+    }
+
+    /// Places calls whose connection has ended: each takes an answer that is left of it, or fails.
+    fn place_rest<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        (handle, waiting): (u32, VecDeque<u32>),
+        now: Tick,
+    ) {
+        for slot in waiting {
+            if self.waits_for(network, slot, handle) {
+                self.place_on_held(network, slot, handle, now);
+            }
+        }
+    }
+
+    /// The connection of a call, or what is left of it.
+    fn find_held(&mut self, slot: u32, handle: u32) -> Found {
+        let nothing = |reason: &str| Found::Nothing(Failure::Closed, reason.to_owned());
+        let home = self.calls.get(slot).map(|call| self.home(call.user));
+        let (Some(home), Some(call)) = (home, self.calls.get_mut(slot)) else {
+            return nothing("there is no such call");
+        };
+        let held = self.users.get_mut(home).and_then(|user| user.links.held(handle));
+        let Some(held) = held else { return nothing("the script has closed this connection") };
+        match held {
+            HeldConnection::Open(token) => Found::Connection(*token),
+            HeldConnection::Gone { client, failure, reason } => {
+                let Encoded { bytes, idempotent, hint, .. } = &call.encoded;
+                let message = Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() };
+                let mut unsent = Vec::new();
+                match client.start(&message, &mut unsent) {
+                    Started::Sent(status) if unsent.is_empty() => {
+                        client.hand_over(&mut call.kept);
+                        Found::Answer(status)
+                    }
+                    // What an earlier call failed of is that call's alone.
+                    _ => match failure {
+                        Failure::Timeout
+                        | Failure::Stalled
+                        | Failure::Mismatch
+                        | Failure::Protocol
+                        | Failure::Oversize => nothing("the connection ended with an earlier call"),
+                        _ => Found::Nothing(*failure, reason.clone()),
+                    },
+                }
+            }
+        }
+    }
+
+    /// Ends a call with an answer that had come before its connection ended.
+    fn answer_from_remains<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        slot: u32,
+        handle: u32,
+        status: u16,
+        now: Tick,
+    ) {
+        let mut status = status;
+        loop {
+            match self.show_judge(slot, status, now) {
+                Shown::Taken => break,
+                Shown::Failed { reason, .. } => {
+                    return self.complete(network, slot, End::Failed(Failure::Mismatch, &reason), now);
+                }
+                Shown::ReadsOn => {}
+            }
+            let Some(call) = self.calls.get_mut(slot) else { return };
+            // From now on the call asks for its next answer.
+            std::mem::swap(&mut call.encoded, &mut call.next);
+            let found = self.find_held(slot, handle);
+            if let Some(call) = self.calls.get_mut(slot) {
+                std::mem::swap(&mut call.encoded, &mut call.next);
+            }
+            match found {
+                Found::Answer(next) => status = next,
+                Found::Nothing(failure, reason) => {
+                    return self.complete(network, slot, End::Failed(failure, &reason), now);
+                }
+                Found::Connection(_) => return,
+            }
+        }
+        let Some(id) = self.calls.get(slot).and_then(UserCall::id) else { return };
+        if let Some(call) = network.call_mut(id) {
+            call.send(now, 0);
+            call.receive(now);
+        }
+        network.complete(self, id, End::Answered(status), now);
+    }
+
+    /// Shows an answer to the script's judge of the call in this slot, if it has one. The answer lies in the slot.
+    fn show_judge(&mut self, slot: u32, status: u16, now: Tick) -> Shown {
+        let Some(call) = self.calls.get(slot).filter(|call| call.asked.judged) else { return Shown::Taken };
+        let Some(client) = self.clients.get(call.asked.client) else { return Shown::Taken };
+        let answered = CompleteAnswer { status, parts: call.kept.parts() };
+        let flags = client.caller.flags(&answered);
+        let judged = self.script.step(|library| library.judge(call.user.slot(), now, &call.kept.body, flags, status));
+        let values = match judged {
+            Verdict::Taken => return Shown::Taken,
+            Verdict::ReadsOn(values) => values,
+            Verdict::Rejected(reason) => return Shown::Failed { reason, reusable: true },
+            Verdict::Broken(reason) => return Shown::Failed { reason, reusable: false },
+        };
+        let Some(call) = self.calls.get_mut(slot) else { return Shown::Taken };
+        if self.watch.sees_everything() {
+            call.before.extend_from_slice(&call.kept.body);
+            call.before.push(b'\n');
+        }
+        match self.clients.encode(call.asked.client, &values, &mut call.next) {
+            Ok(_) => Shown::ReadsOn,
+            Err(reason) => Shown::Failed { reason, reusable: false },
+        }
+    }
+
+    /// Judges an answer on a connection, and requests the next one where the call takes another.
+    #[cold]
+    pub(super) fn judge_in_flight<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        answer: &AnswerOf<u32>,
+    ) -> Judgement {
+        let slot = answer.tag;
+        let Some(call) = self.calls.get_mut(slot) else { return Judgement::Ended };
+        network.connections[answer.token].link.client.hand_over(&mut call.kept);
+        match self.show_judge(slot, answer.status, answer.now) {
+            Shown::Taken => Judgement::Ended,
+            Shown::Failed { reason, reusable } => Judgement::Wrong { reason, reusable },
+            Shown::ReadsOn => {
+                let Some(call) = self.calls.get(slot) else { return Judgement::Ended };
+                let Encoded { bytes, idempotent, hint, .. } = &call.next;
+                let message = Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() };
+                Judgement::GoesOn { ends_sent: network.ask_on(answer.token, &message) }
+            }
+        }
+    }
+
+    /// Keeps what had come on a held connection that has ended, until its user closes it.
+    pub(super) fn keep_remains<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        user: UserId,
+        gone: Gone<'_>,
+        now: Tick,
+    ) {
+        let Gone { token, client, failure, reason, .. } = gone;
+        let Some(user) = self.user(user) else { return };
+        let remains = HeldConnection::Gone { client, failure, reason: reason.to_owned() };
+        if let Some(rest) = user.links.keep_remains(token, remains) {
+            self.place_rest(network, rest, now);
+        }
+    }
+
+    /// Closes a connection that a user holds, with its protocol's closing bytes.
+    pub(super) fn release<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: UserId, handle: u32) {
+        let home = self.home(user);
+        let Some((open, waiting)) = self.user(home).and_then(|user| user.links.release(handle)) else { return };
+        self.close_connections(network, open);
+        let now = network.driver.now();
+        self.place_rest(network, (handle, waiting), now);
+    }
+}
+
+/// The result of showing an answer to the script.
+enum Shown {
+    /// The answer is the last of its call.
+    Taken,
+    /// The call takes another answer.
+    ReadsOn,
+    /// The call fails, for this reason; its connection may be used again or not.
+    Failed { reason: String, reusable: bool },
+}
+
+/// Streams: calls whose answers come as messages, which a user takes one by one while the call goes on.
+impl VirtualUsers {
+    /// Begins a stream that a user wants; the user goes on at once.
+    pub(super) fn begin_stream<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        user: UserId,
+        wanted: &Wanted,
+        now: Tick,
+    ) -> Operation {
+        self.forget_answers(user);
+        if let Some(Err(problem)) = self.user(user).map(|of| of.begun.may_stream()) {
+            return self.go(user, now, Resumption::Refused(&problem));
+        }
+        match self.ask(network, user, wanted, Hears::Stream(Box::default()), now) {
+            Err(problem) => self.go(user, now, Resumption::Refused(&problem)),
+            Ok(slot) => {
+                if let Some(of) = self.user(user) {
+                    of.begun.open_stream(slot);
+                }
+                self.go(user, now, Resumption::Begun { ticket: self.ticket(slot) })
+            }
+        }
+    }
+
+    /// The user who has a stream open: `user`, or one with whom it shares streams, as tasks and their user do.
+    fn streamer(&self, user: UserId, slot: u32) -> Option<UserId> {
+        let opener = self.calls.get(slot)?.user;
+        let streams = self.users.get(opener).is_some_and(|of| of.begun.has_stream(slot));
+        (streams && self.home(opener) == self.home(user)).then_some(opener)
+    }
+
+    /// Requests this part of the next message of a stream for a user, who waits at most that long, in nanoseconds;
+    /// `None` while it waits.
+    pub(super) fn want_message(
+        &mut self,
+        user: UserId,
+        slot: u32,
+        (part, most_ns): (String, Option<u64>),
+        now: Tick,
+    ) -> Option<Operation> {
+        if let Some(inbox) = self.calls.get_mut(slot).and_then(UserCall::inbox_mut) {
+            if inbox.waits.is_some() {
+                let problem = "another task waits for the next message of this stream";
+                return Some(self.go(user, now, Resumption::Unread(problem)));
+            }
+            inbox.part = part;
+        }
+        let operation = self.next_message(user, slot, now);
+        let inbox = self.calls.get(slot).and_then(UserCall::inbox);
+        let wait = inbox.and_then(|inbox| inbox.waits).map(|(wait, _)| wait).filter(|_| operation.is_none());
+        if let (Some(wait), Some(most_ns)) = (wait, most_ns) {
+            self.set_timer(now.saturating_add(most_ns), user, TimedWake::Late { slot, wait });
+        }
+        operation
+    }
+
+    /// Resumes a user whose wait for the next message of a stream has timed out; `None` if that wait is over.
+    pub(super) fn message_is_late(&mut self, user: UserId, slot: u32, wait: WaitId, now: Tick) -> Option<Operation> {
+        let inbox = self.calls.get_mut(slot).and_then(UserCall::inbox_mut)?;
+        inbox.waits.take_if(|(known, _)| *known == wait)?;
+        Some(self.go(user, now, Resumption::Read(Value::Nil)))
+    }
+
+    /// Sends more on a stream, from these values of its protocol. The user is told 1, or 0 if the call has ended.
+    pub(super) fn say<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        user: UserId,
+        slot: u32,
+        values: &[Value<'_>],
+        now: Tick,
+    ) -> Operation {
+        let streams = self.streamer(user, slot).is_some();
+        let Some(call) = self.calls.get_mut(slot).filter(|_| streams) else {
+            return self.go(user, now, Resumption::Number(0));
+        };
+        let Some(client) = self.clients.get(call.asked.client) else {
+            return self.go(user, now, Resumption::Number(0));
+        };
+        if let Err(problem) = self.clients.encode(call.asked.client, values, &mut call.next) {
+            return self.go(user, now, Resumption::Refused(&problem));
+        }
+        if call.has_ended() {
+            return self.go(user, now, Resumption::Number(0));
+        }
+        let has_answer = call.id().and_then(|id| network.call(id)).is_some_and(|call| call.first_byte.is_set());
+        // Before the first answer, the call may have to be sent again, with all that was sent on it.
+        let (said, more) = (call.encoded.bytes.len(), call.next.bytes.len());
+        if !has_answer && said + more <= MOST_SAID_BYTES {
+            client.caller.join(&call.next, &mut call.encoded);
+        } else {
+            if let Some(inbox) = call.inbox_mut() {
+                inbox.is_partial = true;
+            }
+            if self.watch.sees_everything() && call.before.len() < MOST_SHOWN {
+                call.before.extend_from_slice("→ ".as_bytes());
+                call.before.extend_from_slice(&client.caller.shown_call(&call.next));
+                call.before.push(b'\n');
+            }
+        }
+        let next = std::mem::take(&mut call.next);
+        let id = call.id();
+        let message = Message { bytes: &next.bytes, hint: next.hint, ..Message::default() };
+        let is_sent = id.is_some_and(|id| network.say(self, id, &message, now));
+        if let Some(call) = self.calls.get_mut(slot) {
+            call.next = next;
+        }
+        if let (false, Some(id)) = (is_sent, id)
+            && said + more > MOST_SAID_BYTES
+        {
+            network.leave(self, id, Some((Failure::Oversize, UNSENT)), now);
+        }
+        self.go(user, now, Resumption::Number(1))
+    }
+
+    /// The next message of a stream, or the result of its call; `None` if its user waits.
+    pub(super) fn next_message(&mut self, user: UserId, slot: u32, now: Tick) -> Option<Operation> {
+        let streams = self.streamer(user, slot).is_some();
+        let Some(call) = self.calls.get_mut(slot).filter(|_| streams) else {
+            return Some(self.go(user, now, Resumption::Unread("the stream is over: its end was told before")));
+        };
+        let (has_ended, client) = (call.has_ended(), call.asked.client);
+        let inbox = call.inbox_mut()?;
+        if let Some((status, body)) = inbox.messages.pop_front() {
+            inbox.bytes -= body.len();
+            let part = std::mem::take(&mut inbox.part);
+            let answered = CompleteAnswer { status, parts: AnswerParts { head: &[], body: &body } };
+            let caller = self.clients.get(client).map(|client| &client.caller);
+            let part = if part.is_empty() { "message" } else { &part };
+            return Some(match caller.map(|caller| caller.read(part, &answered)) {
+                Some(Ok(value)) => self.go(user, now, Resumption::Read(value)),
+                Some(Err(problem)) => self.go(user, now, Resumption::Unread(&problem.0)),
+                None => self.go(user, now, Resumption::Unread("there is no such client")),
+            });
+        }
+        if !has_ended {
+            inbox.waits = Some((self.agenda.new_wait(), user));
+            self.user(user)?.wait = Wait::Message(slot);
+            return None;
+        }
+        Some(self.deliver_end(user, slot, now))
+    }
+
+    /// Tells a user the result of its stream, after it has had all messages or wants no more.
+    fn deliver_end(&mut self, user: UserId, slot: u32, now: Tick) -> Operation {
+        if let Some(opener) = self.streamer(user, slot)
+            && let Some(of) = self.user(opener)
+        {
+            of.begun.close_stream(slot);
+        }
+        if let Some(of) = self.user(user) {
+            of.begun.deliver([slot]);
+        }
+        self.go(user, now, self.result(slot, false))
+    }
+
+    /// Leaves a stream of which a user wants no more messages, and tells it the result.
+    pub(super) fn leave_stream<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        user: UserId,
+        slot: u32,
+        now: Tick,
+    ) -> Operation {
+        if self.streamer(user, slot).is_none() {
+            return self.go(user, now, Resumption::Unread("the stream is over: its end was told before"));
+        }
+        self.leave(network, slot, now);
+        self.deliver_end(user, slot, now)
+    }
+
+    fn leave<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: Tick) {
+        if self.calls.get(slot).is_some_and(UserCall::is_throttled) {
+            self.begin(network, slot);
+        }
+        let mut waits = None;
+        let id = self.calls.get_mut(slot).and_then(|call| {
+            if let Some(inbox) = call.inbox_mut() {
+                waits = inbox.waits;
+                *inbox = Inbox::default();
+            }
+            call.id()
+        });
+        if let Some((_, user)) = waits {
+            self.make_ready(user, Wake::StreamOver);
+        }
+        if let Some(id) = id {
+            network.leave(self, id, None, now);
+        }
+    }
+
+    /// Leaves the streams that a user has not read to the end, as its iteration, or its task, is over.
+    pub(super) fn leave_streams<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: UserId, now: Tick) {
+        let Some(of) = self.user(user) else { return };
+        for slot in of.begun.take_streams() {
+            self.leave(network, slot, now);
+            self.calls.free(slot);
+        }
+    }
+
+    /// Takes a message of a user's call.
+    #[cold]
+    pub(super) fn message_came<D: Driver>(&mut self, network: &mut UsersNetwork<D>, message: &MessageOf<u32>) {
+        let slot = message.tag;
+        let Some(call) = self.calls.get_mut(slot) else { return };
+        if message.counts {
+            self.names.record(&mut network.recorder, call.asked.label, |calls| calls.message(&message.came));
+        }
+        self.names.each_core(call.asked.label, None, |core| network.recorder.message_by_end(core, message.at));
+        if let Some(user) = self.users.get_mut(call.user) {
+            user.presence.reached(&mut network.recorder.snapshot.numbers, message.at);
+        }
+        let client = &network.connections[message.token].link.client;
+        if self.watch.sees_everything() && call.before.len() < MOST_SHOWN {
+            let mut time = String::new();
+            let since = if message.came.is_first { "after " } else { "+" };
+            let _ = write!(time, "{since}{}  ", Duration(message.came.after_ns));
+            call.before.extend_from_slice(time.as_bytes());
+            if let Some(client) = self.clients.get(call.asked.client) {
+                let answered = CompleteAnswer { status: message.status, parts: client_parts(network, message.token) };
+                call.before.extend_from_slice(&client.caller.shown_message(&call.encoded, &answered));
+            }
+            call.before.push(b'\n');
+            if call.before.len() >= MOST_SHOWN {
+                call.before.extend_from_slice("…\n".as_bytes());
+            }
+        }
+        // Once the measured part is over nobody takes messages.
+        let is_loading = self.loading.makes_calls();
+        let Some(inbox) = call.inbox_mut().filter(|_| is_loading) else { return };
+        let body = client.parts().body.to_vec();
+        inbox.bytes += body.len();
+        inbox.messages.push_back((message.status, body));
+        if let Some((_, user)) = inbox.waits.take() {
+            self.make_ready(user, Wake::Streamed(slot));
+        } else if inbox.messages.len() > MOST_WAITING || inbox.messages.len() > 1 && inbox.bytes > MOST_WAITING_BYTES {
+            network.leave(self, message.id, Some((Failure::Oversize, UNREAD)), message.now);
+        }
+    }
+
+    /// Tells whoever waits for the next message of a stream that its call has ended.
+    pub(super) fn stream_call_ended(&mut self, slot: u32) {
+        let inbox = self.calls.get_mut(slot).and_then(UserCall::inbox_mut);
+        if let Some((_, user)) = inbox.and_then(|inbox| inbox.waits.take()) {
+            self.make_ready(user, Wake::Streamed(slot));
+        }
+    }
+
+    /// Ends the wait of a task that is gone, so that another may wait.
+    pub(super) fn forget_wait(&mut self, user: UserId) {
+        if let Some(Wait::Message(slot)) = self.user(user).map(|of| of.wait)
+            && let Some(inbox) = self.calls.get_mut(slot).and_then(UserCall::inbox_mut)
+        {
+            inbox.waits.take_if(|(_, waiting)| *waiting == user);
+        }
+    }
+}
+
+/// The parts of the answer at the client of a connection.
+fn client_parts<D: Driver>(network: &UsersNetwork<D>, token: ConnectionId) -> AnswerParts<'_> {
+    network.connections[token].link.client.parts()
+}
+
+impl UserCall {
+    /// The call's response and service time up to `now`, in nanoseconds. They include the answers that led on.
+    fn lengths_until(&self, call: &Call<u32>, now: Tick) -> (u64, u64) {
+        match self.chain {
+            Some(Chain { due, sent, .. }) => (now.since(due), now.since(sent)),
+            None => (call.response_ns(now), call.service_ns(now)),
+        }
+    }
+
+    /// The target's part of the call's times, which ended at `at` as noticed at `now`. It includes the answers that led on.
+    fn durations(&self, call: &Call<u32>, at: Tick, now: Tick) -> Durations {
+        let durations = Recorder::durations(call, at, now);
+        match self.chain {
+            Some(Chain { due, sent, .. }) => {
+                let late = call.response_ns(at).saturating_sub(durations.response);
+                Durations { response: at.since(due).saturating_sub(late), service: at.since(sent) }
+            }
+            None => durations,
+        }
+    }
+}
+
+/// Ending.
+impl VirtualUsers {
+    /// Tells a call's user that the call has ended.
+    fn call_ended(&mut self, slot: u32, user: UserId) {
+        self.see_call(slot);
+        match self.calls.get(slot).map(|call| &call.hears) {
+            Some(Hears::Waiting) => self.make_ready(user, Wake::Ended(slot)),
+            Some(Hears::Stream(_)) => self.stream_call_ended(slot),
+            Some(Hears::Later) => {
+                let Some(of) = self.user(user) else { return };
+                of.begun.ended_one();
+                if !of.begun.is_under_way() && (of.wait == Wait::AllCalls || of.is_ending()) {
+                    self.make_ready(user, Wake::AllEnded);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Records under its name a call that is still under way when the run ends.
+    pub(super) fn cut_short(&mut self, recorder: &mut Recorder, call: &Call<u32>, now: Tick) {
+        let Some(slot) = self.calls.get(call.tag) else { return };
+        if recorder.counts(call) {
+            let (response, service) = slot.lengths_until(call, now);
+            self.names.record(recorder, slot.asked.label, |calls| {
+                calls.due();
+                if call.was_sent() {
+                    calls.unfinished(response, service);
+                } else {
+                    calls.unsent(response);
+                }
+            });
+        }
+        self.calls.free(call.tag);
+    }
+
+    /// The label of an answer that leads on, and its call's chain up to it; `None` for a call's last answer.
+    fn led_on(&mut self, recorder: &mut Recorder, call: &Call<u32>, status: u16) -> Option<(u32, Chain)> {
+        let ended = self.calls.get(call.tag).filter(|ended| ended.inbox().is_none())?;
+        let answered = CompleteAnswer { status, parts: ended.kept.parts() };
+        let word = self.clients.get(ended.asked.client)?.caller.leads_on(self.clients.encoded(ended), &answered)?;
+        let before = ended.chain.unwrap_or(Chain { due: call.due, sent: call.sent, hops: 0, trace: ended.trace });
+        let chain = Chain { hops: before.hops + 1, ..before };
+        let label = self.names.hop(&mut recorder.snapshot.figures, ended.asked.label, word, chain.hops)?;
+        Some((label, chain))
+    }
+
+    /// Records an answered call and keeps its answer.
+    #[inline]
+    pub(super) fn answered<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        call: &Call<u32>,
+        status: u16,
+        now: Tick,
+    ) {
+        let slot = call.tag;
+        let Some(ended) = self.calls.get_mut(slot) else { return };
+        let mut bytes_in = 0;
+        if let Some(token) = call.connection() {
+            let connection = &mut network.connections[token];
+            bytes_in = connection.link.bytes_in.saturating_sub(ended.bytes_before);
+            // An answer that was judged was handed over for that already.
+            if !ended.asked.judged {
+                connection.link.client.hand_over(&mut ended.kept);
+            }
+        }
+        ended.state = State::Answered(status, Times::of(call, now));
+        let user = ended.user;
+        let recorder = &mut network.recorder;
+        let hop = self.led_on(recorder, call, status);
+        if let (Some((label, _)), Some(ended)) = (hop, self.calls.get_mut(slot)) {
+            (ended.asked.label, ended.chain) = (label, None);
+        }
+        if recorder.counts(call)
+            && let Some(ended) = self.calls.get(slot)
+        {
+            let (label, bytes_out) = (ended.asked.label, self.clients.encoded(ended).bytes.len() as u64);
+            let at = recorder.ended_at(call, None, now);
+            let durations = ended.durations(call, at, now);
+            let is_usual = recorder.is_ok(status);
+            let is_ok = self.expects(ended, status).unwrap_or(is_usual);
+            if is_usual && !is_ok {
+                self.names.unexpected(recorder, label, status);
+                recorder.revoke_end(Core::All, at);
+            }
+            let answer = CoreAnswer { status, durations, is_usual, is_ok, bytes_in, bytes_out };
+            self.names.each_core(label, Some(status), |core| {
+                recorder.answered_by_end(core, at, is_ok);
+                recorder.answered_in(core, &answer);
+            });
+            if self.names.is_new(label, status) {
+                self.name_status(recorder, slot, status);
+            }
+        }
+        let ticket = self.calls.get(slot).map(|_| self.ticket(slot) as u64);
+        if let Some(user) = self.user(user) {
+            user.found_nobody = false;
+            user.presence.answered(&mut network.recorder.snapshot.numbers, call, now);
+            if let (Some((_, chain)), Some(ticket)) = (hop, ticket) {
+                user.begun.led_on(ticket, chain);
+            }
+        }
+        self.call_ended(slot, user);
+    }
+
+    /// Records a failed call.
+    pub(super) fn failed(
+        &mut self,
+        recorder: &mut Recorder,
+        call: &Call<u32>,
+        failure: Failure,
+        reason: &str,
+        now: Tick,
+    ) {
+        let Some(ended) = self.calls.get(call.tag) else { return };
+        let (user, label) = (ended.user, ended.asked.label);
+        if recorder.counts(call) {
+            let at = recorder.ended_at(call, Some(failure), now);
+            let Durations { response, service } = ended.durations(call, at, now);
+            let service = call.was_sent().then_some(service);
+            self.names.record(recorder, label, |calls| {
+                calls.due();
+                calls.failed(failure, response, service);
+            });
+        }
+        if let Some(user) = self.user(user) {
+            user.found_nobody = !call.was_sent();
+            user.presence.failed(&mut recorder.snapshot.numbers, call, (failure, reason), now);
+        }
+        self.tell_failed(call, failure, reason, now);
+    }
+
+    /// Marks a call as failed for its user, with the reason.
+    pub(super) fn tell_failed(&mut self, call: &Call<u32>, failure: Failure, reason: &str, now: Tick) {
+        let Some(ended) = self.calls.get_mut(call.tag) else { return };
+        ended.state = State::Failed(failure, Times::of(call, now));
+        ended.reason.clear();
+        ended.reason.push_str(reason);
+        let user = ended.user;
+        self.call_ended(call.tag, user);
+    }
+
+    /// Records the name of an answer's status, if its protocol has one.
+    #[cold]
+    fn name_status(&self, recorder: &mut Recorder, slot: u32, status: u16) {
+        let Some(call) = self.calls.get(slot) else { return };
+        let Some(client) = self.clients.get(call.asked.client) else { return };
+        if let Some(name) = client.caller.status_name(self.clients.encoded(call), status) {
+            self.names.record(recorder, call.asked.label, |calls| calls.name_status(status, &name));
+        }
+    }
 
     /// Ends a call that its user still has under way.
     pub(super) fn complete<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, end: End<'_>, now: Tick) {
-        if let Some(id) = self.calls.get(slot).and_then(|call| call.id) {
+        if let Some(id) = self.calls.get(slot).and_then(UserCall::id) {
             network.complete(self, id, end, now);
         }
     }
 
     /// Ends the calls that still wait for a connection when the measured part ends at `end`: they are never sent.
     pub(super) fn drop_unsent<D: Driver>(&mut self, network: &mut UsersNetwork<D>, end: Tick) {
-        self.ready.clear();
-        self.timers.clear();
+        self.agenda.clear();
         for there in network.origins.all() {
             there.waiting.clear();
         }
@@ -294,20 +1222,72 @@ impl VirtualUsers {
             let Some(call) = self.calls.get(slot) else { continue };
             match call.state {
                 // A throttled call was due a moment ago and begins now, or is not due yet and is forgotten.
-                State::Throttled if call.due <= end => {
+                State::Throttled { due } if due <= end => {
                     self.begin(network, slot);
                 }
-                State::Throttled => {
+                State::Throttled { .. } => {
                     self.calls.free(slot);
                 }
-                State::UnderWay | State::Answered(_) | State::Failed(_) => {}
+                State::UnderWay(_) | State::Answered(..) | State::Failed(..) => {}
             }
             let Some(call) = self.calls.get(slot) else { continue };
-            let waits = call.id.and_then(|id| network.call(id)).is_some_and(|call| call.place == Place::Waiting);
+            let waits = call.id().and_then(|id| network.call(id)).is_some_and(|call| call.place == Place::Waiting);
             if waits {
-                let end_of_call = if call.optional { End::Withdrawn } else { End::Unsent };
+                let end_of_call = if call.asked.optional { End::Withdrawn } else { End::Unsent };
                 self.complete(network, slot, end_of_call, end);
             }
+        }
+    }
+}
+
+/// Being seen.
+impl VirtualUsers {
+    /// Whether a call succeeds with this status.
+    pub(super) fn is_success(&self, call: &UserCall, status: u16) -> bool {
+        self.expects(call, status).unwrap_or_else(|| self.clients.is_ok(status))
+    }
+
+    /// Whether a call succeeds with this status, as its options or its protocol say; `None` if the run's statuses decide.
+    #[inline]
+    pub(super) fn expects(&self, call: &UserCall, status: u16) -> Option<bool> {
+        self.names.expects(call.asked.label, status).or_else(|| self.clients.expects(call.asked.client, status))
+    }
+
+    /// Shows the outcome of a call to a trace of everything, or its failure to a trace of failures.
+    #[inline]
+    pub(super) fn see_call(&self, slot: u32) {
+        if let Some(trace) = self.watch.all() {
+            return self.show_call(trace, slot);
+        }
+        let Some(trace) = self.watch.failures() else { return };
+        let has_failed = self.calls.get(slot).is_some_and(|call| match call.state {
+            State::Answered(status, _) => !self.is_success(call, status),
+            State::Failed(..) => !call.asked.optional,
+            State::Throttled { .. } | State::UnderWay(_) => false,
+        });
+        if has_failed {
+            self.show_call(trace, slot);
+        }
+    }
+
+    #[cold]
+    pub(super) fn show_call(&self, trace: &dyn Trace, slot: u32) {
+        let Some(call) = self.calls.get(slot) else { return };
+        let Some(client) = self.clients.get(call.asked.client) else { return };
+        let name = self.names.get(call.asked.label).map_or("", |label| label.name.as_str());
+        let request = &client.caller.shown_call(self.clients.encoded(call));
+        match call.state {
+            State::Answered(status, times) => {
+                let parts = call.kept.parts();
+                let answer = CompleteAnswer { status, parts };
+                let head = &client.caller.shown_head(&answer);
+                let body = &[call.before.as_slice(), &client.caller.shown_answer(self.clients.encoded(call), &answer)]
+                    .concat();
+                let service_ns = times.ended.since(times.sent);
+                trace.see(&Traced::Answered { name, request, status, head, body, service_ns });
+            }
+            State::Failed(failure, _) => trace.see(&Traced::Failed { name, request, failure, reason: &call.reason }),
+            State::Throttled { .. } | State::UnderWay(_) => {}
         }
     }
 }

@@ -8,11 +8,16 @@ use brunt_plan::share::Share;
 use brunt_record::figures::NameId;
 use brunt_record::time::Tick;
 
-use super::absences::Presence;
-use super::{Doing, Outcome, VirtualUsers, Wake};
+use super::among_workers::AmongWorkers;
+use super::loading::Loading;
+use super::user::{Outcome, Who};
 use crate::network::Recorder;
 use crate::pace::Quota;
+use brunt_plan::scenario::Scenarios;
 use brunt_script::{Library, ScriptError};
+
+/// The time between two looks at whether a population has ended on the other workers, in nanoseconds.
+const LOOK_NS: u64 = 1_000_000;
 
 /// How the number of users is determined.
 enum Kind {
@@ -39,7 +44,7 @@ struct Choice {
 }
 
 /// A worker's share of a population.
-pub(super) struct Crowd {
+struct Crowd {
     kind: Kind,
     choices: Vec<Choice>,
     most_alive: usize,
@@ -51,16 +56,16 @@ pub(super) struct Crowd {
     began: Option<Tick>,
     /// Whether it was looked after at least once since it began.
     looked: bool,
-    pub(super) alive: usize,
+    alive: usize,
     /// Whether no user comes any more, and present users end with their iteration.
-    pub(super) closed: bool,
+    closed: bool,
     /// Whether the other workers were told that it has ended here.
-    pub(super) announced: bool,
+    announced: bool,
 }
 
 impl Crowd {
     /// One worker's share of the population at this place in the plan.
-    pub(super) fn new(
+    fn new(
         population: &Population,
         place: usize,
         library: &dyn Library,
@@ -107,7 +112,7 @@ impl Crowd {
     }
 
     /// One user for one iteration.
-    pub(super) fn once(place: u32, name: &str) -> Self {
+    fn once(place: u32, name: &str) -> Self {
         Self {
             kind: Kind::Each { users: 1, iterations: 1 },
             choices: vec![Choice { place, name: name.to_owned(), id: None, weight: 1.0 }],
@@ -125,36 +130,41 @@ impl Crowd {
     }
 
     /// Takes changed numbers of users, each from a time on. Only populations with a given number of users follow them.
-    pub(super) fn change(&mut self, users: &[(Tick, u64)]) {
+    fn change(&mut self, users: &[(Tick, u64)]) {
         if let Kind::Closed { changes, .. } = &mut self.kind {
             *changes = users.to_vec();
         }
     }
 
     /// The name of its scenario at this place in the script.
-    pub(super) fn scenario(&self, place: u32) -> Option<&str> {
+    fn scenario(&self, place: u32) -> Option<&str> {
         self.choices.iter().find(|choice| choice.place == place).map(|choice| choice.name.as_str())
     }
 
     /// Begins with the load, unless it follows another population.
-    pub(super) fn begin_first(&mut self, now: Tick) {
+    fn begin_first(&mut self, now: Tick) {
         if self.after.is_none() {
             self.began = Some(now);
         }
     }
 
+    /// Whether its users come at a rate.
+    fn is_open(&self) -> bool {
+        matches!(self.kind, Kind::Open { .. })
+    }
+
     /// Whether the last user has come and gone.
-    pub(super) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.closed && self.alive == 0
     }
 
     /// The population whose end it waits for.
-    pub(super) fn follows(&self) -> Option<usize> {
+    fn follows(&self) -> Option<usize> {
         if self.began.is_none() { self.after } else { None }
     }
 
     /// The time at which iterations stop, where a time stops them.
-    pub(super) fn ends(&self) -> Option<Tick> {
+    fn ends(&self) -> Option<Tick> {
         match (&self.kind, self.began) {
             (Kind::Closed { curve, .. }, Some(began)) => Some(began + nanoseconds(curve.seconds())),
             _ => None,
@@ -162,12 +172,12 @@ impl Crowd {
     }
 
     /// Whether every present user iterates again, as far as that is certain without asking for each.
-    pub(super) fn wants_all(&self) -> bool {
+    fn wants_all(&self) -> bool {
         matches!(&self.kind, Kind::Closed { target, .. } if !self.closed && self.alive <= *target)
     }
 
     /// The time at which a user comes, or may have to go.
-    pub(super) fn next_wake(&self, now: Tick) -> Tick {
+    fn next_wake(&self, now: Tick) -> Tick {
         let Some(began) = self.began else { return Tick::NEVER };
         if self.closed {
             return Tick::NEVER;
@@ -183,6 +193,18 @@ impl Crowd {
             Kind::Each { .. } | Kind::Shared { .. } => now,
         }
     }
+
+    /// The scenario for its next user: its place in the script, and the name by which it is counted.
+    fn choose(&mut self, recorder: &mut Recorder) -> (u32, Option<NameId>) {
+        let all = self.choices.last().map_or(0.0, |choice| choice.weight);
+        // Drawn by the user's number over all workers, so that a user makes the same choice on any worker.
+        let number = self.share.number(self.chosen).unwrap_or(self.chosen);
+        self.chosen += 1;
+        let drawn = random::unit(self.seed, number) * all;
+        let Some(choice) = self.choices.iter_mut().find(|choice| drawn < choice.weight) else { return (0, None) };
+        let id = *choice.id.get_or_insert_with(|| recorder.snapshot.figures.scenarios.id(&choice.name));
+        (choice.place, Some(id))
+    }
 }
 
 fn seconds(ns: u64) -> f64 {
@@ -194,64 +216,144 @@ fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9).ceil() as u64
 }
 
-impl VirtualUsers {
-    /// Admits the users who are due at `now`.
-    pub(super) fn admit(&mut self, now: Tick, recorder: &mut Recorder) {
-        for place in 0..self.crowds.len() {
-            let after = self.crowds.get(place).and_then(|crowd| crowd.after);
-            let may_begin = after.is_none_or(|after| self.among.is_over(after));
-            let Some(crowd) = self.crowds.get_mut(place) else { continue };
-            if crowd.began.is_none() && may_begin {
-                crowd.began = Some(now);
-            }
-            if crowd.began.is_some_and(|began| began <= now) && !crowd.closed {
-                crowd.looked = true;
-                self.admit_to(place, now, recorder);
-            }
-            if let Some(crowd) = self.crowds.get_mut(place)
-                && crowd.is_over()
-                && !crowd.announced
-            {
-                crowd.announced = true;
-                self.among.ended(place);
-            }
+/// A user who comes.
+pub(super) struct Arrival {
+    pub(super) who: Who,
+    /// When it was due, if it comes at a rate.
+    pub(super) due: Option<Tick>,
+    /// The number of its iterations, if they are counted.
+    pub(super) iterations: Option<u64>,
+}
+
+/// What a population does next.
+pub(super) enum Admission {
+    /// A user comes.
+    Comes(Arrival),
+    /// Its time is over: users between two iterations are told that no other follows.
+    CallsIn,
+    /// Nothing for now.
+    Nothing,
+}
+
+/// A worker's shares of all populations.
+pub(super) struct Crowds {
+    list: Vec<Crowd>,
+    /// What the shares of all workers have in common.
+    among: AmongWorkers,
+    /// The number of the next user, and the worker's share, by which users are numbered.
+    next_id: u64,
+    share: Share,
+    /// Users alive, of all populations.
+    alive: usize,
+    /// How long users may go on after the end of a closed injection, in nanoseconds.
+    grace_ns: u64,
+}
+
+impl Crowds {
+    /// One worker's share of the populations.
+    ///
+    /// # Errors
+    /// When the script has none of the scenarios that the plan names.
+    pub(super) fn new(
+        scenarios: &Scenarios,
+        library: &dyn Library,
+        plan: &Plan,
+        share: Share,
+        among: &AmongWorkers,
+    ) -> Result<Self, ScriptError> {
+        let mut list = Vec::new();
+        for (place, population) in scenarios.populations.iter().enumerate() {
+            list.push(Crowd::new(population, place, library, plan, share, among.quota(place))?);
+        }
+        Ok(Self { list, among: among.clone(), next_id: share.index() + 1, share, alive: 0, grace_ns: plan.drain_ns })
+    }
+
+    /// One user, who goes once through the scenario with this place in the script.
+    pub(super) fn once(place: u32, name: &str, plan: &Plan) -> Self {
+        Self {
+            list: vec![Crowd::once(place, name)],
+            among: AmongWorkers::of_one(),
+            next_id: 1,
+            share: Share::WHOLE,
+            alive: 0,
+            grace_ns: plan.drain_ns,
         }
     }
 
-    /// Admits the users arriving at a rate who were due before `until`, which has passed: a second has all users that
-    /// were due in it, however late it is closed.
-    pub(super) fn admit_before(&mut self, until: Tick, recorder: &mut Recorder) {
-        let comes = |crowd: &Crowd| {
-            matches!(crowd.kind, Kind::Open { .. }) && crowd.began.is_some_and(|began| began < until) && !crowd.closed
-        };
-        for place in 0..self.crowds.len() {
-            if self.crowds.get(place).is_some_and(comes) {
-                self.admit_to(place, until.before(1), recorder);
-            }
+    /// The populations that follow no other begin.
+    pub(super) fn begin(&mut self, began: Tick) {
+        self.list.iter_mut().for_each(|crowd| crowd.begin_first(began));
+    }
+
+    /// Takes changed numbers of users, each from a time on.
+    pub(super) fn change(&mut self, users: &[(Tick, u64)]) {
+        self.list.iter_mut().for_each(|crowd| crowd.change(users));
+    }
+
+    /// The name of a user's scenario.
+    pub(super) fn scenario(&self, who: &Who) -> Option<&str> {
+        self.list.get(who.crowd)?.scenario(who.place)
+    }
+
+    /// The places of all populations.
+    pub(super) fn places(&self) -> std::ops::Range<usize> {
+        0..self.list.len()
+    }
+
+    /// Whether users of a population may come at `now`. It begins if what it waits for has ended.
+    pub(super) fn opens(&mut self, place: usize, now: Tick) -> bool {
+        let after = self.list.get(place).and_then(|crowd| crowd.after);
+        let may_begin = after.is_none_or(|after| self.among.is_over(after));
+        let Some(crowd) = self.list.get_mut(place) else { return false };
+        if crowd.began.is_none() && may_begin {
+            crowd.began = Some(now);
+        }
+        let opens = crowd.began.is_some_and(|began| began <= now) && !crowd.closed;
+        crowd.looked |= opens;
+        opens
+    }
+
+    /// Whether users of a population came at a rate before `until`.
+    pub(super) fn came_before(&self, place: usize, until: Tick) -> bool {
+        let comes = |crowd: &Crowd| crowd.is_open() && crowd.began.is_some_and(|began| began < until) && !crowd.closed;
+        self.list.get(place).is_some_and(comes)
+    }
+
+    /// Tells the other workers, once, that a population has ended here.
+    pub(super) fn announce(&mut self, place: usize) {
+        if let Some(crowd) = self.list.get_mut(place)
+            && crowd.is_over()
+            && !crowd.announced
+        {
+            crowd.announced = true;
+            self.among.ended(place);
         }
     }
 
-    fn admit_to(&mut self, place: usize, now: Tick, recorder: &mut Recorder) {
-        while let Some(crowd) = self.crowds.get_mut(place) {
-            let Some(began) = crowd.began else { return };
+    /// What a population does next at `now`.
+    pub(super) fn admit(&mut self, place: usize, now: Tick, loading: &Loading, recorder: &mut Recorder) -> Admission {
+        while let Some(crowd) = self.list.get_mut(place) {
+            let Some(began) = crowd.began else { return Admission::Nothing };
             let mut iterations = None;
             let due = match &mut crowd.kind {
                 Kind::Open { arrivals, next } => {
                     let Some(at) = *next else {
                         crowd.closed = true;
-                        return;
+                        return Admission::Nothing;
                     };
                     if began + at > now {
-                        return;
+                        return Admission::Nothing;
                     }
                     *next = arrivals.next();
-                    if self.reach.is_paused(began + at) {
+                    if loading.is_paused(began + at) {
                         // A user who would have come during a pause is not due, and keeps its number.
                         crowd.chosen += 1;
                         continue;
                     }
                     if crowd.alive >= crowd.most_alive {
-                        self.refuse(place, recorder);
+                        if let (_, Some(id)) = crowd.choose(recorder) {
+                            recorder.snapshot.figures.scenarios.at(id).not_admitted += 1;
+                        }
                         continue;
                     }
                     Some(began + at)
@@ -260,21 +362,21 @@ impl VirtualUsers {
                     let at = seconds(now - began);
                     if at >= curve.seconds() {
                         (*target, crowd.closed) = (0, true);
-                        return self.call_in(place);
+                        return Admission::CallsIn;
                     }
                     // A ramp between whole numbers of users may compute a number just below a whole one.
                     let planned = (curve.users_at(at) + 1e-6) as u64;
                     let wanted = changes.iter().rfind(|(at, _)| *at <= now).map_or(planned, |(_, users)| *users);
                     *target = crowd.share.part_of(wanted) as usize;
                     if crowd.alive >= (*target).min(crowd.most_alive) {
-                        return;
+                        return Admission::Nothing;
                     }
                     None
                 }
                 Kind::Each { users, iterations: each } => {
                     if *users == 0 {
                         crowd.closed = true;
-                        return;
+                        return Admission::Nothing;
                     }
                     *users -= 1;
                     iterations = Some(*each);
@@ -283,80 +385,52 @@ impl VirtualUsers {
                 Kind::Shared { users, quota } => {
                     if *users == 0 || quota.take().is_none() {
                         crowd.closed = true;
-                        return;
+                        return Admission::Nothing;
                     }
                     *users -= 1;
                     None
                 }
             };
-            self.spawn(place, due, iterations, recorder);
+            let (in_script, Some(scenario)) = crowd.choose(recorder) else { continue };
+            crowd.alive += 1;
+            self.alive += 1;
+            let who = Who { id: self.next_id, crowd: place, place: in_script, scenario };
+            self.next_id += self.share.count();
+            let figures = &mut recorder.snapshot.figures;
+            figures.scenarios.at(scenario).users_started += 1;
+            figures.most_users = figures.most_users.max(self.among.came());
+            return Admission::Comes(Arrival { who, due, iterations });
+        }
+        Admission::Nothing
+    }
+
+    /// A user of a population is gone.
+    pub(super) fn went(&mut self, place: usize) {
+        self.alive -= 1;
+        self.among.went();
+        if let Some(crowd) = self.list.get_mut(place) {
+            crowd.alive -= 1;
         }
     }
 
-    /// Tells users between two iterations that no other iteration follows.
-    fn call_in(&mut self, crowd: usize) {
-        for slot in 0..self.users.len() as u32 {
-            if self.user(slot).is_some_and(|user| user.crowd == crowd && user.doing == Doing::Nothing) {
-                self.make_ready(slot, Wake::Begin);
-            }
-        }
-    }
-
-    /// Whether there are more users than wanted, so that this one begins no other iteration.
+    /// Whether there are more users than wanted, so that one between two iterations begins no other.
     #[inline]
-    pub(super) fn is_surplus(&mut self, user: u32) -> bool {
-        let crowd = self.user(user).map(|user| user.crowd);
-        let crowd = crowd.and_then(|crowd| self.crowds.get(crowd));
-        crowd.is_some_and(|crowd| match &crowd.kind {
+    pub(super) fn has_surplus(&self, place: usize) -> bool {
+        self.list.get(place).is_some_and(|crowd| match &crowd.kind {
             Kind::Closed { target, .. } => crowd.closed || crowd.alive > *target,
             Kind::Open { .. } | Kind::Each { .. } | Kind::Shared { .. } => false,
         })
     }
 
-    /// The scenario for the next user of a population: its place in the script, and the name by which it is counted.
-    fn choose(&mut self, crowd: usize, recorder: &mut Recorder) -> (u32, Option<NameId>) {
-        let Some(crowd) = self.crowds.get_mut(crowd) else { return (0, None) };
-        let all = crowd.choices.last().map_or(0.0, |choice| choice.weight);
-        // Drawn by the user's number over all workers, so that a user makes the same choice on any worker.
-        let number = crowd.share.number(crowd.chosen).unwrap_or(crowd.chosen);
-        crowd.chosen += 1;
-        let drawn = random::unit(crowd.seed, number) * all;
-        let Some(choice) = crowd.choices.iter_mut().find(|choice| drawn < choice.weight) else { return (0, None) };
-        let id = *choice.id.get_or_insert_with(|| recorder.snapshot.figures.scenarios.id(&choice.name));
-        (choice.place, Some(id))
+    /// Whether every present user iterates again, as far as that is certain without asking for each.
+    pub(super) fn wants_all(&self, place: usize) -> bool {
+        self.list.get(place).is_some_and(Crowd::wants_all)
     }
 
-    /// Counts a user who arrives and finds no free place.
-    fn refuse(&mut self, crowd: usize, recorder: &mut Recorder) {
-        if let (_, Some(id)) = self.choose(crowd, recorder) {
-            recorder.snapshot.figures.scenarios.at(id).not_admitted += 1;
-        }
-    }
-
-    fn spawn(&mut self, crowd: usize, due: Option<Tick>, iterations: Option<u64>, recorder: &mut Recorder) {
-        let (place, scenario) = self.choose(crowd, recorder);
-        let Some(scenario) = scenario else { return };
-        recorder.snapshot.figures.scenarios.at(scenario).users_started += 1;
-        let id = self.next_id;
-        self.next_id += self.share.count();
-        let presence = Presence::new(due.is_none());
-        let slot = self.settle(id, crowd, place, scenario);
-        if let Some(user) = self.user(slot) {
-            (user.arrived, user.iterations, user.presence) = (due, iterations, presence);
-        }
-        self.alive += 1;
-        let figures = &mut recorder.snapshot.figures;
-        figures.most_users = figures.most_users.max(self.among.came());
-        if let Some(crowd) = self.crowds.get_mut(crowd) {
-            crowd.alive += 1;
-        }
-        self.make_ready(slot, Wake::Begin);
-    }
-
-    /// Whether a user whose iteration ended with `outcome` begins another.
-    pub(super) fn goes_on(&mut self, user: u32, outcome: Outcome) -> bool {
-        let Some(user) = self.users.get_mut(user) else { return false };
-        let Some(crowd) = self.crowds.get_mut(user.crowd) else { return false };
+    /// Whether a user whose iteration ended with `outcome` begins another, of which it had this many `left` if they are
+    /// counted.
+    pub(super) fn goes_on(&mut self, place: usize, outcome: Outcome, left: &mut Option<u64>) -> bool {
+        let Some(crowd) = self.list.get_mut(place) else { return false };
         if outcome == Outcome::Left {
             return false;
         }
@@ -364,9 +438,9 @@ impl VirtualUsers {
             Kind::Open { .. } => false,
             Kind::Closed { target, .. } => !crowd.closed && crowd.alive <= *target,
             Kind::Each { .. } => {
-                let left = user.iterations.unwrap_or(0).saturating_sub(1);
-                user.iterations = Some(left);
-                left > 0
+                let others = left.unwrap_or(0).saturating_sub(1);
+                *left = Some(others);
+                others > 0
             }
             Kind::Shared { quota, .. } => quota.take().is_some(),
         }
@@ -374,9 +448,8 @@ impl VirtualUsers {
 
     /// Closes a population whose data is used up: no user joins it any more, and present users end with their
     /// iteration.
-    pub(super) fn exhaust(&mut self, user: u32) {
-        let crowd = self.users.get(user).map(|user| user.crowd);
-        if let Some(crowd) = crowd.and_then(|crowd| self.crowds.get_mut(crowd)) {
+    pub(super) fn exhaust(&mut self, place: usize) {
+        if let Some(crowd) = self.list.get_mut(place) {
             crowd.closed = true;
             match &mut crowd.kind {
                 Kind::Open { next, .. } => *next = None,
@@ -384,5 +457,31 @@ impl VirtualUsers {
                 Kind::Each { users, .. } | Kind::Shared { users, .. } => *users = 0,
             }
         }
+    }
+
+    /// When a population has to be looked at, at the latest.
+    pub(super) fn next_wake(&self, now: Tick) -> Tick {
+        let wake = |crowd: &Crowd| {
+            let before = crowd.follows().and_then(|before| Some((before, self.list.get(before)?)));
+            match before {
+                _ if crowd.is_over() && !crowd.announced => now,
+                Some((place, before)) if before.is_over() => {
+                    if self.among.is_over(place) {
+                        now
+                    } else {
+                        now + LOOK_NS
+                    }
+                }
+                _ => crowd.next_wake(now),
+            }
+        };
+        self.list.iter().map(wake).fold(Tick::NEVER, Tick::min)
+    }
+
+    /// Whether every population has ended and its users are gone, or had their time to finish.
+    pub(super) fn have_ended(&self, now: Tick) -> bool {
+        let over = self.list.iter().all(Crowd::is_over);
+        let cut = |crowd: &Crowd| crowd.is_over() || crowd.ends().is_some_and(|end| now >= end + self.grace_ns);
+        over && self.alive == 0 || self.list.iter().all(cut)
     }
 }

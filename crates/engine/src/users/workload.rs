@@ -1,22 +1,22 @@
 //! Virtual users as the workload of their worker and its network.
 
-use std::cmp::Reverse;
-
 use brunt_record::figures::Figure as _;
 use brunt_record::messages;
 use brunt_record::outcome::Failure;
 use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
-use super::crowd::Crowd;
-use super::outcomes::NOTHING_CAME;
-use super::{LOOK_NS, Owner, TIMED, UsersNetwork, VirtualUsers};
+use super::calling::NOTHING_CAME;
+use super::{Owner, UsersNetwork, VirtualUsers};
 use crate::network::{AnswerOf, Call, CallId, End, Gone, Judgement, LoadEnd, MessageOf, Nature, Recorder, Workload};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::scenario::Encoded;
 use brunt_protocol::user::{Message, Refusal};
 use brunt_script::Placement;
+
+/// The time between two looks at whether enough users have come to a meeting, in nanoseconds.
+const LOOK_NS: u64 = 1_000_000;
 
 impl<D: Driver> Workload<D> for VirtualUsers {
     /// The slot that holds the call.
@@ -31,21 +31,18 @@ impl<D: Driver> Workload<D> for VirtualUsers {
         if phase != Phase::Measured {
             return;
         }
-        self.loading = true;
-        self.began = began;
+        self.loading.begin(began);
         if self.traces.are_wanted() {
             network.recorder.keep_slowest();
         }
         if let Some(throttle) = &mut self.throttle {
-            throttle.began = began;
+            throttle.begin(began);
         }
-        for crowd in &mut self.crowds {
-            crowd.begin_first(began);
-        }
+        self.crowds.begin(began);
     }
 
     fn tick(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
-        if self.loading {
+        if self.loading.is_on() {
             self.hear();
             self.wake(network, now);
         }
@@ -53,7 +50,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
 
     fn turn(&mut self, network: &mut UsersNetwork<D>) {
         let mut freed = std::mem::take(&mut network.freed);
-        if self.is_loading() {
+        if self.loading.makes_calls() {
             for (token, _) in freed.drain(..) {
                 self.serve_waiting(network, token);
             }
@@ -65,23 +62,27 @@ impl<D: Driver> Workload<D> for VirtualUsers {
     }
 
     fn next_wake(&self, now: Tick) -> Tick {
-        // The next heartbeat checks whether the horizon has moved on.
-        match self.loading {
-            true if self.reach.ends_before(now) => self.reach.resumes(now),
-            true => self.next_wake_of_users(now),
-            false => Tick::NEVER,
+        match () {
+            () if !self.loading.is_on() => Tick::NEVER,
+            // The next heartbeat checks whether the horizon has moved on.
+            () if self.loading.ends_before(now) => self.loading.resumes(now),
+            () if !self.agenda.has_rest() => now,
+            () => {
+                let look = if self.meetings.somebody_waits() { now + LOOK_NS } else { Tick::NEVER };
+                self.agenda.next_timer().min(look).min(self.crowds.next_wake(now))
+            }
         }
     }
 
     fn is_over(&self, _network: &UsersNetwork<D>, now: Tick) -> bool {
-        self.have_ended(now)
+        self.crowds.have_ended(now)
     }
 
     #[cfg(feature = "simulation")]
     fn audit(&self, network: &UsersNetwork<D>, _now: Tick) {
-        let own = self.users.iter().flat_map(|(_, user)| user.waiting.all());
-        let held = self.users.iter().flat_map(|(_, user)| user.waiting_on_held());
-        let held = held.filter_map(|slot| self.calls.get(slot)?.id.as_ref());
+        let own = self.users.iter().flat_map(|user| user.links.waiting());
+        let held = self.users.iter().flat_map(|user| user.links.waiting_on_held());
+        let held = held.filter_map(|slot| self.calls.get(slot)?.waiting_id());
         network.audit(Some(own.chain(held).chain(network.origins.waiting())), None);
         for token in network.connections.ids() {
             let is_idle = network.connections[token].is_idle();
@@ -91,15 +92,17 @@ impl<D: Driver> Workload<D> for VirtualUsers {
     }
 
     fn leaving(&self) -> Option<LoadEnd> {
-        self.leaving.clone()
+        self.loading.leaving()
     }
 
     fn end_load(&mut self, network: &mut UsersNetwork<D>, end: Tick) {
-        if self.loading {
+        if self.loading.is_on() {
             self.drop_unsent(network, end);
-            self.end_presence(network, end);
+            for user in self.users.iter_mut() {
+                user.presence.pauses(&mut network.recorder.snapshot.numbers, end);
+            }
         }
-        self.loading = false;
+        self.loading.end();
     }
 
     fn end_drain(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
@@ -107,23 +110,25 @@ impl<D: Driver> Workload<D> for VirtualUsers {
     }
 
     fn hand_over(&mut self, network: &mut UsersNetwork<D>, until: Tick) {
-        if self.loading {
+        if self.loading.is_on() {
             self.hear();
             self.admit_before(until, &mut network.recorder);
-            self.count_presence(network, until);
+            for user in self.users.iter_mut() {
+                user.presence.count(&mut network.recorder.snapshot.numbers, until);
+            }
         }
         // Passes that the script counts by itself.
-        for (check, passes) in self.library.take_passes() {
+        for (check, passes) in self.script.library().take_passes() {
             self.names.passed(&mut network.recorder, check, passes);
         }
-        for (name, own) in self.library.take_own() {
+        for (name, own) in self.script.library().take_own() {
             network.recorder.snapshot.figures.own.named(&name).merge(&own);
         }
     }
 
     /// The approximate time that scripts were busy since the last call, in nanoseconds.
     fn take_busy_ns(&mut self) -> u64 {
-        std::mem::take(&mut self.busy).as_nanos() as u64 * u64::from(TIMED)
+        self.script.take_busy_ns()
     }
 
     #[inline]
@@ -131,19 +136,19 @@ impl<D: Driver> Workload<D> for VirtualUsers {
         let call = self
             .calls
             .get(slot)
-            .filter(|call| call.inbox.as_ref().is_none_or(|inbox| !inbox.is_partial))
+            .filter(|call| call.inbox().is_none_or(|inbox| !inbox.is_partial))
             .ok_or(Refusal::Done)?;
-        let Encoded { bytes, idempotent, hint, .. } = self.encoded(call);
+        let Encoded { bytes, idempotent, hint, .. } = self.clients.encoded(call);
         Ok(Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() })
     }
 
     #[inline]
     fn timeout_ns(&self, slot: u32) -> Option<u64> {
-        self.calls.get(slot).and_then(|call| call.timeout_ns)
+        self.calls.get(slot).and_then(|call| call.asked.timeout_ns)
     }
 
     fn request_name(&self, slot: u32) -> Option<&str> {
-        self.names.name(self.calls.get(slot)?.label)
+        self.names.name(self.calls.get(slot)?.asked.label)
     }
 
     fn trace_id(&self, slot: u32) -> Option<String> {
@@ -151,7 +156,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
     }
 
     fn keeps_to_connection(&self, slot: u32) -> bool {
-        self.calls.get(slot).is_none_or(|call| matches!(call.way, Placement::On(_)))
+        self.calls.get(slot).is_none_or(|call| matches!(call.asked.way, Placement::On(_)))
     }
 
     fn excuses(&self, slot: u32, status: u16) -> bool {
@@ -160,7 +165,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
 
     #[inline]
     fn judge(&mut self, network: &mut UsersNetwork<D>, answer: &AnswerOf<u32>) -> Judgement {
-        if self.calls.get(answer.tag).is_some_and(|call| call.judged) {
+        if self.calls.get(answer.tag).is_some_and(|call| call.asked.judged) {
             self.judge_in_flight(network, answer)
         } else {
             Judgement::Ended
@@ -184,7 +189,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
 
     fn stream_ended(&mut self, recorder: &mut Recorder, call: &Call<u32>, ended: &messages::StreamEnd) {
         if let Some(slot) = self.calls.get(call.tag) {
-            self.names.record(recorder, slot.label, |calls| calls.stream_ended(ended));
+            self.names.record(recorder, slot.asked.label, |calls| calls.stream_ended(ended));
         }
     }
 
@@ -193,7 +198,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
         if is_idle && matches!(self.owner(token), Owner::User(_) | Owner::Pool) {
             // Its calls have timed out while it waited to be made again: others may have its place.
             self.give_back(network, token, false, now);
-        } else if self.is_loading() {
+        } else if self.loading.makes_calls() {
             self.serve_waiting(network, token);
         }
     }
@@ -223,40 +228,5 @@ impl<D: Driver> Workload<D> for VirtualUsers {
         if let Owner::Held(user) = holder {
             self.keep_remains(network, user, gone, now);
         }
-    }
-}
-
-impl VirtualUsers {
-    /// The time of the next event that depends on time alone.
-    fn next_wake_of_users(&self, now: Tick) -> Tick {
-        if !self.ready.is_empty() {
-            return now;
-        }
-        let mut timer = self.timers.peek().map_or(Tick::NEVER, |Reverse(timer)| timer.at);
-        if self.somebody_waits() {
-            timer = timer.min(now + LOOK_NS);
-        }
-        let wake = |crowd: &Crowd| {
-            let before = crowd.follows().and_then(|before| Some((before, self.crowds.get(before)?)));
-            match before {
-                _ if crowd.is_over() && !crowd.announced => now,
-                Some((place, before)) if before.is_over() => {
-                    if self.among.is_over(place) {
-                        now
-                    } else {
-                        now + LOOK_NS
-                    }
-                }
-                _ => crowd.next_wake(now),
-            }
-        };
-        self.crowds.iter().map(wake).fold(timer, Tick::min)
-    }
-
-    /// Whether every population has ended and its users are gone, or had their time to finish.
-    fn have_ended(&self, now: Tick) -> bool {
-        let over = self.crowds.iter().all(Crowd::is_over);
-        let cut = |crowd: &Crowd| crowd.is_over() || crowd.ends().is_some_and(|end| now >= end + self.grace_ns);
-        over && self.alive == 0 || self.crowds.iter().all(cut)
     }
 }
