@@ -366,7 +366,7 @@ fn explain(compared: &Compared, exit: Exit) {
         console::note("error: there was too little to compare");
     }
     for condition in &compared.conditions {
-        let text = condition.condition.trim();
+        let text = condition.condition.to_string();
         match &condition.undecided {
             _ if condition.failed => console::note(&format!("error: {text}: {}", condition.got)),
             Some(from) => console::note(&format!(

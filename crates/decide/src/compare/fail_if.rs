@@ -22,8 +22,10 @@ enum Limit {
     Errors(f64),
 }
 
-/// One condition.
-#[derive(Debug, Clone, PartialEq)]
+/// One condition; a file has it as it was written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailIf {
     text: String,
     limit: Limit,
@@ -41,11 +43,11 @@ pub struct FailIfError {
 }
 
 /// A condition and its result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailIfResult {
-    /// The condition as written.
-    pub condition: String,
+    /// The condition.
+    pub condition: FailIf,
     /// The figure that was found, for people.
     pub got: String,
     /// Whether the condition is true: the comparison has failed then.
@@ -98,13 +100,27 @@ impl FromStr for FailIf {
             let factor = factor.filter(|factor| *factor > 0.0);
             Limit::Ratio(metric, factor.ok_or_else(|| error("expected a factor such as 1.05x"))?)
         };
-        Ok(Self { text: text.to_owned(), limit, above })
+        Ok(Self { text: text.trim().to_owned(), limit, above })
     }
 }
 
 impl fmt::Display for FailIf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+impl TryFrom<String> for FailIf {
+    type Error = FailIfError;
+
+    fn try_from(text: String) -> Result<Self, FailIfError> {
+        text.parse()
+    }
+}
+
+impl From<FailIf> for String {
+    fn from(condition: FailIf) -> Self {
+        condition.text
     }
 }
 
@@ -138,7 +154,7 @@ impl FailIf {
         let failed = if self.above { low > limit } else { high < limit };
         let is_ruled_out = if self.above { high <= limit } else { low >= limit };
         FailIfResult {
-            condition: self.text.clone(),
+            condition: self.clone(),
             got: self.show(value, low, high),
             failed,
             undecided: (!failed && !is_ruled_out).then(|| self.detectable(limit, low, high)),
@@ -163,7 +179,7 @@ impl FailIf {
     /// The result where the figure is unknown: the condition counts as true.
     pub(super) fn cannot_judge(&self, why: &str, cause: Option<Cause>) -> FailIfResult {
         FailIfResult {
-            condition: self.text.clone(),
+            condition: self.clone(),
             got: format!("cannot be judged: {why}{}", remedy(cause)),
             failed: true,
             undecided: None,

@@ -54,7 +54,7 @@ pub(super) fn markdown(compared: &Compared) -> String {
             (false, Some(_)) => "❔",
             (false, None) => "✅",
         };
-        format!("- {sign} not `{}`: {}", code(&result.condition), clean(&told(result)))
+        format!("- {sign} not `{}`: {}", code(&result.condition.to_string()), clean(&told(result)))
     };
     if !compared.conditions.is_empty() {
         parts.push(compared.conditions.iter().map(condition).collect::<Vec<_>>().join("\n"));
@@ -334,7 +334,7 @@ fn conditions(compared: &Compared, paint: Paint) -> Vec<String> {
             (false, Some(_)) => ("?", Role::Warning),
             (false, None) => ("✓", Role::Good),
         };
-        let text = format!("{}\u{a0} {}", clean(result.condition.trim()), clean(&told(result)));
+        let text = format!("{}\u{a0} {}", clean(&result.condition.to_string()), clean(&told(result)));
         let wrapped = wrapped("", "      ", &text, WIDTH - 4).into_iter();
         let role_of_text = if role == Role::Good { Role::Plain } else { role };
         let mut dressed: Vec<_> = wrapped.map(|line| paint.as_(role_of_text, line)).collect();

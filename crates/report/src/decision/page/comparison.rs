@@ -1,6 +1,6 @@
 //! A comparison on its page: each difference with its interval and limit, the shift by percentile, and both sides over each other.
 
-use brunt_decide::compare::{Compared, ComparedRun, Comparison, Difference, FailIf, Metric};
+use brunt_decide::compare::{Compared, ComparedRun, Comparison, Difference, Metric};
 use brunt_decide::evidence::Evidence;
 use brunt_decide::outline;
 
@@ -37,7 +37,7 @@ pub(super) fn content(compared: &Compared) -> Content {
             (false, Some(_)) => ("?", Role::Warning),
             (false, None) => ("✓", Role::Good),
         };
-        (format!("{sign} fail condition {}: {}", condition.condition.trim(), comparison::told(condition)), role)
+        (format!("{sign} fail condition {}: {}", condition.condition, comparison::told(condition)), role)
     }));
     let Some(found) = &compared.comparison else { return content };
     content.found.extend(comparison::left_out(found).map(|left_out| (left_out, Role::Faint)));
@@ -67,7 +67,7 @@ fn in_words(metric: Metric, ratio: f64) -> String {
 /// Limits on ratios, by figure.
 fn limits(compared: &Compared) -> Vec<(Metric, f64, bool)> {
     let limit = |result: &brunt_decide::compare::FailIfResult| {
-        let (metric, ratio) = result.condition.parse::<FailIf>().ok()?.limit_ratio()?;
+        let (metric, ratio) = result.condition.limit_ratio()?;
         Some((metric, ratio, result.failed))
     };
     compared.conditions.iter().filter_map(limit).collect()
