@@ -86,10 +86,6 @@ const MOST_EVENTS: usize = 64;
 #[serde(transparent)]
 pub struct Events(std::collections::BTreeMap<String, u64>);
 
-/// The beginning of the name of an event that counts connections which one of several addresses took; the address
-/// follows.
-pub const CONNECTED_TO: &str = "connections to ";
-
 impl Events {
     /// Adds `count` to an event. If there are very many names, the last are left out.
     pub fn add(&mut self, name: &str, count: u64) {

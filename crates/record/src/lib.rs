@@ -7,6 +7,7 @@
 //!
 //! Times are nanoseconds (`_ns`) since the start of the run, from one monotonic clock.
 
+pub mod addresses;
 pub mod agents;
 pub mod catalogue;
 pub mod change;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::addresses::Addresses;
 use crate::catalogue::{Counter, Numbers, Timing, Timings};
 use crate::counts::{Events, Failures, Statuses};
 use crate::examples::Examples;
@@ -105,6 +106,9 @@ pub struct Snapshot {
     /// Troubles of connections that cost no call: an address that refused while another answered, bytes that nobody
     /// asked for. Not outcomes.
     pub troubles: Failures,
+    /// Attempts to connect, by address; empty where each target has one.
+    #[serde(default, skip_serializing_if = "Addresses::is_empty")]
+    pub addresses: Addresses,
     /// Figures of scenarios by name; empty without scenarios.
     pub figures: Figures,
     /// Outcomes of measured calls, by when they were due.
@@ -234,6 +238,7 @@ impl Snapshot {
         self.failures.hide(secrets);
         self.troubles.hide(secrets);
         self.events.hide(secrets);
+        self.addresses.hide(secrets);
         self.figures.hide(secrets);
         self.examples.hide(secrets);
         self.slowest.hide(secrets);
@@ -262,6 +267,7 @@ impl Snapshot {
         self.failures.merge(&other.failures);
         self.events.merge(&other.events);
         self.troubles.merge(&other.troubles);
+        self.addresses.merge(&other.addresses);
     }
 }
 

@@ -54,7 +54,7 @@ fn the_next_address_is_tried_at_once_after_a_refusal_and_soon_after_silence() {
         let connect = total.times.known(Timing::Connect);
         assert_eq!((connect.count(), connect.max().map(|ns| ns / MS)), (1, Some(took_ms)));
         assert_eq!(total.troubles.reasons(failure), [(reason, 1)]);
-        assert_eq!(total.events.iter().collect::<Vec<_>>(), [("connections to 10.0.0.1:80", 1)]);
+        assert_eq!(total.addresses.taken().collect::<Vec<_>>(), [("10.0.0.1:80".parse().unwrap(), 1)]);
     }
 }
 

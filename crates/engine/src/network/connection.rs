@@ -15,7 +15,6 @@ use std::io;
 use std::ops::{Index, IndexMut};
 
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::counts::CONNECTED_TO;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
@@ -582,10 +581,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let State::Connecting(attempt) = self.connections[token].state else { return };
         let (failure, reason) = failure_of(error);
         if self.connections[token].addresses.len() < 2 {
-            let reason = self.at_address(token, &reason);
+            let reason = self.at_address(token, failure, &reason);
             return self.connecting_failed(load, token, failure, &reason, now);
         }
-        self.recorder.trouble(failure, &self.at_address(token, &reason));
+        let reason = self.at_address(token, failure, &reason);
+        self.recorder.trouble(failure, &reason);
         self.driver.close(token);
         self.connections[token].addresses.pop_front();
         self.try_address(load, token, Attempt { tried: attempt.tried + 1, ..attempt }, now);
@@ -602,12 +602,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         const REASON: &str = "no connection within the connect timeout";
 
         if now >= attempt.until {
-            let reason = self.at_address(token, REASON);
+            let reason = self.at_address(token, Failure::ConnectTimeout, REASON);
             return self.connecting_failed(load, token, Failure::ConnectTimeout, &reason, now);
         }
         let addresses = self.origins.route(self.connections[token].origin).map_or(0, |route| route.addresses.len());
         if attempt.tried < addresses {
-            let reason = self.at_address(token, "no answer to connecting, and the next address was tried");
+            const REASON: &str = "no answer to connecting, and the next address was tried";
+            let reason = self.at_address(token, Failure::ConnectTimeout, REASON);
             self.recorder.trouble(Failure::ConnectTimeout, &reason);
         }
         self.driver.close(token);
@@ -615,11 +616,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.try_address(load, token, Attempt { tried: attempt.tried + 1, ..attempt }, now);
     }
 
-    /// The reason with its address, where the target has several.
-    fn at_address<'a>(&self, token: ConnectionId, reason: &'a str) -> Cow<'a, str> {
+    /// Where the target has several addresses: counts the failure to connect to the first, and returns its reason with the address.
+    fn at_address<'a>(&mut self, token: ConnectionId, failure: Failure, reason: &'a str) -> Cow<'a, str> {
         match self.connections[token].addresses.front() {
-            Some(address) => format!("{address}: {reason}").into(),
-            None => reason.into(),
+            Some(Address::Tcp(address)) => {
+                self.recorder.snapshot.addresses.failed(*address, failure, reason);
+                format!("{address}: {reason}").into()
+            }
+            // A Unix socket has one.
+            _ => reason.into(),
         }
     }
 
@@ -639,8 +644,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 let connection = &mut self.connections[token];
                 connection.link.connect_ns = now.since(connection.link.began);
                 // Where there are several addresses, the one that took the connection says more than a number.
-                if let Some(address) = connection.addresses.front() {
-                    self.recorder.snapshot.events.add(&format!("{CONNECTED_TO}{address}"), 1);
+                if let Some(Address::Tcp(address)) = connection.addresses.front() {
+                    self.recorder.snapshot.addresses.made(*address);
                 }
                 self.recorder.snapshot.times.record(Timing::Connect, connection.link.connect_ns);
                 let step = Step { since: now, until: attempt.until };

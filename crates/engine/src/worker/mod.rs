@@ -414,6 +414,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
             numbers: *Placed::<places::Connections>::from_numbers(&begun.numbers).numbers(),
             times: Timings::from_values(CONNECTING.map(|timing| (timing, begun.times.get(timing).clone()))),
             troubles: begun.troubles,
+            addresses: begun.addresses,
             events: begun.events,
             ..Snapshot::default()
         };

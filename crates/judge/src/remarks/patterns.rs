@@ -3,13 +3,11 @@
 //! address only.
 
 use crate::advice::Advice;
-use std::net::SocketAddr;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::units::{Duration, count, counted, percent};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::counts::CONNECTED_TO;
 use brunt_record::figures::CallFigures;
 use brunt_record::histogram::Histogram;
 use brunt_record::outcome::Failure;
@@ -318,24 +316,21 @@ fn address(plan: &Plan, total: &Snapshot) -> Option<Remark> {
     if plan.target.host == "localhost" || numbers.get(Counter::ConnectionsMade) == 0 {
         return None;
     }
-    let reasons =
-        [Failure::Connect, Failure::ConnectTimeout].into_iter().flat_map(|failure| total.troubles.reasons(failure));
-    let of_address = reasons.filter_map(|(reason, n)| {
-        let (address, reason) = reason.split_once(": ")?;
-        address.parse::<SocketAddr>().is_ok().then_some((address, reason, n))
-    });
-    let (address, reason, n) = of_address.max_by_key(|(.., n)| *n)?;
+    let failed = total.addresses.iter().filter(|(_, attempts)| attempts.failed.total() > 0);
+    let (address, attempts) = failed.max_by_key(|(_, attempts)| attempts.failed.total())?;
+    let n = attempts.failed.total();
     if n < NOT_TAKEN.0 || (n as f64) < NOT_TAKEN.1 * tried as f64 {
         return None;
     }
-    let reason = if reason.contains("no answer") { "no answer" } else { reason };
-    let taken = |address: &str| total.events.get(&format!("{CONNECTED_TO}{address}"));
-    let others = || total.events.iter().filter_map(|(name, n)| name.strip_prefix(CONNECTED_TO).filter(|_| n > 0));
-    let message = match others().collect::<Vec<_>>().as_slice() {
-        [other] if taken(address) == 0 => {
+    let reason = match attempts.failed.counted().max_by_key(|(_, n)| *n)? {
+        (Failure::ConnectTimeout, _) => "no answer",
+        (failure, _) => attempts.failed.reasons(failure).first().map_or(failure.name(), |(reason, _)| reason),
+    };
+    let message = match total.addresses.taken().collect::<Vec<_>>().as_slice() {
+        [(other, _)] if attempts.made == 0 => {
             format!("{address} took no connection in {} ({reason}): all load went to {other}", counted(n, "attempt"))
         }
-        several if taken(address) == 0 && !several.is_empty() => {
+        several if attempts.made == 0 && !several.is_empty() => {
             format!(
                 "{address} took no connection in {} ({reason}): {} others did",
                 counted(n, "attempt"),

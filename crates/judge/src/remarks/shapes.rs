@@ -206,7 +206,8 @@ const PATTERNS: [(About, Made); 10] =
             plan.target.host = "shop.example".to_owned();
             run.measured.numbers.set(Counter::ConnectionsMade, 64);
             run.measured.numbers.set(Counter::ConnectionsFailed, 40);
-            (0..40).for_each(|_| run.measured.troubles.record(Failure::Connect, "127.0.0.2:80: connection refused"));
+            let address = "127.0.0.2:80".parse().unwrap();
+            (0..40).for_each(|_| run.measured.addresses.failed(address, Failure::Connect, "connection refused"));
             (plan, run)
         }),
         (About::AnotherAnswer, |load, random| {

@@ -1,6 +1,7 @@
 //! The document's parts, and their values from a summary.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use brunt_judge::asked::Made;
 use brunt_judge::remarks::Remark;
@@ -134,6 +135,10 @@ pub struct Outcomes<'a> {
     /// Events that protocols count, by name.
     #[serde(skip_serializing_if = "counts::Events::is_empty")]
     pub events: &'a counts::Events,
+    /// Connections that each address of the targets took; missing where each target has one address.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, u64>"))]
+    pub connections_by_address: BTreeMap<SocketAddr, u64>,
     /// How long the target's limits held connections back.
     #[serde(skip_serializing_if = "Placed::is_nothing")]
     pub held_back: Placed<places::HeldBack>,
@@ -336,6 +341,7 @@ impl<'a> Outcomes<'a> {
             error_ratio: summary.error_rate,
             messages: Messages::from_summary(summary),
             events: &total.events,
+            connections_by_address: total.addresses.taken().collect(),
             held_back: Placed::from_numbers(&total.numbers),
             statuses: Status::all(&total.statuses),
             status_names: &summary.run.status_names,

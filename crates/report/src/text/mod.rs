@@ -23,7 +23,7 @@ mod throughput;
 mod verdict;
 mod watched;
 
-pub(crate) use outcomes::{connections as connections_in_words, sum as sum_of_outcomes};
+pub(crate) use outcomes::{connections as connections_in_words, events, sum as sum_of_outcomes};
 pub(crate) use over_time::{marks, sign};
 pub use plan::{concurrency, scenario_list};
 pub(crate) use plan::{connections_of, heading as plan_heading, in_words as plan_in_words, moment, origin_lines};

@@ -53,8 +53,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
             counted(summary.total.numbers.get(Counter::Unasked), "message")
         ));
     }
-    let events: Vec<_> =
-        summary.total.events.iter().map(|(name, number)| format!("{} × {}", clean(name), count(number))).collect();
+    let events = events(summary);
     if !events.is_empty() {
         lines.push(format!("{}{}", label("events", paint), events.join(", ")));
     }
@@ -137,6 +136,14 @@ pub(crate) fn sum(summary: &Summary, paint: Paint, is_live: bool) -> String {
     }
     let sign = if total.ended() + open == of(Counter::Due) { "=" } else { "≠ (a fault in brunt: please report it)" };
     format!("{} due {sign} {}", count(of(Counter::Due)), parts.join(" + "))
+}
+
+/// What protocols count besides calls, and the connections that each of several addresses took.
+pub(crate) fn events(summary: &Summary) -> Vec<String> {
+    let total = &summary.total;
+    let events = total.events.iter().map(|(name, number)| format!("{} × {}", clean(name), count(number)));
+    let taken = total.addresses.taken().map(|(address, made)| format!("connections to {address} × {}", count(made)));
+    events.chain(taken).collect()
 }
 
 /// The number of connections, and their events.

@@ -170,14 +170,19 @@ fn connections_that_the_target_closes_are_counted() {
 
 #[test]
 fn an_address_that_takes_no_connection_is_named() {
-    let addresses = |reason: &str, n: u64, host: &str| {
+    let addresses = |address: Option<&str>, n: u64, host: &str| {
         let (mut plan, mut run) = carried_out(10, evenly(100, 10), |_| End::Ok(2 * MS));
         plan.target.host = host.to_owned();
         run.measured.numbers.set(Counter::ConnectionsMade, 64);
-        (0..n).for_each(|_| run.measured.troubles.record(Failure::Connect, reason));
+        for _ in 0..n {
+            run.measured.troubles.record(Failure::Connect, "connection refused");
+            if let Some(address) = address {
+                run.measured.addresses.failed(address.parse().unwrap(), Failure::Connect, "connection refused");
+            }
+        }
         remarks((plan, run))
     };
-    let found = addresses("127.0.0.2:80: connection refused", 32, "shop.example");
+    let found = addresses(Some("127.0.0.2:80"), 32, "shop.example");
     let remark = only(&found);
     assert_eq!(remark.about, About::Address);
     assert_eq!(
@@ -187,15 +192,16 @@ fn an_address_that_takes_no_connection_is_named() {
     let (mut plan, mut run) = carried_out(10, evenly(100, 10), |_| End::Ok(2 * MS));
     plan.target.host = "shop.example".to_owned();
     run.measured.numbers.set(Counter::ConnectionsMade, 64);
-    (0..32).for_each(|_| run.measured.troubles.record(Failure::Connect, "127.0.0.2:80: connection refused"));
-    run.measured.events.add("connections to 127.0.0.1:80", 64);
+    let [one, other] = ["127.0.0.1:80", "127.0.0.2:80"].map(|address| address.parse().unwrap());
+    (0..32).for_each(|_| run.measured.addresses.failed(other, Failure::Connect, "connection refused"));
+    (0..64).for_each(|_| run.measured.addresses.made(one));
     assert_eq!(
         only(&remarks((plan.clone(), run.clone()))).message,
         "127.0.0.2:80 took no connection in 32 attempts (connection refused): all load went to 127.0.0.1:80"
     );
-    run.measured.events.add("connections to 127.0.0.2:80", 1);
+    run.measured.addresses.made(other);
     assert!(only(&remarks((plan, run))).message.starts_with("127.0.0.2:80 did not take 32 of 64 connections"));
-    assert_eq!(addresses("127.0.0.2:80: connection refused", 3, "shop.example"), [], "once in a while");
-    assert_eq!(addresses("[::1]:80: connection refused", 64, "localhost"), [], "which has two on most machines");
-    assert_eq!(addresses("connection refused", 32, "shop.example"), [], "the only one");
+    assert_eq!(addresses(Some("127.0.0.2:80"), 3, "shop.example"), [], "once in a while");
+    assert_eq!(addresses(Some("[::1]:80"), 64, "localhost"), [], "which has two on most machines");
+    assert_eq!(addresses(None, 32, "shop.example"), [], "the only one");
 }

@@ -262,7 +262,7 @@ fn notes(html: &mut Html, shown: Shown<'_>) {
             say(&format!("{} {what}", count(numbers.get(counter))));
         }
     }
-    let events: Vec<_> = summary.total.events.iter().map(|(name, n)| format!("{name} × {}", count(n))).collect();
+    let events = text::events(summary);
     if !events.is_empty() {
         say(&format!("Protocol events: {}", events.join(", ")));
     }
