@@ -32,7 +32,7 @@ pub struct Packed {
 impl Packed {
     /// Packs a histogram. The exact sum is lost here; the total keeps it.
     pub fn from_histogram(histogram: &Histogram) -> Self {
-        let (bytes, coarse) = fitting(0, || histogram.values());
+        let (bytes, coarse) = fitting(0, histogram.values());
         Self {
             bytes,
             coarse,
@@ -61,14 +61,12 @@ impl Packed {
         if other.is_empty() {
             return self.clone();
         }
-        let both = || {
-            let (mut ours, mut theirs) = (self.slots().peekable(), other.slots().peekable());
-            std::iter::from_fn(move || match (ours.peek(), theirs.peek()) {
-                (Some(one), Some(another)) if one.0 > another.0 => theirs.next(),
-                (None, _) => theirs.next(),
-                _ => ours.next(),
-            })
-        };
+        let (mut ours, mut theirs) = (self.slots().peekable(), other.slots().peekable());
+        let both = std::iter::from_fn(move || match (ours.peek(), theirs.peek()) {
+            (Some(one), Some(another)) if one.0 > another.0 => theirs.next(),
+            (None, _) => theirs.next(),
+            _ => ours.next(),
+        });
         let (bytes, coarse) = fitting(self.coarse.max(other.coarse), both);
         let (min, max) = (self.min.min(other.min), self.max.max(other.max));
         Self { bytes, coarse, count: self.count + other.count, min, max }
@@ -194,24 +192,32 @@ const fn rounded(value: u64, coarse: u8) -> u64 {
 }
 
 /// Values from low to high with their counts, as bytes, at least as coarse as `coarse`, and coarser where they are many.
-fn fitting<I: Iterator<Item = (u64, u64)>>(coarse: u8, values: impl Fn() -> I) -> (Box<[u8]>, u8) {
+fn fitting(coarse: u8, values: impl Iterator<Item = (u64, u64)>) -> (Box<[u8]>, u8) {
     let coarse = coarse.min(COARSEST);
-    let coarse = if values().nth(ENOUGH).is_none() { coarse } else { coarse_enough(coarse, values()) };
-    (packed(values(), coarse), coarse)
+    if coarse == COARSEST {
+        return (packed(values, coarse), coarse);
+    }
+    // To take values apart costs more than to remember them.
+    let mut known = Vec::with_capacity(8 * ENOUGH);
+    known.extend(values);
+    let coarse = coarse_enough(coarse, &known);
+    (packed(known.into_iter(), coarse), coarse)
 }
 
 /// How coarse values have to be, at least `coarse`, so that few enough of them are distinct.
-fn coarse_enough(coarse: u8, values: impl Iterator<Item = (u64, u64)>) -> u8 {
-    let mut levels = [0, 1, 2, 3, COARSEST].map(|level| (level, None, 0));
-    for (value, _) in values {
-        for (level, last, distinct) in &mut levels {
-            let value = Some(rounded(value, *level));
-            *distinct += usize::from(*last != value);
-            *last = value;
-        }
-    }
-    let fitting = levels.iter().find(|(level, _, distinct)| *level >= coarse && *distinct <= ENOUGH);
-    fitting.map_or(COARSEST, |(level, ..)| *level)
+fn coarse_enough(coarse: u8, values: &[(u64, u64)]) -> u8 {
+    let are_few = |level: &u8| {
+        let (mut distinct, mut last) = (0, None);
+        // The first of too many is enough to know.
+        values.len() <= ENOUGH
+            || values.iter().all(|(value, _)| {
+                let value = Some(rounded(*value, *level));
+                distinct += usize::from(last != value);
+                last = value;
+                distinct <= ENOUGH
+            })
+    };
+    (coarse..COARSEST).find(are_few).unwrap_or(COARSEST)
 }
 
 /// Values from low to high with their counts, as bytes.

@@ -51,6 +51,7 @@ pub(super) fn push_slot(bytes: &mut Vec<u8>, next: &mut usize, slot: usize, n: u
 
 /// Takes the next slot and its count off the front of a histogram's bytes; `None` at their end, or if they are not
 /// valid.
+#[inline]
 fn take_slot(bytes: &mut &[u8], next: &mut usize) -> Option<(usize, u64)> {
     let (gap, n) = match **bytes {
         // Nearly all: a controller reads millions of them a second.
