@@ -18,10 +18,10 @@ pub enum Rule {
     StallsEnd,
     /// A call that waits for room on a connection has a deadline.
     WaitsEnd,
-    /// There are at most twice as many connections as asked for.
-    TwiceAsMany,
-    /// There are at most twice as many connections in a pool.
-    TwiceAsManyInAPool,
+    /// A flood replaces a connection that leaves only where there is a place.
+    LeavingIsOwed,
+    /// Connections that leave take places, beyond as many as are kept up.
+    LeavingTakesPlaces,
     /// What was turned away is sent again.
     TurnedAwayIsSentAgain,
     /// A lost connection leaves the lists of its load.
@@ -56,8 +56,8 @@ impl Rule {
         Self::WaitingCallsAreSent,
         Self::StallsEnd,
         Self::WaitsEnd,
-        Self::TwiceAsMany,
-        Self::TwiceAsManyInAPool,
+        Self::LeavingIsOwed,
+        Self::LeavingTakesPlaces,
         Self::TurnedAwayIsSentAgain,
         Self::LostLeavesLists,
         Self::BackoffIsWatched,

@@ -31,7 +31,8 @@ use self::slots::Slots;
 use crate::control::Heard;
 use crate::gate::{Horizon, Reach};
 use crate::network::origins::OriginId;
-use crate::network::{Call, CallId, Counted, Network, State};
+use crate::network::pool::KeptUp;
+use crate::network::{Call, CallId, Counted, Keeper, Network, State};
 use crate::pace::{Quota, Schedule, Supply};
 use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::user::{Interests, Refusal, User};
@@ -202,10 +203,7 @@ impl Flood {
     /// Makes connections ahead of the load, some at a time. True once they are made, or no more can be.
     fn connect_ahead<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) -> bool {
         while network.connections.len() < self.connections {
-            let token = network.add(OriginId::FIRST);
-            if let Some(slots) = &mut self.slots {
-                slots.open(token);
-            }
+            self.add(network);
         }
         if self.connects_for_calls() {
             return true;
@@ -218,6 +216,20 @@ impl Flood {
         // Ahead of the load, no connection is tried twice.
         let settled = self.begun == self.connections && network.connecting == 0;
         settled || now >= network.last_connected + CONNECTING_PATIENCE_NS
+    }
+
+    /// A place for another connection, or for the first one of another slot.
+    fn add<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> ConnectionId {
+        match &mut self.slots {
+            Some(slots) => slots.open(|keeper| network.add(OriginId::FIRST, keeper)),
+            None => network.add(OriginId::FIRST, Keeper::Everybody),
+        }
+    }
+
+    /// As many connections as there were, but for those that leave and are not replaced yet.
+    fn kept_up<D: Driver>(&self, network: &FloodNetwork<D>) -> KeptUp {
+        let there = network.places() - network.leaving;
+        KeptUp { most: there + self.owed, there, leaving: network.leaving }
     }
 
     /// Whether connections are made for calls, and not ahead of them.
@@ -281,7 +293,7 @@ impl Flood {
     fn give_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         while !self.again.is_empty() {
             if let Some(slots) = &self.slots {
-                let home = slots.home(token);
+                let home = slots.home(token, &network.connections);
                 if !slots.is_free(home, &network.connections) {
                     return;
                 }
@@ -371,7 +383,9 @@ impl Flood {
     fn place<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, id: CallId, now: Tick) {
         let (Some(slots), Some(call)) = (&mut self.slots, network.call(id)) else { return };
         let (target, due) = (self.user.target(call.tag), call.due);
-        let token = slots.to(target, token, || network.add(OriginId::at(target)));
+        let keeper = network.connections[token].keeper;
+        let own = slots.to(target, keeper, |keeper| network.add(OriginId::at(target), keeper));
+        let token = own.unwrap_or(token);
         let connection = &network.connections[token];
         let is_idle = connection.is_idle();
         // That a target which refuses connections is left alone for a moment is no time of the call.

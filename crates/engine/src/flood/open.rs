@@ -37,7 +37,7 @@ impl Flood {
     /// The same over several targets: lists the slot of the connection if the slot has no call.
     pub(super) fn offer_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         let Some(slots) = &self.slots else { return };
-        let home = slots.home(token);
+        let home = slots.home(token, &network.connections);
         if !slots.is_free(home, &network.connections) || !network.connections[home].is_unlisted() {
             return;
         }
@@ -93,14 +93,12 @@ impl Flood {
         };
         let missing = growth.missing(&standing, now);
         for _ in 0..missing {
-            let token = network.add(OriginId::FIRST);
+            let token = self.add(network);
             network.connections[token].history.held_up = self.held_up;
-            match &mut self.slots {
-                Some(slots) => {
-                    slots.open(token);
-                    self.offer_slot(network, token, now);
-                }
-                None => self.offer(network, token, now),
+            if self.slots.is_some() {
+                self.offer_slot(network, token, now);
+            } else {
+                self.offer(network, token, now);
             }
         }
         missing > 0

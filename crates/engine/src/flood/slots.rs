@@ -1,67 +1,50 @@
 //! A flood over several targets. The number of calls in flight is fixed, or grows: each call has a *slot*, which keeps
 //! a connection to every target that it has called.
 
-use crate::network::Connections;
+use crate::network::{Connections, Keeper};
 use crate::transport::ConnectionId;
 
-/// The slots of a worker.
+/// The slots of a worker: the connections of each, by target. The first one stands for the slot where slots are listed.
 #[derive(Debug, Default)]
-pub(super) struct Slots {
-    /// The slot of each connection.
-    of: Vec<usize>,
-    /// The connections of each slot, by target. The first one stands for the slot where slots are listed.
-    connections: Vec<Vec<Option<ConnectionId>>>,
-}
+pub(super) struct Slots(Vec<Vec<Option<ConnectionId>>>);
 
 impl Slots {
-    /// A slot whose first connection has this place.
-    pub(super) fn open(&mut self, token: ConnectionId) {
-        self.belongs(token, self.connections.len());
-        self.connections.push(vec![Some(token)]);
+    /// Opens a slot, for which `add` makes the first connection.
+    pub(super) fn open(&mut self, add: impl FnOnce(Keeper) -> ConnectionId) -> ConnectionId {
+        let token = add(Keeper::One(self.0.len() as u32));
+        self.0.push(vec![Some(token)]);
+        token
     }
 
-    fn belongs(&mut self, token: ConnectionId, slot: usize) {
-        if self.of.len() <= token.place() {
-            self.of.resize(token.place() + 1, slot);
-        }
-        if let Some(of) = self.of.get_mut(token.place()) {
-            *of = slot;
-        }
+    /// The connections of the slot that has this one.
+    fn all(&self, token: ConnectionId, connections: &Connections) -> Option<&Vec<Option<ConnectionId>>> {
+        let Keeper::One(slot) = connections[token].keeper else { return None };
+        self.0.get(slot as usize)
     }
 
     /// The connection that stands for the slot of this one.
-    pub(super) fn home(&self, token: ConnectionId) -> ConnectionId {
-        let slot = self.of.get(token.place()).and_then(|slot| self.connections.get(*slot));
-        slot.and_then(|all| all.first().copied().flatten()).unwrap_or(token)
+    pub(super) fn home(&self, token: ConnectionId, connections: &Connections) -> ConnectionId {
+        self.all(token, connections).and_then(|all| all.first().copied().flatten()).unwrap_or(token)
     }
 
-    /// The connection to `target` in the slot of `token`. `add` makes one if the slot has none.
+    /// The connection to `target` in the slot of this keeper, if the slot has one. `add` makes one if it has none.
     pub(super) fn to(
         &mut self,
         target: usize,
-        token: ConnectionId,
-        add: impl FnOnce() -> ConnectionId,
-    ) -> ConnectionId {
-        let Some(slot) = self.of.get(token.place()).copied() else { return token };
-        let Some(all) = self.connections.get_mut(slot) else { return token };
+        keeper: Keeper,
+        add: impl FnOnce(Keeper) -> ConnectionId,
+    ) -> Option<ConnectionId> {
+        let Keeper::One(slot) = keeper else { return None };
+        let all = self.0.get_mut(slot as usize)?;
         if all.len() <= target {
             all.resize(target + 1, None);
         }
-        if let Some(known) = all.get(target).copied().flatten() {
-            return known;
-        }
-        let added = add();
-        if let Some(place) = all.get_mut(target) {
-            *place = Some(added);
-        }
-        self.belongs(added, slot);
-        added
+        all.get_mut(target).map(|place| *place.get_or_insert_with(|| add(keeper)))
     }
 
     /// Whether no call is on any connection of this one's slot.
     pub(super) fn is_free(&self, token: ConnectionId, connections: &Connections) -> bool {
-        let slot = self.of.get(token.place()).and_then(|slot| self.connections.get(*slot));
-        let all = slot.into_iter().flatten().flatten();
+        let all = self.all(token, connections).into_iter().flatten().flatten();
         all.into_iter().all(|token| connections[*token].carried() == 0)
     }
 }

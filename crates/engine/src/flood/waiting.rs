@@ -115,7 +115,7 @@ impl Flood {
             return Some(token);
         }
         let may_add = self.growth.as_ref().is_some_and(|growth| network.places() < growth.limit());
-        may_add.then(|| network.add(OriginId::FIRST))
+        may_add.then(|| self.add(network))
     }
 
     /// A place that is tried only once a call needs it.

@@ -205,14 +205,13 @@ impl<D: Driver> Workload<D> for Flood {
         if self.slots.is_some() {
             return;
         }
-        // Another connection takes the place of one that ends, which keeps up their number. Ending ones never outnumber
-        // the others by more than one.
-        let staying = network.places() - network.leaving;
-        if network.leaving > staying + 1 && !is_broken(Rule::TwiceAsMany) {
-            self.owed += 1;
+        // Another connection takes the place of one that leaves, which keeps up their number.
+        self.owed += 1;
+        if !self.kept_up(network).has_place() && !is_broken(Rule::LeavingIsOwed) {
             return;
         }
-        let fresh = network.add(OriginId::FIRST);
+        self.owed -= 1;
+        let fresh = self.add(network);
         if !network.succeed(token, fresh, now) {
             self.give_work(network, fresh, now);
         }
@@ -235,7 +234,7 @@ impl<D: Driver> Workload<D> for Flood {
         if gone.drained && self.slots.is_none() {
             let came_to_nothing = network.connections[token].history.came_to_nothing();
             network.vacate(token);
-            if self.owed > 0 {
+            if self.kept_up(network).has_place() {
                 self.owed -= 1;
                 let fresh = network.add_after(OriginId::FIRST, came_to_nothing);
                 if !network.back_off(fresh, now) {

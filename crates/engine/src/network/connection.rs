@@ -130,6 +130,19 @@ pub(crate) enum Listing {
     Dormant,
 }
 
+/// Whose calls a connection carries. Its load numbers its users, sessions or slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keeper {
+    /// Nobody's any more: what is on it ends, and it with that.
+    Nobody,
+    /// Everybody's.
+    Everybody,
+    /// Those of one user, session or slot.
+    One(u32),
+    /// Those of one user that name the connection, until the user closes it.
+    Held(u32),
+}
+
 /// Whether a place's connections have been of use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
@@ -236,6 +249,7 @@ impl History {
 pub(crate) struct Connection {
     /// Its destination, by the worker's number for it.
     pub(crate) origin: OriginId,
+    pub(crate) keeper: Keeper,
     pub(crate) state: State,
     pub(crate) link: Link,
     pub(crate) history: History,
@@ -262,9 +276,10 @@ impl Connection {
         if position == 0 { self.calls.pop_front() } else { self.calls.remove(position) }
     }
 
-    pub(super) fn new(origin: OriginId) -> Self {
+    pub(super) fn new(origin: OriginId, keeper: Keeper) -> Self {
         Self {
             origin,
+            keeper,
             state: State::IDLE,
             link: Link::none(),
             history: History::NONE,
@@ -395,6 +410,7 @@ impl Recycle for Connection {
     /// The place is free for another connection.
     fn recycle(&mut self) {
         (self.state, self.history, self.listing) = (State::Vacant, History::NONE, Listing::Unlisted);
+        self.keeper = Keeper::Nobody;
     }
 }
 
@@ -404,10 +420,10 @@ pub(crate) struct Connections(Slots<Connection>);
 
 impl Connections {
     /// A place for a connection to `origin`.
-    pub(super) fn take(&mut self, origin: OriginId) -> ConnectionId {
-        let token = ConnectionId::at(self.0.take(|| Connection::new(origin)) as usize);
+    pub(super) fn take(&mut self, origin: OriginId, keeper: Keeper) -> ConnectionId {
+        let token = ConnectionId::at(self.0.take(|| Connection::new(origin, keeper)) as usize);
         let connection = &mut self[token];
-        (connection.origin, connection.state) = (origin, State::IDLE);
+        (connection.origin, connection.keeper, connection.state) = (origin, keeper, State::IDLE);
         token
     }
 
@@ -477,14 +493,14 @@ impl IndexMut<ConnectionId> for Connections {
 
 /// Places for connections.
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
-    /// A place for a connection to `origin`.
-    pub(crate) fn add(&mut self, origin: OriginId) -> ConnectionId {
-        self.connections.take(origin)
+    /// A place for a connection to `origin`, for whose calls it is.
+    pub(crate) fn add(&mut self, origin: OriginId, keeper: Keeper) -> ConnectionId {
+        self.connections.take(origin, keeper)
     }
 
     /// Adds a connection in place of one that is gone, and that was of use or not.
     pub(crate) fn add_after(&mut self, origin: OriginId, came_to_nothing: bool) -> ConnectionId {
-        let token = self.add(origin);
+        let token = self.add(origin, Keeper::Everybody);
         self.connections[token].history.service = Service::Unanswered { attempts: u32::from(came_to_nothing) };
         token
     }

@@ -18,6 +18,7 @@ mod holding;
 mod kinds;
 mod looks;
 pub(crate) mod origins;
+pub(crate) mod pool;
 mod receiving;
 mod recorder;
 mod sampler;
@@ -35,10 +36,11 @@ use brunt_record::time::Tick;
 use self::attempts::Attempts;
 use self::calls::Calls;
 pub(crate) use self::calls::{Call, CallId, Counted, End, Place};
-pub(crate) use self::connection::{Connections, Listing, State};
+pub(crate) use self::connection::{Connections, Keeper, Listing, State};
 use self::deadlines::Deadlines;
 pub(crate) use self::failures::is_absence;
 use self::origins::Origins;
+use self::pool::Pools;
 pub(crate) use self::recorder::{Core, CoreAnswer, Durations, Recorder};
 use self::stops::{SHORTEST_NS, Stops};
 pub(crate) use self::workload::{AnswerOf, FailedAttempt, Gone, Judgement, LoadEnd, MessageOf, Nature, Workload};
@@ -78,6 +80,7 @@ pub(crate) struct Network<D, T> {
     pub(crate) driver: D,
     pub(crate) connections: Connections,
     pub(crate) origins: Origins,
+    pub(crate) pools: Pools,
     pub(crate) recorder: Recorder,
     /// Connections on which a call has ended since the load last had its turn, with the times.
     pub(crate) freed: Vec<(ConnectionId, Tick)>,
@@ -132,6 +135,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             driver,
             connections: Connections::default(),
             origins,
+            pools: Pools::default(),
             recorder: Recorder::new(terms, ok),
             freed: Vec::new(),
             connecting: 0,

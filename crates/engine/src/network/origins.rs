@@ -1,6 +1,5 @@
 //! Where a worker's connections go: the targets of a flood, as many origins as a script's users call for.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
@@ -11,10 +10,8 @@ use brunt_record::SECOND_NS;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::calls::CallId;
-use crate::rules::{Rule, is_broken};
+use crate::transport::Address;
 use crate::transport::route::{Route, RouteError};
-use crate::transport::{Address, ConnectionId};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, Client, FailedCall, Malformed, Progress, Started};
 use brunt_script::ScriptClient;
@@ -38,7 +35,7 @@ enum Reach {
 }
 
 /// A scheme, a host and a port, for the calls of one client of a script, or of a flood.
-pub(crate) struct Origin {
+struct Origin {
     /// The script's client, by its index.
     client: usize,
     scheme: String,
@@ -48,10 +45,8 @@ pub(crate) struct Origin {
     pipeline: usize,
     /// Makes the protocol's state for its connections.
     clients: Arc<MakeClient>,
-    /// Connections that all users share, if they do.
-    pub(crate) pool: Option<Pool>,
-    /// Calls that wait for the way to be found, or for a connection of the pool.
-    pub(crate) waiting: VecDeque<CallId>,
+    /// How many connections all users share, if they do; and whether another is made only once all are full.
+    shared: Option<(usize, bool)>,
     renewal: Renewal,
 }
 
@@ -62,52 +57,6 @@ struct Renewal {
     not_before: Tick,
     /// Receives the addresses being looked up.
     coming: Option<Receiver<Vec<Address>>>,
-}
-
-/// Connections of one worker that all its users share.
-#[derive(Debug, Default)]
-pub(crate) struct Pool {
-    /// The most connections.
-    pub(crate) most: usize,
-    /// The number of connections, without those that leave.
-    pub(crate) count: usize,
-    /// Connections on which the peer takes no more calls, and which may be replaced already; no more than there may be
-    /// connections.
-    leaving: usize,
-    /// Connections on which the peer takes no more calls, and which keep their places.
-    staying: usize,
-    /// Whether it grows with its calls: another connection is made once all are full.
-    pub(crate) grows: bool,
-    /// Connections being made while it grows; some may be open or gone by now.
-    pub(crate) making: Vec<ConnectionId>,
-    /// How many calls one connection takes, as far as that is known.
-    pub(crate) streams: usize,
-    /// Connections that may be free; some may be gone by now.
-    pub(crate) free: Vec<ConnectionId>,
-}
-
-impl Pool {
-    /// The peer takes no more calls on a connection. Returns whether it may be replaced.
-    pub(crate) fn begins_to_leave(&mut self) -> bool {
-        let has_room = self.leaving < self.most || is_broken(Rule::TwiceAsManyInAPool);
-        if has_room {
-            self.leaving += 1;
-            self.count = self.count.saturating_sub(1);
-        } else {
-            self.staying += 1;
-        }
-        has_room
-    }
-
-    /// A connection is gone, after its peer took no more calls on it or otherwise.
-    pub(crate) fn is_gone(&mut self, has_left: bool) {
-        if has_left && self.staying == 0 {
-            self.leaving = self.leaving.saturating_sub(1);
-            return;
-        }
-        self.staying = self.staying.saturating_sub(usize::from(has_left));
-        self.count = self.count.saturating_sub(1);
-    }
 }
 
 /// A worker's own number for an origin.
@@ -157,8 +106,7 @@ impl Origins {
             reach: Reach::Known(route),
             pipeline,
             clients: Arc::clone(clients),
-            pool: None,
-            waiting: VecDeque::new(),
+            shared: None,
             renewal: Renewal::default(),
         };
         Self {
@@ -229,22 +177,6 @@ impl Origins {
         }
     }
 
-    /// The origin with this number.
-    pub(crate) fn get(&mut self, origin: OriginId) -> Option<&mut Origin> {
-        self.list.get_mut(origin.0)
-    }
-
-    /// All of them.
-    pub(crate) fn all(&mut self) -> impl Iterator<Item = &mut Origin> {
-        self.list.iter_mut()
-    }
-
-    /// Calls that wait for the way to be found, or for a connection of a pool.
-    #[cfg(feature = "simulation")]
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = &CallId> {
-        self.list.iter().flat_map(|origin| &origin.waiting)
-    }
-
     /// The state of a new connection.
     pub(crate) fn client(&self, origin: OriginId) -> Box<dyn Client> {
         match self.list.get(origin.0) {
@@ -258,10 +190,15 @@ impl Origins {
         self.list.get(origin.0).map_or(1, |origin| origin.pipeline)
     }
 
+    /// How many connections to it all users share, if they do; and whether another is made only once all are full.
+    pub(super) fn shared(&self, origin: OriginId) -> Option<(usize, bool)> {
+        self.list.get(origin.0)?.shared
+    }
+
     /// How many calls a connection to it should carry at once. Where another is made once one is full, no more than one
     /// can carry.
     pub(crate) fn asked_of(&self, origin: OriginId) -> usize {
-        let grows = self.list.get(origin.0).and_then(|origin| origin.pool.as_ref()).is_some_and(|pool| pool.grows);
+        let grows = self.shared(origin).is_some_and(|(_, grows)| grows);
         if grows { 1 } else { self.pipeline(origin) }
     }
 
@@ -280,12 +217,8 @@ impl Origins {
     }
 
     fn add(&mut self, client: usize, target: &Target, of: &ScriptClient, reach: Reach) -> OriginId {
-        let pool = of.pool.map(|connections| Pool {
-            most: self.share.part_of(u64::from(connections)).max(1) as usize,
-            grows: of.grows,
-            streams: usize::MAX,
-            ..Pool::default()
-        });
+        let most = |connections| self.share.part_of(u64::from(connections)).max(1) as usize;
+        let shared = of.pool.map(|connections| (most(connections), of.grows));
         let caller = Arc::clone(&of.caller);
         self.list.push(Origin {
             client,
@@ -294,8 +227,7 @@ impl Origins {
             reach,
             pipeline: of.pipeline as usize,
             clients: Arc::new(move || caller.connection()),
-            pool,
-            waiting: VecDeque::new(),
+            shared,
             renewal: Renewal::default(),
         });
         OriginId(self.list.len() - 1)

@@ -22,7 +22,7 @@ use self::sessions::{Session, Sessions};
 use crate::flood::own_delay;
 use crate::gate::{Horizon, Reach};
 use crate::network::origins::OriginId;
-use crate::network::{Call, CallId, Counted, End, Network, Place};
+use crate::network::{Call, CallId, Counted, End, Keeper, Network, Place};
 use crate::transport::{ConnectionId, Driver};
 
 /// The time after which the idle connection of a session is closed, in nanoseconds.
@@ -66,8 +66,6 @@ pub(crate) struct Replaying {
     thinking: BinaryHeap<Thinking>,
     /// Calls that have begun, in the order of their due times; some were sent or have ended since.
     waiting: VecDeque<CallId>,
-    /// The sessions' slots that own the network's connections, by the connections' numbers.
-    owners: Vec<Option<u32>>,
     /// Sessions that found no place for a connection.
     starved: VecDeque<u32>,
     /// The most connections.
@@ -97,7 +95,6 @@ impl Replaying {
             ready: Vec::new(),
             thinking: BinaryHeap::new(),
             waiting: VecDeque::new(),
-            owners: Vec::new(),
             starved: VecDeque::new(),
             most: share.part_of(u64::from(plan.connections.most())).max(1) as usize,
             names: Vec::new(),
@@ -239,7 +236,7 @@ impl Replaying {
                 }
                 // The peer takes no more calls on this connection: it ends by itself.
                 session.connection = None;
-                self.disown(token);
+                network.connections[token].keeper = Keeper::Nobody;
             }
             if network.places() >= self.most && !self.close_idle(network, now) {
                 if let Some(session) = self.sessions.get(slot) {
@@ -253,27 +250,12 @@ impl Replaying {
 
     /// Makes a connection for a session's call.
     fn connect<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, slot: u32, id: CallId, number: u64, now: Tick) {
-        let token = network.add(OriginId::FIRST);
-        let Some(session) = self.sessions.get(slot) else { return network.vacate(token) };
+        let Some(session) = self.sessions.get(slot) else { return };
+        let token = network.add(OriginId::FIRST, Keeper::One(slot));
         (session.connection, session.current) = (Some(token), Some(number));
         session.note_delay(network, id, true, now);
-        self.own(token, slot);
         network.enqueue(token, id);
         network.connect(self, token, now);
-    }
-
-    fn own(&mut self, token: ConnectionId, slot: u32) {
-        if token.place() >= self.owners.len() {
-            self.owners.resize(token.place() + 1, None);
-        }
-        if let Some(owner) = self.owners.get_mut(token.place()) {
-            *owner = Some(slot);
-        }
-    }
-
-    /// Ends a session's ownership of a connection. Returns the session's slot.
-    fn disown(&mut self, token: ConnectionId) -> Option<u32> {
-        self.owners.get_mut(token.place())?.take()
     }
 
     /// Closes the connection that has been idle for longest, if there is one. Returns whether there is now room for
@@ -285,7 +267,6 @@ impl Replaying {
     }
 
     fn close<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, token: ConnectionId, now: Tick) {
-        self.disown(token);
         network.close(self, token, now);
         network.vacate(token);
     }

@@ -8,7 +8,7 @@ use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
 use super::{IDLE_NS, LOOK_NS, ReplayNetwork, Replaying, Tag};
-use crate::network::{Call, CallId, End, Gone, LoadEnd, Nature, Place, Workload};
+use crate::network::{Call, CallId, End, Gone, Keeper, LoadEnd, Nature, Place, Workload};
 use crate::transport::{ConnectionId, Driver};
 
 impl<D: Driver> Workload<D> for Replaying {
@@ -144,17 +144,19 @@ impl<D: Driver> Workload<D> for Replaying {
     }
 
     fn next_calls(&mut self, network: &mut ReplayNetwork<D>, token: ConnectionId, now: Tick) {
-        let Some(slot) = self.owners.get(token.place()).copied().flatten() else { return };
+        let Keeper::One(slot) = network.connections[token].keeper else { return };
         if self.loading {
             self.serve(network, slot);
             self.sessions.rest(slot, now);
         }
     }
 
-    fn draining(&mut self, _network: &mut ReplayNetwork<D>, token: ConnectionId, _now: Tick) {
+    fn draining(&mut self, network: &mut ReplayNetwork<D>, token: ConnectionId, _now: Tick) {
         // The next call of the session gets another connection.
-        let owner = self.disown(token);
-        if let Some(session) = owner.and_then(|slot| self.sessions.get(slot)) {
+        let keeper = std::mem::replace(&mut network.connections[token].keeper, Keeper::Nobody);
+        if let Keeper::One(slot) = keeper
+            && let Some(session) = self.sessions.get(slot)
+        {
             session.connection = None;
         }
     }
@@ -171,9 +173,9 @@ impl<D: Driver> Workload<D> for Replaying {
     }
 
     fn gone(&mut self, network: &mut ReplayNetwork<D>, gone: Gone<'_>, _now: Tick) {
-        let owner = self.disown(gone.token);
+        let keeper = network.connections[gone.token].keeper;
         network.vacate(gone.token);
-        if let Some(slot) = owner {
+        if let Keeper::One(slot) = keeper {
             if let Some(session) = self.sessions.get(slot) {
                 session.connection = None;
             }

@@ -14,11 +14,12 @@ use super::call::{Asked, Chain, Hears, Inbox, State, Times, UserCall};
 use super::ids::{UserId, WaitId};
 use super::links::HeldConnection;
 use super::user::Wait;
-use super::{Owner, UsersNetwork, VirtualUsers};
-use crate::network::origins::{OriginId, Pool};
+use super::{UsersNetwork, VirtualUsers};
+use crate::network::origins::OriginId;
+use crate::network::pool::KeptUp;
 use crate::network::{
-    AnswerOf, Call, CallId, Connections, Core, CoreAnswer, Counted, Durations, End, Gone, Judgement, Listing,
-    MessageOf, Network, Place, Recorder,
+    AnswerOf, Call, CallId, Core, CoreAnswer, Counted, Durations, End, Gone, Judgement, Keeper, MessageOf, Network,
+    Place, Recorder,
 };
 use crate::trace::{Trace, Traced};
 use crate::transport::{ConnectionId, Driver};
@@ -164,19 +165,6 @@ impl VirtualUsers {
     }
 }
 
-/// Whether another connection may be made for a pool with `waiting` calls. A pool that shall stay as small as its calls
-/// allow makes no more connections at once than it has, and none while those being made will have streams enough.
-fn may_grow(pool: &mut Pool, waiting: usize, origin: OriginId, connections: &Connections) -> bool {
-    if !pool.grows {
-        return pool.count < pool.most;
-    }
-    pool.making.retain(|token| connections[*token].is_being_made() && connections[*token].origin == origin);
-    let making = pool.making.len();
-    let at_once = pool.count.saturating_sub(making).max(1);
-    // Each connection being made has one call of its own already.
-    pool.count < pool.most && making < at_once && making.saturating_mul(pool.streams.saturating_sub(1)) < waiting
-}
-
 /// The slot and the id of a listed call, unless it has ended since.
 fn alive<D: Driver>(network: &UsersNetwork<D>, id: CallId) -> Option<(u32, CallId)> {
     network.call(id).map(|call| (call.tag, id))
@@ -185,7 +173,7 @@ fn alive<D: Driver>(network: &UsersNetwork<D>, id: CallId) -> Option<(u32, CallI
 /// The next call that waits for a connection of the pool.
 fn next_pooled<D: Driver>(network: &mut UsersNetwork<D>, origin: OriginId) -> Option<(u32, CallId)> {
     loop {
-        let id = network.origins.get(origin)?.waiting.pop_front()?;
+        let id = network.pools.next_waiting(origin)?;
         if let Some(call) = alive(network, id) {
             return Some(call);
         }
@@ -206,13 +194,11 @@ impl VirtualUsers {
         if let Some((failure, reason)) = network.origins.lost(origin) {
             return self.complete(network, slot, End::Failed(failure, &reason), now);
         }
-        let known = network.origins.route(origin).is_some();
-        let Some(there) = network.origins.get(origin) else { return };
-        if !known {
-            there.waiting.push_back(id);
+        if network.origins.route(origin).is_none() {
+            network.pools.wait(origin, id);
         } else if let Placement::Open(_) = way {
-            self.connect_for(network, Owner::Held(user), origin, slot, now);
-        } else if there.pool.is_some() {
+            self.connect_for(network, Keeper::Held(user.slot()), origin, slot, now);
+        } else if network.pools.shared(origin, &network.origins).is_some() {
             self.place_in_pool(network, (slot, id), origin, now);
         } else {
             self.place_with_user(network, (slot, id), user, client, origin, now);
@@ -227,36 +213,22 @@ impl VirtualUsers {
         origin: OriginId,
         now: Tick,
     ) {
-        let most = network.origins.pipeline(origin);
-        loop {
-            let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut()) else { return };
-            let Some(token) = pool.free.pop() else { break };
-            let connection = &mut network.connections[token];
-            connection.unlist();
-            let room = connection.room(most);
-            if self.owner(token) == Owner::Pool && connection.origin == origin && room > 0 {
-                if room > 1 {
-                    connection.listing = Listing::Free;
-                    pool.free.push(token);
-                }
-                return self.send_soon(network, token, slot, now);
-            }
+        let pipeline = network.origins.pipeline(origin);
+        let waiting = network.pools.count_waiting(origin) + 1;
+        let Network { origins, pools, connections, .. } = network;
+        let Some(shared) = pools.shared(origin, origins) else { return };
+        if let Some(token) = shared.take_free(origin, pipeline, connections) {
+            return self.send_soon(network, token, slot, now);
         }
-        let Network { origins, connections, .. } = network;
-        let Some(there) = origins.get(origin) else { return };
-        let waiting = there.waiting.len() + 1;
-        let grows = there.pool.as_mut().is_some_and(|pool| may_grow(pool, waiting, origin, connections));
-        match &mut there.pool {
-            Some(pool) if grows => {
-                pool.count += 1;
-                let token = self.connect_for(network, Owner::Pool, origin, slot, now);
-                if let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut())
-                    && pool.grows
-                {
-                    pool.making.extend(token);
-                }
-            }
-            _ => there.waiting.push_back(id),
+        if !shared.may_dial(waiting, origin, connections) {
+            return pools.wait(origin, id);
+        }
+        shared.dials();
+        let token = self.connect_for(network, Keeper::Everybody, origin, slot, now);
+        if let Some(shared) = network.pools.shared(origin, &network.origins)
+            && let Some(token) = token
+        {
+            shared.dialled(token);
         }
     }
 
@@ -273,19 +245,19 @@ impl VirtualUsers {
         let most_there = self.clients.get(client).map_or(1, |client| client.per_user) as usize;
         let most = network.origins.pipeline(origin);
         let Some(owner) = self.users.get_mut(user) else { return };
-        let (mut there, mut leaving) = (0, 0);
+        let mut kept_up = KeptUp { most: most_there, ..KeptUp::default() };
         for &token in owner.links.connections() {
             let connection = &network.connections[token];
             if connection.origin == origin {
                 if connection.room(most) > 0 {
                     return self.send_soon(network, token, slot, now);
                 }
-                there += usize::from(!connection.is_draining());
-                leaving += usize::from(connection.is_draining());
+                kept_up.there += usize::from(!connection.is_draining());
+                kept_up.leaving += usize::from(connection.is_draining());
             }
         }
-        if there < most_there && there + leaving < 2 * most_there {
-            self.connect_for(network, Owner::User(user), origin, slot, now);
+        if kept_up.has_place() {
+            self.connect_for(network, Keeper::One(user.slot()), origin, slot, now);
         } else {
             owner.links.wait(origin, id);
         }
@@ -363,7 +335,7 @@ impl VirtualUsers {
     fn connect_for<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
-        owner: Owner,
+        keeper: Keeper,
         origin: OriginId,
         slot: u32,
         now: Tick,
@@ -372,10 +344,9 @@ impl VirtualUsers {
         let id = call.id()?;
         call.bytes_before = 0;
         let way = call.asked.way;
-        let token = network.add(origin);
-        self.set_owner(token, owner);
-        if let Owner::User(user) | Owner::Held(user) = owner
-            && let Some(user) = self.users.get_mut(user)
+        let token = network.add(origin, keeper);
+        if let Keeper::One(user) | Keeper::Held(user) = keeper
+            && let Some(user) = self.user(UserId::in_slot(user))
         {
             match way {
                 Placement::Open(handle) => user.links.hold(handle, token),
@@ -389,35 +360,31 @@ impl VirtualUsers {
 
     /// Gives a connection that can carry calls to those that wait for it.
     pub(super) fn serve_waiting<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId) {
-        if let Owner::Held(user) = self.owner(token) {
-            return self.serve_held(network, token, user);
+        let keeper = network.connections[token].keeper;
+        if let Keeper::Held(user) = keeper {
+            return self.serve_held(network, token, UserId::in_slot(user));
         }
         let origin = network.connections[token].origin;
         let most = network.origins.pipeline(origin);
         while network.connections[token].room(most) > 0 {
-            let next = match self.owner(token) {
-                Owner::User(user) => self.next_waiting(network, user, origin),
-                Owner::Pool => {
-                    let next = next_pooled(network, origin);
-                    let Some(there) = network.origins.get(origin) else { return };
-                    let connection = &mut network.connections[token];
-                    if next.is_none()
-                        && let Some(pool) = &mut there.pool
-                        && connection.is_unlisted()
-                    {
-                        connection.listing = Listing::Free;
-                        pool.free.push(token);
-                    }
-                    next
-                }
-                Owner::Held(_) | Owner::Nobody => None,
-            };
+            let keeper = network.connections[token].keeper;
+            let next = self.next_for(network, keeper, origin);
+            if next.is_none()
+                && keeper == Keeper::Everybody
+                && let Some(shared) = network.pools.shared(origin, &network.origins)
+            {
+                shared.is_free(token, &mut network.connections);
+            }
             let Some((slot, id)) = next else { return };
             let now = network.driver.now();
             if self.loading.holds_back(now) {
-                match self.owner(token) {
-                    Owner::User(user) => drop(self.user(user).map(|user| user.links.wait_on(origin, id))),
-                    _ => drop(network.origins.get(origin).map(|there| there.waiting.push_front(id))),
+                match keeper {
+                    Keeper::One(user) => {
+                        if let Some(user) = self.user(UserId::in_slot(user)) {
+                            user.links.wait_on(origin, id);
+                        }
+                    }
+                    _ => network.pools.wait_on(origin, id),
                 }
                 return;
             }
@@ -428,16 +395,16 @@ impl VirtualUsers {
 
     /// Lets the next waiting call have another connection, as this one is full, where the pool grows as calls need it.
     fn grow_pool<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, origin: OriginId) {
-        let Network { origins, connections, .. } = network;
-        let Some(there) = origins.get(origin) else { return };
-        let waiting = there.waiting.len();
+        let waiting = network.pools.count_waiting(origin);
         if waiting == 0 {
             return;
         }
-        let Some(pool) = there.pool.as_mut().filter(|pool| pool.grows) else { return };
-        pool.streams = connections[token].link.client.capacity();
-        if may_grow(pool, waiting, origin, connections)
-            && self.owner(token) == Owner::Pool
+        let Network { origins, pools, connections, .. } = network;
+        let Some(shared) = pools.shared(origin, origins).filter(|shared| shared.grows()) else { return };
+        let connection = &connections[token];
+        shared.fills_with(connection.link.client.capacity());
+        if shared.may_dial(waiting, origin, connections)
+            && connection.keeper == Keeper::Everybody
             && let Some((slot, _)) = next_pooled(network, origin)
         {
             let now = network.driver.now();
@@ -453,56 +420,55 @@ impl VirtualUsers {
         drained: bool,
         now: Tick,
     ) {
-        let owner = self.owner(token);
-        let origin = network.connections[token].origin;
-        self.set_owner(token, Owner::Nobody);
+        let (keeper, origin) = (network.connections[token].keeper, network.connections[token].origin);
         network.vacate(token);
-        match owner {
-            Owner::User(user) => {
-                if let Some(user) = self.user(user) {
+        match keeper {
+            Keeper::One(user) => {
+                if let Some(user) = self.user(UserId::in_slot(user)) {
                     user.links.forget(token);
                 }
             }
-            Owner::Pool => {
-                if let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut()) {
-                    pool.is_gone(drained);
+            Keeper::Everybody => {
+                if let Some(shared) = network.pools.shared(origin, &network.origins) {
+                    shared.is_gone(drained);
                 }
             }
-            Owner::Held(_) | Owner::Nobody => {}
+            Keeper::Held(_) | Keeper::Nobody => {}
         }
-        self.place_next(network, owner, origin, now);
+        self.place_next(network, keeper, origin, now);
     }
 
     /// Places a call that waited for a connection that is gone.
     pub(super) fn place_next<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
-        owner: Owner,
+        keeper: Keeper,
         origin: OriginId,
         now: Tick,
     ) {
-        let next = match owner {
-            Owner::User(user) => self.next_waiting(network, user, origin),
-            Owner::Pool => next_pooled(network, origin),
-            Owner::Held(_) | Owner::Nobody => None,
-        };
-        let Some((slot, id)) = next else { return };
+        let Some((slot, id)) = self.next_for(network, keeper, origin) else { return };
         if self.loading.makes_calls() {
             self.place(network, slot, now);
-        } else if let Some(there) = network.origins.get(origin) {
-            there.waiting.push_back(id);
+        } else {
+            network.pools.wait(origin, id);
         }
     }
 
-    /// The next of a user's calls that wait for a connection to `origin`.
-    fn next_waiting<D: Driver>(
+    /// The next call that waits for a connection of this keeper to `origin`.
+    fn next_for<D: Driver>(
         &mut self,
-        network: &UsersNetwork<D>,
-        user: UserId,
+        network: &mut UsersNetwork<D>,
+        keeper: Keeper,
         origin: OriginId,
     ) -> Option<(u32, CallId)> {
-        let links = &mut self.users.get_mut(user)?.links;
-        iter::from_fn(|| links.next_waiting(origin)).find_map(|id| alive(network, id))
+        match keeper {
+            Keeper::One(user) => {
+                let links = &mut self.user(UserId::in_slot(user))?.links;
+                iter::from_fn(|| links.next_waiting(origin)).find_map(|id| alive(network, id))
+            }
+            Keeper::Everybody => next_pooled(network, origin),
+            Keeper::Held(_) | Keeper::Nobody => None,
+        }
     }
 
     /// Closes connections that their user no longer needs.
@@ -514,7 +480,6 @@ impl VirtualUsers {
         let now = network.driver.now();
         for token in connections {
             network.close(self, token, now);
-            self.set_owner(token, Owner::Nobody);
             network.vacate(token);
         }
     }
@@ -522,9 +487,7 @@ impl VirtualUsers {
     /// Takes the origins whose lookup has ended. Where one succeeded, the calls that waited for it go there.
     pub(super) fn take_found<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
         while let Some(origin) = network.origins.found() {
-            let waiting =
-                network.origins.get(origin).map(|there| std::mem::take(&mut there.waiting)).unwrap_or_default();
-            for id in waiting {
+            for id in network.pools.take_waiting(origin) {
                 if let Some((slot, _)) = alive(network, id) {
                     self.place(network, slot, now);
                 }
@@ -1215,9 +1178,7 @@ impl VirtualUsers {
     /// Ends the calls that still wait for a connection when the measured part ends at `end`: they are never sent.
     pub(super) fn drop_unsent<D: Driver>(&mut self, network: &mut UsersNetwork<D>, end: Tick) {
         self.agenda.clear();
-        for there in network.origins.all() {
-            there.waiting.clear();
-        }
+        network.pools.forget_waiting();
         for slot in 0..self.calls.len() as u32 {
             let Some(call) = self.calls.get(slot) else { continue };
             match call.state {

@@ -61,19 +61,6 @@ use brunt_script::{Library, ScriptClient, ScriptError};
 /// The network of virtual users, whose calls are known by the slots that hold them.
 type UsersNetwork<D> = Network<D, u32>;
 
-/// The owner of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Owner {
-    /// There is no connection.
-    Nobody,
-    /// A virtual user.
-    User(UserId),
-    /// A virtual user who holds it for itself until it closes it, and names it in its calls.
-    Held(UserId),
-    /// All users.
-    Pool,
-}
-
 /// The virtual users of a worker.
 pub(crate) struct VirtualUsers {
     script: Script,
@@ -83,8 +70,6 @@ pub(crate) struct VirtualUsers {
     calls: Slots<UserCall>,
     agenda: Agenda,
     loading: Loading,
-    /// The owners of the network's connections, by their numbers.
-    owners: Vec<Owner>,
     /// Connections with a call to be sent after this round of resumed users; and whether calls are gathered.
     gathered: Vec<ConnectionId>,
     gathers: bool,
@@ -136,7 +121,6 @@ impl VirtualUsers {
             calls: Slots::default(),
             agenda: Agenda::default(),
             loading: Loading::default(),
-            owners: Vec::new(),
             gathered: Vec::new(),
             gathers: false,
             names: Names::selecting(Selection::all(plan.conditions())),
@@ -196,20 +180,6 @@ impl VirtualUsers {
     #[inline]
     fn home(&self, user: UserId) -> UserId {
         self.users.home(user)
-    }
-
-    /// The owner of a connection.
-    fn owner(&self, token: ConnectionId) -> Owner {
-        self.owners.get(token.place()).copied().unwrap_or(Owner::Nobody)
-    }
-
-    fn set_owner(&mut self, token: ConnectionId, owner: Owner) {
-        if token.place() >= self.owners.len() {
-            self.owners.resize(token.place() + 1, Owner::Nobody);
-        }
-        if let Some(place) = self.owners.get_mut(token.place()) {
-            *place = owner;
-        }
     }
 
     /// The call that a ticket names, if its answer is still there.

@@ -7,8 +7,11 @@ use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
 use super::calling::NOTHING_CAME;
-use super::{Owner, UsersNetwork, VirtualUsers};
-use crate::network::{AnswerOf, Call, CallId, End, Gone, Judgement, LoadEnd, MessageOf, Nature, Recorder, Workload};
+use super::ids::UserId;
+use super::{UsersNetwork, VirtualUsers};
+use crate::network::{
+    AnswerOf, Call, CallId, End, Gone, Judgement, Keeper, LoadEnd, MessageOf, Nature, Recorder, Workload,
+};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::scenario::Encoded;
@@ -83,10 +86,10 @@ impl<D: Driver> Workload<D> for VirtualUsers {
         let own = self.users.iter().flat_map(|user| user.links.waiting());
         let held = self.users.iter().flat_map(|user| user.links.waiting_on_held());
         let held = held.filter_map(|slot| self.calls.get(slot)?.waiting_id());
-        network.audit(Some(own.chain(held).chain(network.origins.waiting())), None);
+        network.audit(Some(own.chain(held).chain(network.pools.waiting())), None);
         for token in network.connections.ids() {
             let is_idle = network.connections[token].is_idle();
-            let is_taken = matches!(self.owner(token), Owner::User(_) | Owner::Pool);
+            let is_taken = matches!(network.connections[token].keeper, Keeper::One(_) | Keeper::Everybody);
             assert!(!(is_idle && is_taken), "place {token:?} has no connection, and none is made");
         }
     }
@@ -194,8 +197,9 @@ impl<D: Driver> Workload<D> for VirtualUsers {
     }
 
     fn next_calls(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, now: Tick) {
-        let is_idle = network.connections[token].is_idle() && !is_broken(Rule::IdlePlacesAreGivenBack);
-        if is_idle && matches!(self.owner(token), Owner::User(_) | Owner::Pool) {
+        let connection = &network.connections[token];
+        let is_idle = connection.is_idle() && !is_broken(Rule::IdlePlacesAreGivenBack);
+        if is_idle && matches!(connection.keeper, Keeper::One(_) | Keeper::Everybody) {
             // Its calls have timed out while it waited to be made again: others may have its place.
             self.give_back(network, token, false, now);
         } else if self.loading.makes_calls() {
@@ -206,11 +210,11 @@ impl<D: Driver> Workload<D> for VirtualUsers {
     fn draining(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, now: Tick) {
         // A draining connection no longer blocks another one, unless as many drain as there may be.
         let origin = network.connections[token].origin;
-        if self.owner(token) == Owner::Pool
-            && let Some(pool) = network.origins.get(origin).and_then(|there| there.pool.as_mut())
-            && pool.begins_to_leave()
+        if network.connections[token].keeper == Keeper::Everybody
+            && let Some(shared) = network.pools.shared(origin, &network.origins)
+            && shared.leaves()
         {
-            self.place_next(network, Owner::Pool, origin, now);
+            self.place_next(network, Keeper::Everybody, origin, now);
         }
     }
 
@@ -223,10 +227,10 @@ impl<D: Driver> Workload<D> for VirtualUsers {
     }
 
     fn gone(&mut self, network: &mut UsersNetwork<D>, gone: Gone<'_>, now: Tick) {
-        let holder = self.owner(gone.token);
+        let keeper = network.connections[gone.token].keeper;
         self.give_back(network, gone.token, gone.drained, now);
-        if let Owner::Held(user) = holder {
-            self.keep_remains(network, user, gone, now);
+        if let Keeper::Held(user) = keeper {
+            self.keep_remains(network, UserId::in_slot(user), gone, now);
         }
     }
 }

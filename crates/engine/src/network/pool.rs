@@ -1,0 +1,239 @@
+//! Who has which connection: whose calls it carries, when another is made, and when one that leaves is replaced.
+//!
+//! Connections belong to a flood's slots, to users or sessions, or to all. A load asks for a connection for its call; once
+//! a connection is free, the load is asked for its next call ([`Workload::next_calls`](super::Workload::next_calls)).
+
+use std::collections::VecDeque;
+
+use super::calls::CallId;
+use super::connection::{Connections, Keeper, Listing};
+use super::origins::{OriginId, Origins};
+use crate::rules::{Rule, is_broken};
+use crate::transport::ConnectionId;
+
+/// Connections of which a number is kept up.
+///
+/// **When one that leaves is replaced**: a peer may take no more calls on a connection that still has some. As many
+/// of these as are kept up are replaced at once. Any more keep their places until they have ended, so that there are
+/// never more than twice as many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct KeptUp {
+    /// How many are kept up.
+    pub(crate) most: usize,
+    /// Connections, made or being made, without those that leave.
+    pub(crate) there: usize,
+    /// Connections on which the peer takes no more calls.
+    pub(crate) leaving: usize,
+}
+
+impl KeptUp {
+    /// How many of the places are taken.
+    #[inline]
+    fn taken(&self) -> usize {
+        let replaced = if is_broken(Rule::LeavingTakesPlaces) { usize::MAX } else { self.most };
+        self.there + self.leaving.saturating_sub(replaced)
+    }
+
+    /// Whether another connection may be made.
+    #[inline]
+    pub(crate) fn has_place(&self) -> bool {
+        self.taken() < self.most
+    }
+}
+
+/// How a pool grows: another connection is made once all are full, but no more at once than there are, and none while
+/// those being made will have streams enough.
+#[derive(Debug)]
+struct Growth {
+    /// Connections being made; some may be open or gone by now.
+    making: Vec<ConnectionId>,
+    /// How many calls one connection takes, as far as that is known.
+    streams: usize,
+}
+
+/// Connections of one worker to one origin that all its users share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    kept_up: KeptUp,
+    /// How it grows; `None` if a connection is made for each call until there are enough.
+    growth: Option<Growth>,
+    /// Connections that may be free; some may be gone by now.
+    free: Vec<ConnectionId>,
+}
+
+impl Shared {
+    /// At most so many connections; with `grows`, another one only once all are full.
+    fn new(most: usize, grows: bool) -> Self {
+        let growth = grows.then(|| Growth { making: Vec::new(), streams: usize::MAX });
+        Self { kept_up: KeptUp { most, ..KeptUp::default() }, growth, free: Vec::new() }
+    }
+
+    /// Whether another connection is made only once all are full.
+    pub(crate) fn grows(&self) -> bool {
+        self.growth.is_some()
+    }
+
+    /// A connection with room for another call, of `pipeline` at once.
+    pub(crate) fn take_free(
+        &mut self,
+        origin: OriginId,
+        pipeline: usize,
+        connections: &mut Connections,
+    ) -> Option<ConnectionId> {
+        while let Some(token) = self.free.pop() {
+            let connection = &mut connections[token];
+            connection.unlist();
+            let room = connection.room(pipeline);
+            // Its place may be another's by now.
+            if connection.keeper == Keeper::Everybody && connection.origin == origin && room > 0 {
+                if room > 1 {
+                    self.is_free(token, connections);
+                }
+                return Some(token);
+            }
+        }
+        None
+    }
+
+    /// The connection may have room for another call.
+    pub(crate) fn is_free(&mut self, token: ConnectionId, connections: &mut Connections) {
+        let connection = &mut connections[token];
+        if connection.is_unlisted() {
+            connection.listing = Listing::Free;
+            self.free.push(token);
+        }
+    }
+
+    /// A connection turned out to take so many calls at once.
+    pub(crate) fn fills_with(&mut self, streams: usize) {
+        if let Some(growth) = &mut self.growth {
+            growth.streams = streams;
+        }
+    }
+
+    /// Whether another connection may be made for `waiting` calls.
+    pub(crate) fn may_dial(&mut self, waiting: usize, origin: OriginId, connections: &Connections) -> bool {
+        let is_enough = self.growth.as_mut().is_some_and(|growth| {
+            growth.making.retain(|token| connections[*token].is_being_made() && connections[*token].origin == origin);
+            let making = growth.making.len();
+            let at_once = self.kept_up.taken().saturating_sub(making).max(1);
+            // Each connection being made has one call of its own already.
+            making >= at_once || making.saturating_mul(growth.streams.saturating_sub(1)) >= waiting
+        });
+        self.kept_up.has_place() && !is_enough
+    }
+
+    /// Another connection is about to be made.
+    pub(crate) fn dials(&mut self) {
+        self.kept_up.there += 1;
+    }
+
+    /// The connection is being made.
+    pub(crate) fn dialled(&mut self, token: ConnectionId) {
+        if let Some(growth) = &mut self.growth {
+            growth.making.push(token);
+        }
+    }
+
+    /// The peer takes no more calls on a connection. Returns whether it may be replaced at once.
+    pub(crate) fn leaves(&mut self) -> bool {
+        let taken = self.kept_up.taken();
+        self.kept_up.there = self.kept_up.there.saturating_sub(1);
+        self.kept_up.leaving += 1;
+        self.kept_up.taken() < taken
+    }
+
+    /// A connection is gone, after its peer took no more calls on it or otherwise.
+    pub(crate) fn is_gone(&mut self, has_left: bool) {
+        let place = if has_left { &mut self.kept_up.leaving } else { &mut self.kept_up.there };
+        *place = place.saturating_sub(1);
+    }
+}
+
+/// What waits for connections to one origin, and those that all share.
+#[derive(Debug, Default)]
+struct Pool {
+    waiting: VecDeque<CallId>,
+    shared: Option<Shared>,
+}
+
+/// The pools of a worker, by origin.
+#[derive(Debug, Default)]
+pub(crate) struct Pools(Vec<Pool>);
+
+impl Pools {
+    fn at(&mut self, origin: OriginId) -> Option<&mut Pool> {
+        if self.0.len() <= origin.place() {
+            self.0.resize_with(origin.place() + 1, Pool::default);
+        }
+        self.0.get_mut(origin.place())
+    }
+
+    /// The connections to an origin that all share, if they do.
+    pub(crate) fn shared(&mut self, origin: OriginId, origins: &Origins) -> Option<&mut Shared> {
+        let (most, grows) = origins.shared(origin)?;
+        Some(self.at(origin)?.shared.get_or_insert_with(|| Shared::new(most, grows)))
+    }
+
+    /// The call waits for the way to its origin to be found, or for a connection that all share, behind the others.
+    pub(crate) fn wait(&mut self, origin: OriginId, id: CallId) {
+        if let Some(pool) = self.at(origin) {
+            pool.waiting.push_back(id);
+        }
+    }
+
+    /// The call, which had its turn, waits again.
+    pub(crate) fn wait_on(&mut self, origin: OriginId, id: CallId) {
+        if let Some(pool) = self.at(origin) {
+            pool.waiting.push_front(id);
+        }
+    }
+
+    /// How many calls wait for an origin. Some may have ended.
+    pub(crate) fn count_waiting(&self, origin: OriginId) -> usize {
+        self.0.get(origin.place()).map_or(0, |pool| pool.waiting.len())
+    }
+
+    /// The call that has waited longest for an origin. It may have ended.
+    pub(crate) fn next_waiting(&mut self, origin: OriginId) -> Option<CallId> {
+        self.0.get_mut(origin.place())?.waiting.pop_front()
+    }
+
+    /// All calls that wait for an origin, which wait no more.
+    pub(crate) fn take_waiting(&mut self, origin: OriginId) -> VecDeque<CallId> {
+        self.0.get_mut(origin.place()).map(|pool| std::mem::take(&mut pool.waiting)).unwrap_or_default()
+    }
+
+    /// No call waits any more.
+    pub(crate) fn forget_waiting(&mut self) {
+        self.0.iter_mut().for_each(|pool| pool.waiting.clear());
+    }
+
+    /// All calls that wait.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &CallId> {
+        self.0.iter().flat_map(|pool| &pool.waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_as_are_kept_up_leave_and_are_replaced_at_once() {
+        let mut kept_up = KeptUp { most: 3, there: 3, leaving: 0 };
+        let mut replaced = 0;
+        for _ in 0..6 {
+            (kept_up.there, kept_up.leaving) = (kept_up.there - 1, kept_up.leaving + 1);
+            while kept_up.has_place() {
+                kept_up.there += 1;
+                replaced += 1;
+            }
+            assert!(kept_up.there + kept_up.leaving <= 6, "{kept_up:?}");
+        }
+        assert_eq!((replaced, kept_up), (3, KeptUp { most: 3, there: 0, leaving: 6 }));
+        kept_up.leaving -= 1;
+        assert!(kept_up.has_place(), "one that has left makes room");
+    }
+}
