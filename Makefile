@@ -96,12 +96,13 @@ coalescing: bench-packages
 	python3 benchmarks/coalescing/unshared.py target/release/brunt
 	python3 benchmarks/coalescing/cost.py
 
-# Scripts of k6 and Locust beside what they become here: calls, failures, checks and verdicts agree. Locust comes from Python's registry, k6 is
-# the one on the PATH; `make moving MOVING="login batch"` picks some. Where there is no k6, its shapes are named and not run: exit status 2.
+# Scripts of Locust, collections of Postman and command lines of curl beside what they become here: calls, failures and verdicts, or the requests
+# that are sent, agree. Locust comes from Python's registry and newman from npm's; `make moving MOVING="curl postman/json"` picks some.
 moving: test-packages
 	cargo build --release --locked
 	python3 -m venv target/moving/python && target/moving/python/bin/pip install --quiet locust
-	benchmarks/moving/run.py --locust target/moving/python/bin/locust $(MOVING)
+	npm install --silent --no-fund --no-audit --prefix target/moving/node newman
+	benchmarks/moving/run.py --locust target/moving/python/bin/locust --newman target/moving/node/node_modules/.bin/newman $(MOVING)
 
 # Makes docs/gallery: runs of known shapes, each with its page's first screen and its text.
 gallery: test-packages

@@ -1,26 +1,30 @@
 #!/usr/bin/env python3
-"""Scripts of other tools beside what they become here: k6 and Locust run theirs, brunt its own, on the same server.
+"""Files of other tools beside what they become here, on the same server.
 
-A shape is a file of `shapes/`: NAME.js goes through `brunt import k6`, NAME.py stands beside NAME.lua. Both sides must agree on
-how many calls were made, how many failed, how often each check held, and on the verdict. Exit status: 0 they do, 1 they do not,
-2 something could not be run, such as the shapes of a tool that is not there.
+Locust's scripts (`shapes/NAME.py`) stand beside `NAME.lua`: both sides must agree on how many calls were made, how many failed, and on
+the verdict. Postman's collections (`shapes/postman.json`) go through newman and `brunt import postman`, command lines of curl
+(`shapes/curl.txt`) through curl and `brunt curl`: both sides must send the same requests, but for what names the tool. Exit status: 0
+they do, 1 they do not, 2 something could not be run, such as the shapes of a tool that is not there.
 """
 import argparse
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+import threading
+import urllib.parse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 SHAPES = Path(__file__).parent / "shapes"
 # How long one run may take, in seconds.
 LIMIT = 60
-# Where k6 makes one iteration more or less from run to run: the one that is due at the very end.
-BY_CHANCE = ("arrivals",)
+# Fields that name the tool, or say nothing of the request. Postman names the page that redirected.
+ASIDE = {"host", "user-agent", "accept-encoding", "connection", "postman-token", "content-length", "cache-control", "expect", "referer", "transfer-encoding"}
 
 
 def give_up(problem):
@@ -41,50 +45,98 @@ def brunt(program, script, base, more=()):
     return json.loads(done.stdout), done.returncode == 0
 
 
-def failed_calls(result):
-    """Calls that failed by themselves, and not by a check of the script's."""
-    outcomes = result["outcomes"]
-    return outcomes["not_ok"] - outcomes.get("failed_check", 0)
+def pairs_of(text):
+    """The names and values of a query or a form, whichever way a blank is written; in their order."""
+    return [[urllib.parse.unquote_plus(part) for part in pair.split("=", 1)] for pair in text.split("&")]
 
 
-def checks_of(result, known):
-    """How often each check of the script's held and did not: what a reader counts besides (`jsonpath $.id`) k6 has not, if it held."""
-    found = Counter()
-    for check in result["names"]["checks"]:
-        if check["check"] in known or check["fails"] > check.get("reasons", 0):
-            found[check["check"], True] += check["passes"]
-            found[check["check"], False] += check["fails"]
-    return +found
+def meaning(content_type, body):
+    """What a body means: blanks between the values of JSON, and how a form escapes, do not matter."""
+    if "x-www-form-urlencoded" in content_type:
+        return pairs_of(body)
+    if "json" in content_type and body:
+        return json.loads(body)
+    return body
 
 
-def with_k6(args, shape, base, folder):
-    points = folder / "k6.json"
-    done = run([args.k6, "run", "--quiet", "--no-usage-report", "--no-color", "-e", f"BASE={base}", "--out", f"json={points}", shape])
-    if done.returncode not in (0, 99):
-        give_up(f"k6 run {shape}: {done.stderr}")
-    calls, failed, checks = 0, 0, Counter()
-    for line in points.read_text().splitlines():
-        point = json.loads(line)
-        if point["type"] != "Point":
-            continue
-        value = point["data"]["value"]
-        # Calls of setup and teardown are no load in brunt (docs/moving.md).
-        if point["metric"] != "checks" and point["data"]["tags"].get("group") in ("::setup", "::teardown"):
-            continue
-        if point["metric"] == "http_reqs":
-            calls += value
-        elif point["metric"] == "http_req_failed":
-            failed += value
-        elif point["metric"] == "checks":
-            checks[point["data"]["tags"]["check"], value == 1] += 1
-    theirs = {"calls": int(calls), "failed": int(failed), "checks": +checks, "passed": done.returncode == 0}
-    lua = folder / "imported.lua"
-    moved = run([args.brunt, "import", "k6", shape, "-o", lua])
-    if moved.returncode != 0:
-        give_up(moved.stderr)
-    result, passed = brunt(args.brunt, lua, base, ["--max-error-rate", "100%"])
-    ours = {"calls": result["outcomes"]["due"], "failed": failed_calls(result), "checks": checks_of(result, {check for check, _ in checks}), "passed": passed}
+class Recorder(BaseHTTPRequestHandler):
+    """A server that writes down what it is sent."""
+
+    protocol_version = "HTTP/1.1"
+    seen = []
+
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.headers.get("Transfer-Encoding"):
+            while size := int(self.rfile.readline(), 16):
+                body += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+        fields = {name.lower(): value for name, value in self.headers.items() if name.lower() not in ASIDE}
+        # A boundary is made up anew each time.
+        boundary = re.search("boundary=([^;]+)", fields.get("content-type", ""))
+        if boundary:
+            fields["content-type"] = fields["content-type"].replace(boundary[1], "B")
+            body = body.replace(boundary[1].encode(), b"B")
+        body = meaning(fields.get("content-type", ""), body.decode("utf-8", "backslashreplace"))
+        if "cookie" in fields:
+            fields["cookie"] = re.split("; *", fields["cookie"])
+        if fields.get("accept") == "*/*":
+            del fields["accept"]
+        named = {"user-agent": self.headers["User-Agent"]} if self.headers.get("User-Agent", "").startswith("agent/") else {}
+        path, _, query = self.path.partition("?")
+        self.seen.append((self.command, path, pairs_of(query), {**fields, **named}, body))
+        text = b'{"token": "t1", "id": 7}'
+        self.send_response(302 if self.path == "/moved" else 200)
+        if self.path == "/moved":
+            self.send_header("Location", "/there")
+        if self.path == "/login":
+            self.send_header("Set-Cookie", "sid=s1; Path=/")
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = answer
+
+    def log_message(self, *_):
+        pass
+
+
+def requests_of(*commands):
+    """The requests that these commands send."""
+    Recorder.seen.clear()
+    problems = []
+    for command in commands:
+        done = run(command)
+        if done.returncode != 0:
+            problems.append(f"{command[:3]}: exit {done.returncode}: {(done.stderr or done.stdout)[-300:]}")
+    return {"requests": list(Recorder.seen), **({"problem": problems} if problems else {})}
+
+
+def with_newman(args, shape, base, folder):
+    # Credentials of a collection become variables of the environment.
+    shape = dict(shape)
+    secrets = [f"--env={name}={value}" for name, value in shape.pop("secrets", {}).items()]
+    variables = [{"key": "base", "value": base}, *shape.get("variable", [])]
+    schema = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
+    collection = {"info": {"name": "shape", "schema": schema}, **shape, "variable": variables}
+    path, lua = folder / "collection.json", folder / "imported.lua"
+    path.write_text(json.dumps(collection))
+    theirs = requests_of([args.newman, "run", path, "--silent"])
+    ours = requests_of([args.brunt, "import", "postman", path, "-o", lua], [args.brunt, "run", "--once", *secrets, lua])
     return theirs, ours
+
+
+def with_curl(args, line, base, folder):
+    line = line.replace("BASE", base).replace("HOST", base.removeprefix("http://"))
+    theirs = requests_of([args.curl, "-s", "-o", "/dev/null", *shlex.split(line)[1:]])
+    # What a flood does not do, a scenario can.
+    if re.search(" -[FL] ", line):
+        lua = folder / "imported.lua"
+        return theirs, requests_of([args.brunt, "import", "curl", line, "-o", lua], [args.brunt, "run", "--once", lua])
+    return theirs, requests_of([args.brunt, "curl", "--once", line])
 
 
 def with_locust(args, shape, base, folder):
@@ -111,43 +163,51 @@ def is_of_locust(shape):
     return shape.suffix == ".py" and shape.with_suffix(".lua").exists()
 
 
+def shapes_of(args):
+    """All shapes: their names, the tool that each takes, and how it is played."""
+    for path in sorted(SHAPES.iterdir()):
+        if is_of_locust(path):
+            yield path.stem, args.locust, with_locust, path
+    for name, shape in json.loads((SHAPES / "postman.json").read_text()).items():
+        yield f"postman/{name}", args.newman, with_newman, shape
+    lines = [line for line in (SHAPES / "curl.txt").read_text().splitlines() if line.startswith("curl")]
+    for number, line in enumerate(lines, 1):
+        yield f"curl/{number}", args.curl, with_curl, line
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--brunt", default="target/release/brunt")
-    parser.add_argument("--k6", default="k6")
     parser.add_argument("--locust", default="locust")
-    parser.add_argument("names", nargs="*", help="shapes, if not all")
+    parser.add_argument("--newman", default="newman")
+    parser.add_argument("--curl", default="curl")
+    parser.add_argument("names", nargs="*", help="shapes, or beginnings of their names, if not all")
     args = parser.parse_args()
-    shapes = [shape for shape in sorted(SHAPES.iterdir()) if shape.suffix == ".js" or is_of_locust(shape)]
-    shapes = [shape for shape in shapes if not args.names or shape.stem in args.names]
-    tools = {".js": args.k6, ".py": args.locust}
-    missing = {suffix for suffix, tool in tools.items() if not shutil.which(tool)}
-    left_out = [shape for shape in shapes if shape.suffix in missing]
-    shapes = [shape for shape in shapes if shape.suffix not in missing]
+    shapes = [shape for shape in shapes_of(args) if not args.names or shape[0].startswith(tuple(args.names))]
+    left_out = [name for name, tool, *_ in shapes if not shutil.which(tool)]
     differing = 0
+    recorder = ThreadingHTTPServer(("127.0.0.1", 0), Recorder)
+    threading.Thread(target=recorder.serve_forever, daemon=True).start()
     with subprocess.Popen([args.brunt, "serve", "http", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True) as server:
         try:
-            base = re.search(r"http://[\d.:]+", server.stdout.readline()).group()
-            for shape in shapes:
+            built_in = re.search(r"http://[\d.:]+", server.stdout.readline()).group()
+            for name, _, play, shape in (shape for shape in shapes if shape[0] not in left_out):
+                base = built_in if play is with_locust else f"http://127.0.0.1:{recorder.server_port}"
                 with tempfile.TemporaryDirectory() as folder:
-                    play = with_k6 if shape.suffix == ".js" else with_locust
                     theirs, ours = play(args, shape, base, Path(folder))
-                if shape.stem in BY_CHANCE and abs(theirs["calls"] - ours["calls"]) <= 1:
-                    theirs.pop("calls"), theirs.pop("checks"), ours.pop("calls"), ours.pop("checks")
                 if theirs == ours:
-                    print(f"✓ {shape.name}: {theirs}")
+                    print(f"✓ {name}")
                     continue
                 differing += 1
-                print(f"✗ {shape.name}")
+                print(f"✗ {name}: {shape}")
                 for what in sorted(set(theirs) | set(ours)):
                     if theirs.get(what) != ours.get(what):
-                        print(f"    {what}: there {theirs.get(what)}, here {ours.get(what)}")
+                        print(f"    {what}: there {theirs.get(what)}\n    {' ' * len(what)}  here  {ours.get(what)}")
         finally:
             server.terminate()
-    print(f"{len(shapes) - differing} of {len(shapes)} shapes mean the same")
-    for suffix in sorted(missing):
-        names = ", ".join(shape.stem for shape in left_out if shape.suffix == suffix)
-        print(f"not run, as there is no {tools[suffix]}: {names}")
+    print(f"{len(shapes) - len(left_out) - differing} of {len(shapes) - len(left_out)} shapes mean the same")
+    if left_out:
+        print(f"not run, as their tool is not there: {', '.join(left_out)}")
     return 1 if differing else 2 if left_out else 0
 
 

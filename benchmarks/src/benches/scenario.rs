@@ -1,16 +1,15 @@
-//! Virtual users relative to a flood, and to k6: an iteration is one GET with one check. And the memory of ten thousand
-//! users.
+//! Virtual users relative to a flood: an iteration is one GET with one check. And the memory of ten thousand users.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Bench, CONNECTIONS};
 use crate::bar::Bar;
-use crate::clients::{Client, Load, Report, figures, k6};
+use crate::clients::{Client, Load, Report, figures};
 use crate::process::{Process, pinned};
 use crate::race::{Race, Sample, Watched, disturbed};
 use crate::servers::Server;
-use crate::setup::{self, Installed, Setup};
+use crate::setup::{Installed, Setup};
 
 /// The name of virtual users in the table.
 const USERS: &str = "brunt run";
@@ -23,7 +22,7 @@ const PAUSING: u64 = 10_000;
 
 pub(super) const BENCH: Bench = Bench {
     name: "scenario",
-    about: "Virtual users with one GET and one check an iteration, compared to the flood and to k6; 10,000 of them.",
+    about: "Virtual users with one GET and one check an iteration, compared to the flood; 10,000 of them.",
     run,
 };
 
@@ -55,8 +54,7 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let load = Load::new(&server.url, CONNECTIONS, setup.length);
     let users = Installed { client: &CLIENT, program: setup.brunt.clone(), version: String::new() };
     let flood = setup.clients.iter().filter(|installed| matches!(installed.client.name, "brunt" | "wrk"));
-    let k6 = setup::find("k6").map(|program| Installed { client: &k6::CLIENT, program, version: String::new() });
-    let clients: Vec<_> = flood.chain([&users]).chain(&k6).collect();
+    let clients: Vec<_> = flood.chain([&users]).collect();
     let race = Race::run(setup, &server, &load, &clients)?;
     println!("{}", race.table());
     let ratio = |to: &str, figure: fn(&Sample) -> f64| race.ratio(USERS, to, figure);
@@ -67,13 +65,6 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
             Bar::new("requests/s", "≥ 0.70 × the flood".to_owned(), got, ratio >= 0.70).excused(race.disturbed("wrk")),
         );
     }
-    let wanted = "≤ 0.10 × k6";
-    bars.push(if let Some(ratio) = ratio("k6", Sample::cpu_us) {
-        let bar = Bar::new("CPU per request", wanted.to_owned(), format!("{ratio:.3} × k6"), ratio <= 0.10);
-        bar.excused(race.disturbed("wrk"))
-    } else {
-        Bar::not_measured("CPU per request", wanted, "k6 is not installed: go install go.k6.io/k6@latest")
-    });
     let failed: u64 = race.samples(USERS).map(|sample| sample.report.failed).sum();
     let uncounted = race.uncounted(USERS);
     let got = format!("{uncounted:+} answers, {failed} failed");

@@ -4,7 +4,6 @@ mod ab;
 mod brunt;
 mod h2load;
 mod hey;
-pub mod k6;
 mod oha;
 mod wrk;
 
