@@ -95,20 +95,21 @@ impl<'c> Writer<'c> {
         if made.known() == Some("") {
             made = Text::plain("/");
         }
-        let listed: Vec<(String, String)> = match url.get("query") {
+        // A parameter without a value has no `=`.
+        let listed: Vec<(String, Option<String>)> = match url.get("query") {
             Some(query) => {
                 let kept = query.list().iter().filter(|one| !one.is_true("disabled"));
-                kept.filter_map(|one| {
-                    Some((one.text_at("key")?.to_owned(), one.get("value").and_then(Value::shown).unwrap_or_default()))
-                })
-                .collect()
+                kept.filter_map(|one| Some((one.text_at("key")?.to_owned(), one.get("value").and_then(Value::shown))))
+                    .collect()
             }
             None if has_query => {
                 let query = raw.split_once('?').map_or("", |(_, query)| query).split('#').next().unwrap_or_default();
                 query
                     .split('&')
-                    .map(|field| field.split_once('=').unwrap_or((field, "")))
-                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .map(|field| match field.split_once('=') {
+                        Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+                        None => (field.to_owned(), None),
+                    })
                     .collect()
             }
             None => Vec::new(),
@@ -117,6 +118,7 @@ impl<'c> Writer<'c> {
             made.push(Piece::Plain(if number == 0 { "?" } else { "&" }.to_owned()));
             let key = self.text(name, place);
             made.extend(safe_url(&key).map_lua(|code| format!("brunt.url_encode({code})")));
+            let Some(text) = text else { continue };
             made.push(Piece::Plain("=".to_owned()));
             let text = self.field(name, text, place);
             made.extend(

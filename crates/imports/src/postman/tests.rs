@@ -94,6 +94,23 @@ fn assertions_are_conditions() {
 }
 
 #[test]
+fn a_parameter_without_a_value_has_no_equals_sign() {
+    for (url, expected) in [
+        ("\"http://a.test/x?flag&b=&c=1\"", "http:get(\"/x?flag&b=&c=1\""),
+        (
+            "{\"raw\": \"http://a.test/x?flag&b=1\", \"query\": [{\"key\": \"flag\", \"value\": null}, {\"key\": \"b\", \"value\": \"1\"}]}",
+            "http:get(\"/x?flag&b=1\"",
+        ),
+    ] {
+        let text = format!(
+            "{{\"info\": {{\"name\": \"s\", \"schema\": \"https://schema.getpostman.com/json/collection/v2.1.0/collection.json\"}}, \"item\": [{{\"name\": \"r\", \"request\": {{\"method\": \"GET\", \"url\": {url}}}}}]}}"
+        );
+        let lua = import(text.as_bytes(), "s.json").unwrap().lua;
+        assert!(lua.contains(expected), "{lua}");
+    }
+}
+
+#[test]
 fn what_is_no_collection_is_refused() {
     for (text, said) in [
         ("", "not JSON"),
