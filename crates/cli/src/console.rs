@@ -1,9 +1,10 @@
 //! Standard output and standard error: written whole, without a panic, whoever has stopped reading.
 
 use std::borrow::Cow;
+use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::{Mutex, OnceLock, PoisonError, TryLockError};
 
 use anyhow::{Context as _, Result};
 use brunt_report::{Characters, Style};
@@ -11,13 +12,32 @@ use brunt_report::{Characters, Style};
 use crate::exit::Exit;
 use crate::wording::{self, Settings};
 
+/// Standard output, once it is set apart for results.
+static APART: OnceLock<File> = OnceLock::new();
+
+/// Sets standard output apart for a result that a program reads: what scripts print from now on, by whatever function, goes to
+/// standard error. Best effort: without it, that stands before the result.
+pub fn set_output_apart() {
+    if let Ok(before) = rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)
+        && rustix::stdio::dup2_stdout(io::stderr()).is_ok()
+    {
+        let _ = APART.set(before.into());
+    }
+}
+
 /// Writes to standard output. A reader that stops early is not an error.
 ///
 /// # Errors
 /// When it cannot be written for another reason, such as a full disk.
 pub fn print(bytes: &[u8]) -> Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
+    let written = match APART.get() {
+        Some(mut apart) => apart.write_all(bytes),
+        None => {
+            let mut out = io::stdout().lock();
+            out.write_all(bytes).and_then(|()| out.flush())
+        }
+    };
+    match written {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(e).context("cannot write to standard output"),
         _ => Ok(()),
     }
@@ -72,7 +92,7 @@ pub fn release_notes() {
 
 /// The style of a report on standard output.
 pub fn stdout_style(no_color: bool, ascii: bool) -> Style {
-    let characters = characters(ascii, io::stdout().is_terminal());
+    let characters = characters(ascii, stdout_is_terminal());
     Style { colour: stdout_colour(no_color), characters, ..Style::default() }
 }
 
@@ -118,7 +138,12 @@ fn colour_wanted(no_color: bool) -> bool {
 
 /// Whether a report on standard output is coloured.
 pub fn stdout_colour(no_color: bool) -> bool {
-    colour_wanted(no_color) && io::stdout().is_terminal() && !is_dumb()
+    colour_wanted(no_color) && stdout_is_terminal() && !is_dumb()
+}
+
+/// Whether results are printed on a terminal.
+pub fn stdout_is_terminal() -> bool {
+    APART.get().map_or_else(|| io::stdout().is_terminal(), |apart| apart.is_terminal())
 }
 
 /// Whether standard error is a terminal on which something can be redrawn.

@@ -69,6 +69,9 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Ok((args, given)) => (args, Some(given)),
         Err(error) => return parser::shown(&error).unwrap_or_else(|| console::usage(&error)),
     };
+    if given.as_ref().is_some_and(parser::prints_for_programs) {
+        console::set_output_apart();
+    }
     let settings = args.settings();
     ended(args.run(&Program { registry, definitions, given }), settings)
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_engine::trace::{Sight, Trace};
 use brunt_engine::{Control, Finished, Observer, RunningTotal, StopHandle};
 use brunt_judge::abort::{AbortWatch, Reason};
@@ -17,6 +17,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::live::{InLog, Live};
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::replayed::{LogRead, Replayed};
+use brunt_record::samples::SampleSink;
 use brunt_record::snapshot::Phase;
 use brunt_record::watched::Watched;
 
@@ -58,6 +59,7 @@ pub fn carry_out(
 ) -> Result<Exit> {
     let stop = StopHandle::default();
     signals::stop_at_first(stop.clone())?;
+    by_this_machine(args, by.machines)?;
     if trace.is_some() && by.machines.bus.nats.is_some() {
         bail!("--once and --log look at users of this machine: leave --nats out");
     }
@@ -92,6 +94,19 @@ pub fn carry_out(
         never_counted(summary);
         if traced { Ok(()) } else { handled::write(summary, registry, by.allow_write) }
     })
+}
+
+/// Checks that rows are wanted of calls of this machine alone.
+///
+/// # Errors
+/// When agents make the calls.
+fn by_this_machine(args: &Output, machines: &Machines) -> Result<()> {
+    if args.samples.is_some() && machines.bus.nats.is_some() {
+        bail!(
+            "--samples writes the calls of this machine down, and agents make them elsewhere: leave --samples or --nats out"
+        );
+    }
+    Ok(())
 }
 
 /// The display of a replay, and the destinations of its result.
@@ -144,6 +159,7 @@ pub fn replay_by_agents(
     put_together: impl FnOnce(&mut Recording, &[(String, LogRead)]),
 ) -> Result<Exit> {
     let Showing { results, args, keep, in_log } = *showing;
+    by_this_machine(args, machines)?;
     let stop = StopHandle::default();
     signals::stop_at_first(stop.clone())?;
     let carrier = Carrier::from_flags(machines, Some(threads), args.quiet, &stop)?;
@@ -174,6 +190,10 @@ impl Observer for InLogs<'_> {
         Some((self.in_log)(elapsed_ns))
     }
 
+    fn samples(&self) -> Option<Arc<dyn SampleSink>> {
+        self.next.samples()
+    }
+
     fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
         self.next.second(second, so_far)
     }
@@ -192,11 +212,19 @@ fn conclude(
     let mut summary = machine::summary_of(plan, run);
     sinks.judged(&summary);
     summary.run.deliveries = sinks.deliveries();
+    summary.run.sampled = sinks.end_rows().map(Box::new);
+    let incomplete =
+        summary.run.sampled.as_ref().and_then(|sampled| {
+            Some(anyhow!("--samples: cannot write {}: {}", sampled.file, sampled.problem.as_ref()?))
+        });
     let written = results.write(&summary);
     // A result that could not be written is all the more worth keeping.
     let kept = keep.keep(&summary);
     sinks.written(&summary, kept);
     written?;
+    if let Some(incomplete) = incomplete {
+        return Err(incomplete);
+    }
     besides(&summary)?;
     let exit = Exit::of_run(&summary);
     // After a failure the script's `done` is not called.

@@ -108,7 +108,7 @@ impl Taken {
             let _ = rustix::stdio::dup2_stdout(&before);
             let mut held = Vec::new();
             if file.rewind().and_then(|()| file.take(MOST_OUTPUT).read_to_end(&mut held)).is_ok() {
-                drop(console::print(&held));
+                drop(console::print(console::printable(&String::from_utf8_lossy(&held)).as_bytes()));
             }
         }
         console::release_notes();

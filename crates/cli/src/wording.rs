@@ -55,6 +55,8 @@ fn flag(setting: Setting) -> &'static str {
         Setting::Timeout => "--timeout",
         Setting::ConnectTimeout => "--connect-timeout",
         Setting::Drain => "--drain",
+        Setting::SetupTimeout => "--setup-timeout",
+        Setting::TeardownTimeout => "--teardown-timeout",
         Setting::Wait => "--wait-for",
         Setting::UnixSocket => "--unix-socket",
         Setting::SourceAddresses => "--source-ip",
@@ -109,6 +111,9 @@ fn engine(error: &EngineError, settings: Settings) -> String {
             "{error}: ask for fewer ({}), or raise the hard limit (ulimit -Hn)",
             settings.place(Setting::Connections)
         ),
+        EngineError::TookTooLong { setting, .. } => {
+            format!("{error}: let it end, or raise {}", settings.place(*setting))
+        }
         // A protocol names its own flags.
         EngineError::Options(_)
         | EngineError::Scheme(_)

@@ -20,7 +20,7 @@ use brunt_record::timeline::DueLog;
 
 use crate::control::Control;
 use crate::transport::Clock;
-use crate::watchdog::{LAST_PATIENCE_NS, Stuck, Watchdog};
+use crate::watchdog::{LAST_PATIENCE_NS, Watchdog};
 use crate::worker::{Interval, Report};
 
 /// How often the watchdog looks.
@@ -47,6 +47,8 @@ struct Progress {
     /// Measured calls that it has reported as due, and as ended.
     due: u64,
     ended: u64,
+    /// Calls that it made and had not reported when it was given up.
+    untold: u64,
 }
 
 /// A second's place in the run: its phase, and its number in that.
@@ -231,12 +233,13 @@ impl<'a> Coordinator<'a> {
 
     /// Gives up workers whose user does not return, and ends the run.
     fn give_up_stuck(&mut self) {
-        for Stuck { worker, what } in self.watchdog.look((self.clock)(), self.stop.is_stopped()) {
-            let hook = brunt_script::Hook::name(what);
-            let reason = format!("thread {}: {hook} has not come back, and was left behind", worker + 1);
+        for stuck in self.watchdog.look((self.clock)(), self.stop.is_stopped()) {
+            let (thread, function) = (stuck.worker + 1, self.watchdog.function(&stuck));
+            let reason = format!("thread {thread}: {function} has not come back, and was left behind");
             self.failed.get_or_insert(reason);
-            if let Some(progress) = self.workers.get_mut(worker as usize) {
+            if let Some(progress) = self.workers.get_mut(stuck.worker as usize) {
                 progress.finished = true;
+                progress.untold = stuck.calls.saturating_sub(progress.due);
             }
             self.stop.stop();
         }
@@ -247,11 +250,14 @@ impl<'a> Coordinator<'a> {
     }
 
     /// Accounts for calls whose end a worker never reported, since it was left behind or panicked. They were under way
-    /// when it last reported, and so for at least as long as it took to give the worker up.
+    /// when it last reported, or were made since, and so for at least as long as it took to give the worker up.
     fn account_for_left_behind(&mut self) {
-        let left: u64 = self.workers.iter().map(|progress| progress.due.saturating_sub(progress.ended)).sum();
+        let untold: u64 = self.workers.iter().map(|progress| progress.untold).sum();
+        let told: u64 = self.workers.iter().map(|progress| progress.due.saturating_sub(progress.ended)).sum();
+        let left = told + untold;
         if left > 0 {
             let mut second = Second::default();
+            second.snapshot.numbers.set(Counter::Due, untold);
             second.snapshot.numbers.set(Counter::Unfinished, left);
             second.snapshot.times.record_bounds(Timing::Response, LAST_PATIENCE_NS, left);
             second.snapshot.times.record_bounds(Timing::Service, LAST_PATIENCE_NS, left);

@@ -3,7 +3,8 @@
 use std::io;
 
 use brunt_plan::plan::PlanError;
-use brunt_plan::units::counted;
+use brunt_plan::setting::Setting;
+use brunt_plan::units::{ExactDuration, counted};
 use brunt_protocol::{OptionsError, UnknownScheme};
 use brunt_record::redaction::Secrets;
 use brunt_script::ScriptError;
@@ -62,6 +63,16 @@ pub enum EngineError {
     /// The plan's script is wrong, or failed before the load began.
     #[error(transparent)]
     Script(#[from] ScriptError),
+    /// The script's setup or teardown did not end within its time.
+    #[error("{what} took longer than {}, and was cut off", ExactDuration(*limit_ns))]
+    TookTooLong {
+        /// The function, with its place in the script.
+        what: String,
+        /// How long it may take, in nanoseconds.
+        limit_ns: u64,
+        /// The setting that says so.
+        setting: Setting,
+    },
     /// The plan is a replay, and this machine has no log for it.
     #[error("the plan replays a log, which does not travel with it: give both to brunt replay")]
     NoLog,

@@ -265,7 +265,8 @@ fn with_users<M: Machine>(
     let shared = Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone());
     let shared = Arc::new(shared.changed_by(&given.part.control));
     let cast = surroundings.cast(given.machine, &given.part.tallies, &shared)?;
-    let mut watchdog = Watchdog::new(cast.iter().map(|cast| cast.users.heart()));
+    let mut watchdog = Watchdog::new(cast.iter().map(|cast| cast.users.heart()))
+        .knowing(cast.first().map(|cast| cast.users.functions()).unwrap_or_default());
     let parts: Vec<WorkerPart<VirtualUsers>> =
         cast.into_iter().map(|Cast { users, origins }| WorkerPart { load: users, origins, connections: 0 }).collect();
     let counted = surroundings.counted();
@@ -411,12 +412,19 @@ fn carry_out_after<M: Machine, W: Workload<M::Driver> + Send + 'static>(
     observer: &mut dyn Observer,
 ) -> Result<Recording, EngineError> {
     shared.control.ready(&shared.plan, machine.clock());
-    let started_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    let (clock_ns, unix_now) =
+        (machine.clock()().ns(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+    let started_unix_ms = unix_now.as_millis() as u64;
+    let samples = observer.samples();
+    if let Some(samples) = &samples {
+        samples.begin(clock_ns, unix_now.as_nanos() as u64);
+    }
     let (sender, reports) = channel();
     let mut workers = Vec::new();
     for (number, WorkerPart { load, origins, connections }) in (0..).zip(parts) {
         let driver = worker::make_driver(machine, connections)?;
-        workers.push((number, Worker::new(Arc::clone(shared), driver, origins, number, load, sender.clone())));
+        let worker = Worker::new(Arc::clone(shared), driver, origins, number, load, sender.clone());
+        workers.push((number, worker.sampled_by(samples.as_ref())));
     }
     drop(sender);
     let mut threads = Vec::new();

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use brunt_plan::plan::{Load, Plan, Stop};
-use brunt_plan::scenario::Scenarios;
+use brunt_plan::scenario::{ASIDE_TIMEOUT_NS, Scenarios};
+use brunt_plan::setting::Setting;
 use brunt_plan::share::{Portion, Share};
 use brunt_plan::stop::StopHandle;
 use brunt_plan::target::Target;
@@ -146,8 +147,8 @@ impl<'a> Surroundings<'a> {
     }
 
     /// Lets one user go through setup or teardown. Returns the state in which it did and its counts, if the script has
-    /// such a function. The user is cut off `patience` after the run was stopped, and at once where the run is to
-    /// leave.
+    /// such a function. The user is cut off when its time is over, `patience` after the run was stopped, and at once where the
+    /// run is to leave.
     fn run<M: Machine>(
         &self,
         which: &'static str,
@@ -158,6 +159,12 @@ impl<'a> Surroundings<'a> {
         // Random numbers that no worker's users draw as well.
         let library = self.script.begin(if which == "setup" { u32::MAX } else { u32::MAX - 1 })?;
         let Some(place) = library.once(which)? else { return Ok(None) };
+        let named = library.written_at(place).map_or_else(|| which.to_owned(), |at| format!("{which} ({at})"));
+        let (limit_ns, setting) = match which {
+            "setup" => (self.scenarios.setup_timeout_ns, Setting::SetupTimeout),
+            _ => (self.scenarios.teardown_timeout_ns, Setting::TeardownTimeout),
+        };
+        let limit_ns = limit_ns.unwrap_or(ASIDE_TIMEOUT_NS);
         library.give(&self.given)?;
         let plan = Plan {
             scenarios: None,
@@ -186,6 +193,7 @@ impl<'a> Surroundings<'a> {
         });
         spawned.map_err(|source| EngineError::System { what: "start a thread", source })?;
         let (mut stopped, mut cut_off): (Option<Instant>, Option<Instant>) = (None, None);
+        let (began, mut is_late) = (Instant::now(), false);
         let users = loop {
             match ended.recv_timeout(LOOK) {
                 Ok(users) => {
@@ -193,9 +201,14 @@ impl<'a> Surroundings<'a> {
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(EngineError::Defect),
                 Err(RecvTimeoutError::Timeout) if cut_off.is_some_and(|since| since.elapsed() >= PATIENCE) => {
-                    return Err(ScriptError::stuck(which).into());
+                    return Err(ScriptError::stuck(&named).into());
                 }
                 Err(RecvTimeoutError::Timeout) if cut_off.is_some() => {}
+                Err(RecvTimeoutError::Timeout) if began.elapsed() >= Duration::from_nanos(limit_ns) => {
+                    is_late = true;
+                    cut.leave();
+                    cut_off = Some(Instant::now());
+                }
                 Err(RecvTimeoutError::Timeout) if stop.is_stopped() => {
                     if stop.leaves() || stopped.get_or_insert_with(Instant::now).elapsed() >= patience {
                         cut.leave();
@@ -206,7 +219,10 @@ impl<'a> Surroundings<'a> {
             }
         };
         if cut_off.is_some() && !users.has_finished() {
-            return Err(ScriptError::cut_off(which).into());
+            return Err(match is_late {
+                true => EngineError::TookTooLong { what: named, limit_ns, setting },
+                false => ScriptError::cut_off(&named).into(),
+            });
         }
         match users.into_library() {
             (_, Some(problem)) => Err(ScriptError::failed(which, &problem).into()),

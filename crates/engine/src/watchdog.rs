@@ -5,6 +5,7 @@ use brunt_record::SECOND_NS;
 use brunt_record::time::Tick;
 
 use brunt_protocol::user::Heart;
+use brunt_script::Hook;
 
 /// How long a user may stay in one function while the run goes on, in nanoseconds.
 const PATIENCE_NS: u64 = 2 * SECOND_NS;
@@ -29,14 +30,19 @@ struct Watched {
 pub(crate) struct Stuck {
     /// Its worker.
     pub(crate) worker: u32,
-    /// The function that it is in, as it told its heart.
+    /// The function that it is in, as it told its heart, and the number of the scenario whose function that is.
     pub(crate) what: u8,
+    pub(crate) whose: u32,
+    /// Calls that it had made.
+    pub(crate) calls: u64,
 }
 
 /// Watches over the users of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Watchdog {
     watched: Vec<Watched>,
+    /// The functions of scenarios, by the scenarios' numbers.
+    functions: Vec<(u32, String)>,
     /// When it last looked, on the run's clock.
     looked: Option<Tick>,
 }
@@ -45,7 +51,19 @@ impl Watchdog {
     /// Watches these, the workers' in their order.
     pub(crate) fn new(hearts: impl IntoIterator<Item = Heart>) -> Self {
         let watched = hearts.into_iter().map(|heart| Watched { heart, beat: 0, busy_ns: 0, given_up: false });
-        Self { watched: watched.collect(), looked: None }
+        Self { watched: watched.collect(), ..Self::default() }
+    }
+
+    /// Knows the functions of scenarios, by the scenarios' numbers.
+    pub(crate) fn knowing(self, functions: Vec<(u32, String)>) -> Self {
+        Self { functions, ..self }
+    }
+
+    /// The function that a user does not return from, in words.
+    pub(crate) fn function(&self, stuck: &Stuck) -> &str {
+        let known =
+            self.functions.iter().find(|(place, _)| *place == stuck.whose && stuck.what == Hook::Scenario as u8);
+        known.map_or_else(|| Hook::name(stuck.what), |(_, function)| function)
     }
 
     /// Whether there is anything to watch.
@@ -69,7 +87,8 @@ impl Watchdog {
             watched.busy_ns += step;
             if !watched.given_up && watched.busy_ns >= patience {
                 watched.given_up = true;
-                stuck.push(Stuck { worker: worker as u32, what });
+                let (whose, calls) = watched.heart.last_seen();
+                stuck.push(Stuck { worker: worker as u32, what, whose, calls });
             }
         }
         stuck
@@ -115,11 +134,12 @@ mod tests {
         hearts[1].enter(2);
         assert_eq!(watching.pass(1500, false), []);
         hearts[0].leave();
-        hearts[0].enter(1);
-        assert_eq!(watching.pass(600, false), [Stuck { worker: 1, what: 2 }]);
+        hearts[0].has_made(7);
+        hearts[0].enter_scenario(1, 3);
+        assert_eq!(watching.pass(600, false), [Stuck { worker: 1, what: 2, whose: 0, calls: 0 }]);
         assert_eq!(watching.pass(300, false), []);
         assert!(watching.watchdog.has_given_up(1) && !watching.watchdog.has_given_up(0));
-        assert_eq!(watching.pass(200, true), [Stuck { worker: 0, what: 1 }]);
+        assert_eq!(watching.pass(200, true), [Stuck { worker: 0, what: 1, whose: 3, calls: 7 }]);
     }
 
     #[test]
@@ -131,7 +151,7 @@ mod tests {
         // The process was stopped, or the machine slept.
         watching.now += 3600 * SECOND_NS;
         assert_eq!(watching.pass(500, false), []);
-        assert_eq!(watching.pass(500, false), [Stuck { worker: 0, what: 1 }]);
+        assert_eq!(watching.pass(500, false), [Stuck { worker: 0, what: 1, whose: 0, calls: 0 }]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use brunt_plan::plan::Plan;
@@ -11,6 +12,7 @@ use brunt_record::change::{Action, Author, Change};
 use brunt_record::live::{InLog, Live};
 use brunt_record::observer::{Observer, RunningTotal};
 use brunt_record::recording::Cause;
+use brunt_record::samples::SampleSink;
 use brunt_record::snapshot::Phase;
 use brunt_record::watched::Watched;
 
@@ -122,6 +124,10 @@ impl Observer for AbortWatch<'_> {
 
     fn in_log(&mut self, elapsed_ns: u64) -> Option<InLog> {
         self.next.in_log(elapsed_ns)
+    }
+
+    fn samples(&self) -> Option<Arc<dyn SampleSink>> {
+        self.next.samples()
     }
 
     fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<Cause> {

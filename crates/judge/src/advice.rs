@@ -116,6 +116,8 @@ advices! {
     GiveConnections => "give a number with -c, and more descriptors (ulimit -Hn) if it takes them",
     /// Enough connections on average, and too few for a while.
     MoreConnections => "they would do on average, so the target was slow for a while: more of them (-c) would have asked it in time",
+    /// Calls waited for a connection that users share.
+    RaisePool => "raise pool of its client, or leave it out: each user then has connections of its own",
     /// Users were not admitted.
     RaiseMostAlive => "raise most_alive, or lower the rate",
     /// A feeder had no more rows.

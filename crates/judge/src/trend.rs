@@ -372,6 +372,8 @@ mod tests {
                 throttle: None,
                 smallest_pool: None,
                 trace_ratio: None,
+                setup_timeout_ns: None,
+                teardown_timeout_ns: None,
                 own: Vec::new(),
             };
             let plan = Plan { scenarios: Some(scenarios), ..crate::fixtures::plan() };

@@ -1,5 +1,6 @@
 //! Lua states with all of `LuaJIT`, the sandbox around the scripts in them, and the chunks that are run in them.
 
+use std::io::IsTerminal as _;
 use std::path::{Component, Path};
 
 use mlua::chunk::ChunkMode;
@@ -22,7 +23,43 @@ pub(crate) fn everything() -> Lua {
     let lua = unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::default()) };
     // Where the limit cannot be set, the system's own limits hold.
     let _ = lua.set_memory_limit(memory::limit());
+    // Without it, `print` is LuaJIT's own.
+    let _ = clean_print(&lua);
     lua
+}
+
+/// Keeps what `print` prints from moving a terminal's cursor: it may be a peer's text. What a script writes by `io` is its own.
+fn clean_print(lua: &Lua) -> mlua::Result<()> {
+    let clean = lua.create_function(|lua, text: mlua::LuaString| {
+        if !std::io::stdout().is_terminal() {
+            return Ok(text);
+        }
+        lua.create_string(escaped(&text.as_bytes()))
+    })?;
+    lua.load(
+        "local clean = ...\n\
+         local out, select, tostring, concat = io.stdout, select, tostring, table.concat\n\
+         function print(...)\n\
+           local words = {}\n\
+           for place = 1, select('#', ...) do words[place] = tostring((select(place, ...))) end\n\
+           out:write(clean(concat(words, '\\t')), '\\n')\n\
+         end",
+    )
+    .set_name("=brunt")
+    .call(clean)
+}
+
+/// Text with its control characters written out, all but tabs and line feeds.
+fn escaped(text: &[u8]) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in String::from_utf8_lossy(text).chars() {
+        match c {
+            '\t' | '\n' => shown.push(c),
+            c if c.is_control() => shown.extend(c.escape_default()),
+            c => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// Keeps the functions of `LuaJIT` that our own code needs, whatever the script or the sandbox does to the globals.
@@ -86,4 +123,17 @@ pub(crate) fn flush(lua: &Lua) {
     let flushed = inner(lua).and_then(|inner| inner.get::<Function>("flush")?.call::<()>(()));
     // A standard output that cannot be written to is reported when the result is printed.
     drop(flushed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peers_text_moves_no_cursor() {
+        assert_eq!(
+            escaped("ä\tb\n\u{1b}]0;title\u{7}\u{9b}2J\r".as_bytes()),
+            "ä\tb\n\\u{1b}]0;title\\u{7}\\u{9b}2J\\r"
+        );
+    }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use brunt_record::SECOND_NS;
 use brunt_record::figures::OwnKind;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -20,6 +21,8 @@ pub const MOST_USERS: f64 = 1e7;
 pub const MOST_ALIVE: u64 = 100_000;
 /// The most users, or iterations, a second.
 pub const HIGHEST_RATE: f64 = 1e7;
+/// How long setup, or teardown, may take unless a plan says otherwise, in nanoseconds.
+pub const ASIDE_TIMEOUT_NS: u64 = 60 * SECOND_NS;
 /// The longest that a step may last, in seconds: 720 hours.
 pub const LONGEST_SECONDS: f64 = 720.0 * 3600.0;
 
@@ -29,7 +32,7 @@ fn without_secrets<S: Serializer>(url: &Option<String>, serializer: S) -> Result
 }
 
 /// The scenarios of a run, and the number of their users.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Scenarios {
@@ -61,6 +64,12 @@ pub struct Scenarios {
     /// The share of calls that have a `traceparent`, above 0 and up to 1; `None` for no calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_ratio: Option<f64>,
+    /// How long the script's setup may take, in nanoseconds; 60 s if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup_timeout_ns: Option<u64>,
+    /// How long the script's teardown may take, in nanoseconds; 60 s if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teardown_timeout_ns: Option<u64>,
 }
 
 /// A figure that a script declares for itself.
@@ -85,7 +94,19 @@ impl DeclaredFigure {
 
 impl fmt::Debug for Scenarios {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { files, streamed, env, base_url, populations, throttle, smallest_pool, own, trace_ratio } = self;
+        let Self {
+            files,
+            streamed,
+            env,
+            base_url,
+            populations,
+            throttle,
+            smallest_pool,
+            own,
+            trace_ratio,
+            setup_timeout_ns,
+            teardown_timeout_ns,
+        } = self;
         f.debug_struct("Scenarios")
             .field("files", files)
             .field("streamed", streamed)
@@ -96,6 +117,8 @@ impl fmt::Debug for Scenarios {
             .field("smallest_pool", smallest_pool)
             .field("own", own)
             .field("trace_ratio", trace_ratio)
+            .field("setup_timeout_ns", setup_timeout_ns)
+            .field("teardown_timeout_ns", teardown_timeout_ns)
             .finish()
     }
 }
@@ -464,4 +487,4 @@ impl Scenarios {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

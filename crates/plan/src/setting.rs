@@ -37,6 +37,10 @@ pub enum Setting {
     ConnectTimeout,
     /// How long calls in flight are waited for at the end.
     Drain,
+    /// How long a script's setup may take.
+    SetupTimeout,
+    /// How long a script's teardown may take.
+    TeardownTimeout,
     /// The wait for a target that is starting.
     Wait,
     /// The Unix socket to connect to.
@@ -59,7 +63,7 @@ pub enum Setting {
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Connections,
         Self::Workers,
         Self::Pipeline,
@@ -71,6 +75,8 @@ impl Setting {
         Self::Timeout,
         Self::ConnectTimeout,
         Self::Drain,
+        Self::SetupTimeout,
+        Self::TeardownTimeout,
         Self::Wait,
         Self::UnixSocket,
         Self::SourceAddresses,
@@ -96,6 +102,8 @@ impl Setting {
             Self::Timeout => "timeout_ns",
             Self::ConnectTimeout => "connect_timeout_ns",
             Self::Drain => "drain_ns",
+            Self::SetupTimeout => "scenarios.setup_timeout_ns",
+            Self::TeardownTimeout => "scenarios.teardown_timeout_ns",
             Self::Wait => "transport.wait_ns",
             Self::UnixSocket => "transport.unix_socket",
             Self::SourceAddresses => "transport.source_ips",
@@ -123,6 +131,8 @@ impl fmt::Display for Setting {
             Self::Timeout => "the timeout",
             Self::ConnectTimeout => "the connect timeout",
             Self::Drain => "the drain",
+            Self::SetupTimeout => "the setup's timeout",
+            Self::TeardownTimeout => "the teardown's timeout",
             Self::Wait => "the wait for the target",
             Self::UnixSocket => "a Unix socket",
             Self::SourceAddresses => "source addresses",
@@ -145,6 +155,9 @@ mod tests {
         let mut plan = crate::plan::tests::plan();
         // Of no length it is not written.
         plan.transport.wait_ns = 1;
+        let (setup_timeout_ns, teardown_timeout_ns) = (Some(1), Some(1));
+        let scenarios = crate::scenario::tests::scenarios(Vec::new());
+        plan.scenarios = Some(crate::scenario::Scenarios { setup_timeout_ns, teardown_timeout_ns, ..scenarios });
         let plan = serde_json::to_value(plan).unwrap();
         for setting in Setting::ALL {
             let pointer = format!("/{}", setting.field().replace('.', "/"));

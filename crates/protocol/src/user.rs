@@ -1,7 +1,7 @@
 //! Users: sources of calls on one worker, such as a fixed request, the lines of a file, or a script.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::client::AnswerParts;
 pub use crate::message::{Message, Tail};
@@ -153,26 +153,55 @@ impl User for RepeatingUser {
 /// Heartbeat of a worker's user, seen from outside: does the user return from what it was asked? Debug hooks of an
 /// interpreter do not fire in compiled loops, so a script cannot be stopped from inside.
 #[derive(Debug, Clone, Default)]
-pub struct Heart(Arc<AtomicU64>);
+pub struct Heart(Arc<Pulse>);
+
+#[derive(Debug, Default)]
+struct Pulse {
+    /// How often the user was called or has returned, and in the lowest eight bits the function that it is in.
+    beat: AtomicU64,
+    /// Whose function that is, by the number of a scenario.
+    whose: AtomicU32,
+    /// Calls that it has made so far.
+    calls: AtomicU64,
+}
 
 impl Heart {
     /// The user is called; `what` (under 256) names the function. Ends with [`Heart::leave`].
     #[inline]
     pub fn enter(&self, what: u8) {
-        let beats = (self.0.load(Ordering::Relaxed) >> 8).wrapping_add(1);
-        self.0.store(beats << 8 | u64::from(what), Ordering::Relaxed);
+        let beats = (self.0.beat.load(Ordering::Relaxed) >> 8).wrapping_add(1);
+        self.0.beat.store(beats << 8 | u64::from(what), Ordering::Relaxed);
+    }
+
+    /// The same, in the function of the scenario with this number.
+    #[inline]
+    pub fn enter_scenario(&self, what: u8, whose: u32) {
+        self.0.whose.store(whose, Ordering::Relaxed);
+        self.enter(what);
+    }
+
+    /// The user has made this many calls so far.
+    #[inline]
+    pub fn has_made(&self, calls: u64) {
+        self.0.calls.store(calls, Ordering::Relaxed);
+    }
+
+    /// The number of the scenario whose function was entered last, and the calls made so far: what is known of a user that
+    /// does not return.
+    pub fn last_seen(&self) -> (u32, u64) {
+        (self.0.whose.load(Ordering::Relaxed), self.0.calls.load(Ordering::Relaxed))
     }
 
     /// The user has returned.
     #[inline]
     pub fn leave(&self) {
-        let beats = (self.0.load(Ordering::Relaxed) >> 8).wrapping_add(1);
-        self.0.store(beats << 8, Ordering::Relaxed);
+        let beats = (self.0.beat.load(Ordering::Relaxed) >> 8).wrapping_add(1);
+        self.0.beat.store(beats << 8, Ordering::Relaxed);
     }
 
     /// A number that changes whenever the user is called or returns, and the function that it is in (0: none).
     pub fn beat(&self) -> (u64, u8) {
-        let value = self.0.load(Ordering::Relaxed);
+        let value = self.0.beat.load(Ordering::Relaxed);
         (value >> 8, value as u8)
     }
 }

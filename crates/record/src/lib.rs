@@ -29,6 +29,7 @@ pub mod packed;
 pub mod recording;
 pub mod redaction;
 pub mod replayed;
+pub mod samples;
 #[cfg(feature = "schema")]
 mod schema;
 pub mod series;

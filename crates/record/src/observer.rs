@@ -1,9 +1,11 @@
 //! Observers, which see a run while it goes on.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::live::{InLog, Live};
 use crate::recording::Cause;
+use crate::samples::SampleSink;
 use crate::snapshot::{Phase, Snapshot};
 use crate::watched::Watched;
 
@@ -55,6 +57,13 @@ pub trait Observer {
     ///
     /// Called as [`watched`](Observer::watched) is.
     fn in_log(&mut self, _elapsed_ns: u64) -> Option<InLog> {
+        None
+    }
+
+    /// Takes a row for each call; `None` where no rows are wanted.
+    ///
+    /// Called once, before the load.
+    fn samples(&self) -> Option<Arc<dyn SampleSink>> {
         None
     }
 

@@ -11,6 +11,7 @@ use crate::change::Change;
 use crate::delivery::Delivery;
 use crate::machine::Machine;
 use crate::replayed::Replayed;
+use crate::samples::Sampled;
 use crate::series::Series;
 use crate::snapshot::{Phase, Snapshot};
 
@@ -120,6 +121,9 @@ pub struct Recording {
     /// Accounts of receivers that got its figures while it went on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deliveries: Vec<Delivery>,
+    /// The account of the file with a row for each call, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<Box<Sampled>>,
 }
 
 /// The time between the agents' beginnings.
@@ -212,6 +216,7 @@ impl Recording {
             replayed: None,
             agents: Vec::new(),
             deliveries: Vec::new(),
+            sampled: None,
         }
     }
 

@@ -153,7 +153,10 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
     all.extend(paused(summary));
     all.extend(of_agents(summary));
     if !summary.answered() {
-        all.extend(nothing_answered(summary, NEVER).map(|text| Statement::new(Tone::Bad, text)));
+        // A run that failed by itself says nothing of the target, unless calls failed as well.
+        let is_told = matches!(summary.run.ending, Ending::Failed(_)) && summary.total.failures.total() == 0;
+        let nothing = nothing_answered(summary, NEVER).filter(|_| !is_told);
+        all.extend(nothing.map(|text| Statement::new(Tone::Bad, text)));
         all.extend(not_believed(summary).filter(|_| summary.total.numbers.get(Counter::Due) > 0));
         return all;
     }

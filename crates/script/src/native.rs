@@ -24,6 +24,8 @@
 //!     throttle: None,
 //!     smallest_pool: None,
 //!     trace_ratio: None,
+//!     setup_timeout_ns: None,
+//!     teardown_timeout_ns: None,
 //!     own: Default::default(),
 //! };
 //! let program = host.program(&plan, &scenarios, &Registry::default(), Portion::whole(1))?;

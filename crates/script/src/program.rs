@@ -68,6 +68,11 @@ pub trait Library: Send {
     /// When there is none.
     fn place(&self, name: &str) -> Result<u32, ScriptError>;
 
+    /// Where the function of the scenario with this number is written, such as `shop.lua:12`; `None` where that is not known.
+    fn written_at(&self, _place: u32) -> Option<String> {
+        None
+    }
+
     /// Makes `setup` or `teardown` a scenario and returns its number; `None` if the script has no such function.
     ///
     /// # Errors

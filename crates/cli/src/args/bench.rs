@@ -276,6 +276,15 @@ pub struct Output {
     /// Write the result into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit) or .html
     #[arg(short, long = "output", value_name = "FILE")]
     pub outputs: Vec<PathBuf>,
+    /// Write a row for each call into this file, warm-up included: .csv or .ndjson. Each answer is then timed
+    #[arg(long, value_name = "FILE", value_parser = values::rows)]
+    pub samples: Option<PathBuf>,
+    /// With --samples: the share of calls that have a row: 1% or 0.01 [default: all]
+    #[arg(long, value_name = "SHARE", requires = "samples", value_parser = values::share)]
+    pub samples_share: Option<f64>,
+    /// With --samples: the largest size of the file; calls beyond it have no row, and are counted [default: 1GiB]
+    #[arg(long, value_name = "SIZE", requires = "samples", value_parser = values::size)]
+    pub samples_limit: Option<u64>,
     /// Write the report page into this file, whatever its name: charts, in one file for a browser
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

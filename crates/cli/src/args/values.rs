@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use brunt_decide::capacity::LOWEST_RATE;
@@ -193,6 +194,13 @@ pub fn guard_action() -> impl TypedValueParser<Value = GuardAction> {
         "back-off" => GuardAction::BackOff,
         _ => GuardAction::Stop,
     })
+}
+
+/// The file of rows of calls.
+pub fn rows(text: &str) -> Read<PathBuf> {
+    let path = PathBuf::from(text);
+    let known = path.extension().is_some_and(|kind| kind == "csv" || kind == "ndjson");
+    if known { Ok(path) } else { Err("the name of the file says its format: FILE.csv or FILE.ndjson".to_owned()) }
 }
 
 /// A size in bytes.

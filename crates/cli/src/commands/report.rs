@@ -2,7 +2,6 @@
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -33,7 +32,7 @@ pub struct Report {
 pub fn run(args: &Report) -> Result<Exit> {
     match &args.output {
         Some(path) => files::check_writable(path)?,
-        None if std::io::stdout().is_terminal() => bail!("the page is for a browser: name a file with -o report.html"),
+        None if console::stdout_is_terminal() => bail!("the page is for a browser: name a file with -o report.html"),
         None => {}
     }
     let mut page = Vec::new();

@@ -119,6 +119,12 @@ pub struct UserLoad {
     /// Statuses that count as success: 2xx, 200-399, 200,404 [default: 0,100-399]
     #[arg(long, value_name = "LIST")]
     pub ok_status: Option<OkStatus>,
+    /// How long the script's setup may take [default: 60s]
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub setup_timeout: Option<u64>,
+    /// How long the script's teardown may take [default: 60s]
+    #[arg(long, value_name = "T", value_parser = values::positive_duration)]
+    pub teardown_timeout: Option<u64>,
     /// Send a traceparent (W3C Trace Context), sampled, on this share of calls by HTTP, gRPC, and WebSocket as it connects: 1%.
     /// Its id stands with failed and slow calls in the report
     #[arg(long, value_name = "SHARE", value_parser = brunt_protocol::traced::share)]
@@ -216,6 +222,8 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
         check_trace(&clients)?;
     }
     scenarios.trace_ratio = run.load.trace;
+    scenarios.setup_timeout_ns = run.load.setup_timeout;
+    scenarios.teardown_timeout_ns = run.load.teardown_timeout;
     let limits = &run.limits;
     let workers = workers(run, &scenarios)?;
     let plan = Plan {

@@ -2,8 +2,6 @@
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
-use std::io::IsTerminal as _;
-
 use anyhow::Result;
 use brunt_report::kept::listing;
 use brunt_store::{RunSelector, Store};
@@ -82,7 +80,7 @@ pub fn run(args: &Runs) -> Result<Exit> {
             let text = match args.format {
                 ListFormat::Text => {
                     let style = console::stdout_style(args.no_color, false);
-                    listing(&entries, style, std::io::stdout().is_terminal().then(console::stdout_width))
+                    listing(&entries, style, console::stdout_is_terminal().then(console::stdout_width))
                 }
                 ListFormat::Json => serde_json::to_string_pretty(&entries)? + "\n",
             };

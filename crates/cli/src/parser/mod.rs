@@ -50,6 +50,16 @@ pub struct Args {
     bench: Bench,
 }
 
+/// The formats of results that are printed for people.
+const FOR_PEOPLE: [&str; 2] = ["text", "wrk"];
+
+/// Whether the command prints its result for a program.
+pub fn prints_for_programs(given: &ArgMatches) -> bool {
+    let given = given.subcommand().map_or(given, |(_, given)| given);
+    let format = given.try_get_raw("format").ok().flatten().and_then(|mut formats| formats.next_back());
+    format.is_some_and(|format| !FOR_PEOPLE.iter().any(|name| format == *name))
+}
+
 const USAGE: &str = "brunt [bench] [OPTIONS] URL\n       brunt [bench] --plan FILE [OPTIONS]\n       brunt COMMAND …";
 
 impl Args {

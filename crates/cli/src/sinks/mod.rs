@@ -7,10 +7,12 @@ mod lines;
 mod otlp;
 mod page;
 mod prometheus;
+mod rows;
 mod screen;
 pub mod subject;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use anyhow::Result;
 use brunt_engine::{Control, Observer, RunningTotal, StopHandle};
@@ -18,6 +20,7 @@ use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_record::delivery::Delivery;
 use brunt_record::live::Live;
+use brunt_record::samples::{SampleSink, Sampled};
 
 use crate::args::Output;
 use crate::results::Results;
@@ -26,6 +29,7 @@ use self::lines::LineSink;
 use self::otlp::OtlpSink;
 use self::page::PageSink;
 use self::prometheus::PrometheusSink;
+use self::rows::RowFile;
 use self::screen::ScreenSink;
 
 /// An output that lives through a run. A sink never fails a run that goes on: its possible problems, such as an address
@@ -53,7 +57,11 @@ pub trait Sink {
 }
 
 /// The sinks of a run.
-pub struct Sinks(Vec<Box<dyn Sink>>);
+pub struct Sinks {
+    all: Vec<Box<dyn Sink>>,
+    /// The file with a row for each call.
+    rows: Option<Arc<RowFile>>,
+}
 
 impl Sinks {
     /// The sinks by flags and environment, for a run with this id that `stop` ends early. A run whose calls are printed
@@ -80,38 +88,48 @@ impl Sinks {
         let screen =
             || ScreenSink::from_flags(plan, args, stop, is_traced).map(|screen| Box::new(screen) as Box<dyn Sink>);
         let shown = lines.or_else(screen);
-        Ok(Self(page.into_iter().chain(otlp).chain(prometheus).chain(shown).collect()))
+        let rows = RowFile::from_flags(plan.secrets(), args)?.map(Arc::new);
+        Ok(Self { all: page.into_iter().chain(otlp).chain(prometheus).chain(shown).collect(), rows })
     }
 
     /// See [`Sink::load_ended`].
     pub fn load_ended(&mut self) {
-        self.0.iter_mut().for_each(|sink| sink.load_ended());
+        self.all.iter_mut().for_each(|sink| sink.load_ended());
     }
 
     /// See [`Sink::judged`].
     pub fn judged(&mut self, summary: &Summary) {
-        self.0.iter_mut().for_each(|sink| sink.judged(summary));
+        self.all.iter_mut().for_each(|sink| sink.judged(summary));
+    }
+
+    /// Ends the file with a row for each call, if there is one, and returns its account.
+    pub fn end_rows(&self) -> Option<Sampled> {
+        self.rows.as_ref().map(|rows| rows.end())
     }
 
     /// See [`Sink::delivery`].
     pub fn deliveries(&self) -> Vec<Delivery> {
-        self.0.iter().filter_map(|sink| sink.delivery()).collect()
+        self.all.iter().filter_map(|sink| sink.delivery()).collect()
     }
 
     /// See [`Sink::written`].
     pub fn written(&mut self, summary: &Summary, kept: Option<i64>) {
-        self.0.iter_mut().for_each(|sink| sink.written(summary, kept));
+        self.all.iter_mut().for_each(|sink| sink.written(summary, kept));
     }
 
     /// See [`Sink::linger`].
     pub fn linger(&self, stop: &StopHandle) {
-        self.0.iter().for_each(|sink| sink.linger(stop));
+        self.all.iter().for_each(|sink| sink.linger(stop));
     }
 }
 
 impl Observer for Sinks {
+    fn samples(&self) -> Option<Arc<dyn SampleSink>> {
+        self.rows.as_ref().map(|rows| Arc::clone(rows) as Arc<dyn SampleSink>)
+    }
+
     fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
-        self.0.iter_mut().for_each(|sink| sink.second(live));
+        self.all.iter_mut().for_each(|sink| sink.second(live));
         ControlFlow::Continue(())
     }
 }

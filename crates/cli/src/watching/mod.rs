@@ -20,6 +20,7 @@ use brunt_engine::{Observer, RunningTotal};
 use brunt_plan::plan::Plan;
 use brunt_plan::watch::{Watch, WatchedName};
 use brunt_record::live::{InLog, Live};
+use brunt_record::samples::SampleSink;
 use brunt_record::snapshot::Phase;
 use brunt_record::watched::{Watched, WatchedFigure};
 use tokio::sync::oneshot;
@@ -77,6 +78,10 @@ impl Observer for Watching<'_> {
 
     fn in_log(&mut self, elapsed_ns: u64) -> Option<InLog> {
         self.next.in_log(elapsed_ns)
+    }
+
+    fn samples(&self) -> Option<Arc<dyn SampleSink>> {
+        self.next.samples()
     }
 
     fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {

@@ -2,6 +2,7 @@
 
 use brunt_testbed::server::{Config, Server};
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::nginx::Nginx;
 use crate::program::{Running, brunt, done, run};
@@ -36,10 +37,61 @@ fn a_run_is_changed_without_editing_its_file() {
 #[test]
 fn a_scenario_that_never_waits_is_left_behind() {
     let server = Server::start(Config::default()).unwrap();
-    let text = "brunt.scenario('s', function() http:get('/') while true do end end):inject { brunt.users(1, '60s') }";
-    let (_directory, path) = script(&server.url(), text);
-    let done = run(["run", &path]).with_status(2);
-    assert!(done.stdout.contains("a scenario's function has not come back"), "{done:#?}");
+    let text = "brunt.scenario('other', function() http:get('/') brunt.pause(9) end):inject { brunt.users(1, '60s') }
+       brunt.scenario('s', function() http:get('/') http:get('/') while true do end end):inject { brunt.users(1, '60s') }";
+    let (directory, path) = script(&server.url(), text);
+    let kept = directory.path("run.json");
+    let done = run(["run", "-t", "1", &path, "-o", &kept]).with_status(2);
+    let shown = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let named = format!("the function of scenario 's' ({path}:3) has not come back");
+    assert!(shown.contains(&named) && !shown.contains("never answered"), "{done:#?}");
+    // Its thread had not told of the calls before: they were due, and nobody knows how they ended.
+    let json: Value = serde_json::from_str(&std::fs::read_to_string(kept).unwrap()).unwrap();
+    let outcomes = &json["outcomes"];
+    let count = |name: &str| outcomes[name].as_u64().unwrap();
+    assert_eq!((count("due"), count("answered") + count("unfinished")), (3, 3), "{outcomes:#}");
+}
+
+#[test]
+fn setup_and_teardown_end_when_their_time_is_over() {
+    let server = Server::start(Config::default()).unwrap();
+    let waits = |which: &str| {
+        format!(
+            "brunt.scenario('s', function() http:get('/') end):inject {{ brunt.iterations_each(1, 1) }}
+             brunt.{which}(function()
+               while true do brunt.pause(0.05) end
+             end)"
+        )
+    };
+    let (_directory, path) = script(&server.url(), &waits("setup"));
+    let done = run(["run", &path, "--setup-timeout", "200ms"]).with_status(2);
+    let told =
+        format!("setup ({path}:3) took longer than 200ms, and was cut off: let it end, or raise --setup-timeout");
+    assert!(done.stderr.contains(&told), "{done:#?}");
+    // What the load has measured is kept.
+    let (_directory, path) = script(&server.url(), &waits("teardown"));
+    let json = play(&path, &["--teardown-timeout", "200ms"], 2);
+    assert_eq!(json["ending"]["failed"], format!("teardown ({path}:3) took longer than 200ms, and was cut off"));
+    assert_eq!(json["outcomes"]["answered"], 1);
+}
+
+#[test]
+fn ctrl_c_is_heard_in_setup_and_in_teardown() {
+    let server = Server::start(Config::default()).unwrap();
+    for which in ["setup", "teardown"] {
+        let text = format!(
+            "brunt.scenario('s', function() http:get('/') end):inject {{ brunt.iterations_each(1, 1) }}
+             brunt.{which}(function() io.stderr:write('waiting\\n') while true do brunt.pause(0.05) end end)"
+        );
+        let (_directory, path) = script(&server.url(), &text);
+        let mut running = Running::start(["run", &path]);
+        while !running.told().contains("waiting") {}
+        running.send(Signal::INT);
+        // The second press waits for nothing; pressed at once, both would count as one.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        running.send(Signal::INT);
+        running.wait().ended_by(&[Signal::INT]);
+    }
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! What a script logs, and what `--once` shows.
 
-use brunt_testbed::server::{Config, Server};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use brunt_testbed::server::{Config, Delay, Server};
+use serde_json::Value;
 
 use crate::nginx::Nginx;
 use crate::program::{brunt, done, run};
@@ -96,4 +100,84 @@ fn once_is_once() {
     let (_directory, path) = script(server.url().trim_end_matches('/'), text);
     let done = done(&mut brunt(["run", &path, "--once", "--scale", "3x", "-t", "2"])).with_status(0);
     assert_eq!(done.stdout.matches("→ GET /").count() + done.stderr.matches("→ GET /").count(), 1, "{}", done.stdout);
+}
+
+#[test]
+fn what_a_script_prints_stays_out_of_a_result_for_programs() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "print('at the top')
+       brunt.scenario('s', function() io.write('by io\\n') print('by print', 1) http:get('/') end)
+         :inject { brunt.iterations_each(1, 1) }";
+    let (_directory, path) = script(&server.url(), text);
+    for format in ["json", "csv", "junit"] {
+        let done = run(["run", &path, "--format", format]).with_status(0);
+        let is_told = |text: &str| ["at the top", "by io", "by print\t1"].iter().all(|word| text.contains(word));
+        assert!(is_told(&done.stderr) && !done.stdout.contains("by print\t1"), "{format}: {done:#?}");
+    }
+    let for_people = run(["run", &path]).with_status(0);
+    assert!(for_people.stdout.contains("by print\t1"), "{for_people:#?}");
+}
+
+/// The rows of a file, by column.
+fn rows(path: &str) -> Vec<BTreeMap<String, String>> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+    let columns: Vec<_> = lines.next().unwrap().split(',').collect();
+    lines
+        .map(|line| columns.iter().map(|name| (*name).to_owned()).zip(line.split(',').map(str::to_owned)).collect())
+        .collect()
+}
+
+#[test]
+fn a_row_for_each_call_gives_the_reports_percentiles() {
+    let server = Server::start(Config {
+        delay: Delay::Uniform { min: Duration::ZERO, max: Duration::from_millis(9) },
+        ..Config::default()
+    })
+    .unwrap();
+    let text = "brunt.scenario('s', function(vu)
+         http:get('/a', { name = 'a', tags = { plan = 'pro' } })
+         if vu.iteration == 40 then http:get('/_/status/503', { name = 'bad', ok = { 503 } }) end
+       end):inject { brunt.users(4, '900ms') }";
+    let (directory, path) = script(server.url().trim_end_matches('/'), text);
+    let file = directory.path("calls.csv");
+    let url = server.url();
+    let runs: [&[&str]; 3] = [
+        &["run", &path, "--samples", &file],
+        &["-c", "4", "-d", "900ms", "-w", "200ms", "--samples", &file, &url],
+        &["-r", "500", "-d", "900ms", "--samples", &file, &url],
+    ];
+    for args in runs {
+        let done = run(args.iter().copied().chain(["--format", "json"])).with_status(0);
+        let json: Value = serde_json::from_str(&done.stdout).unwrap();
+        let rows = rows(&file);
+        assert_eq!(json["samples"]["rows"], rows.len(), "{}", json["samples"]);
+        let measured: Vec<_> = rows.iter().filter(|row| row["phase"] == "measured").collect();
+        assert_eq!(measured.len() as u64, json["outcomes"]["due"].as_u64().unwrap(), "{args:?}: {}", json["samples"]);
+        assert_eq!(rows.len() > measured.len(), args.contains(&"-w"), "calls of the warm-up have rows");
+        let number = |row: &BTreeMap<String, String>, name: &str| row[name].parse::<f64>().unwrap();
+        let ok = measured.iter().filter(|row| row["outcome"] == "ok");
+        let mut times: Vec<f64> =
+            ok.map(|row| number(row, "arrived_ns") - number(row, "due_ns") - number(row, "lag_ns")).collect();
+        times.sort_by(f64::total_cmp);
+        for quantile in json["times"]["response"]["quantiles"].as_array().unwrap() {
+            let share = quantile["share_ratio"].as_f64().unwrap();
+            let rank = (times.len() as f64 * share).ceil() as usize;
+            let Some(exact) = times.get(rank.max(1) - 1).filter(|_| share <= 0.99) else { continue };
+            let shown = quantile["value_ns"].as_f64().unwrap();
+            assert!((shown - exact).abs() <= exact * 0.008 + 1.0, "{args:?}: {quantile:#} and {exact}");
+        }
+        if args.contains(&"run") {
+            let bad =
+                rows.iter().filter(|row| row["name"] == "bad" && row["outcome"] == "ok" && row["status"] == "503");
+            assert!(bad.count() > 0);
+            let a = rows.iter().find(|row| row["name"] == "a").unwrap();
+            assert_eq!((a["tags"].as_str(), a["iteration"].as_str()), ("plan=pro", "1"));
+        }
+    }
+    let done = run(["-n", "50", "--samples", &file, "--samples-share", "10%", &url]).with_status(0);
+    let left = 50 - rows(&file).len();
+    assert!(done.stdout.contains(&format!("{left} calls have none, as 10% of calls have one")), "{}", done.stdout);
+    let refused = run(["-n", "1", "--samples", "calls.txt", &url]).with_status(2);
+    assert!(refused.stderr.contains("FILE.csv or FILE.ndjson"), "{refused:#?}");
 }

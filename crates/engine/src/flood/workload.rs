@@ -1,6 +1,7 @@
 //! A flood as the workload of its worker and its network.
 
 use brunt_record::catalogue::Counter;
+use brunt_record::samples::Texts;
 use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
@@ -8,7 +9,7 @@ use super::names::Names;
 use super::{CONNECTING_PATIENCE_NS, Flood, FloodNetwork, Pace};
 use crate::network::attempts::Attempts;
 use crate::network::origins::OriginId;
-use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, LoadEnd, Nature, Workload};
+use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, LoadEnd, Nature, Told, Workload};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::user::{Message, Refusal};
@@ -148,6 +149,10 @@ impl<D: Driver> Workload<D> for Flood {
 
     #[inline]
     fn ended(&mut self, network: &mut FloodNetwork<D>, call: &Call<u64>, end: End<'_>, now: Tick) {
+        if network.recorder.samples.is_some() {
+            let texts = Texts { name: Workload::<D>::request_name(self, call.tag).unwrap_or_default(), tags: "" };
+            network.write_down(call, end, now, &Told { texts, ..Told::default() });
+        }
         if !self.names.is_empty() {
             self.names.record(&mut network.recorder, self.user.name(call.tag), call, end, now);
         }

@@ -175,6 +175,8 @@ pub(crate) struct Link {
     pub(super) channel: Channel,
     /// Bytes received, after decryption.
     pub(crate) bytes_in: u64,
+    /// How many of them calls that were written down have told.
+    pub(super) told_in: u64,
     /// Bytes given to it, sent or not, before encryption.
     pub(super) bytes_out: u64,
     /// At most how many of them the socket has taken: over TLS all that were given to it, once it takes any.
@@ -205,6 +207,7 @@ impl Link {
             client,
             channel: Channel::Plain,
             bytes_in: 0,
+            told_in: 0,
             bytes_out: 0,
             bytes_taken: 0,
             stalled_until: Tick::NEVER,
@@ -263,6 +266,8 @@ pub(crate) struct Connection {
     pub(super) addresses: VecDeque<Address>,
     /// Grows whenever the connection is closed: an event for an earlier generation is stale.
     pub(super) generation: u32,
+    /// The number of its connection among those that the worker began to make, from 1.
+    pub(super) number: u64,
     /// Since when it could carry a call, or another one.
     pub(crate) ready_since: Tick,
     /// The list of its load that it is in.
@@ -288,6 +293,7 @@ impl Connection {
             unsent: Unsent::default(),
             addresses: VecDeque::new(),
             generation: 0,
+            number: 0,
             ready_since: Tick::EPOCH,
             listing: Listing::Unlisted,
         }
@@ -557,6 +563,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         let (client, most) = (self.origins.client(connection.origin), self.origins.asked_of(connection.origin));
         connection.link = Link::new(client, most, now);
+        self.begun += 1;
+        connection.number = self.begun;
         self.connecting += 1;
         self.look_at_next(token);
         let until = now.saturating_add(self.terms.connect_timeout_ns).min(Tick::LAST);

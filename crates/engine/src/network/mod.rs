@@ -22,6 +22,7 @@ pub(crate) mod pool;
 mod receiving;
 mod recorder;
 mod sampler;
+mod samples;
 mod sending;
 mod stops;
 mod workload;
@@ -42,6 +43,7 @@ pub(crate) use self::failures::is_absence;
 use self::origins::Origins;
 use self::pool::Pools;
 pub(crate) use self::recorder::{Core, CoreAnswer, Durations, Recorder};
+pub(crate) use self::samples::Told;
 use self::stops::{SHORTEST_NS, Stops};
 pub(crate) use self::workload::{AnswerOf, FailedAttempt, Gone, Judgement, LoadEnd, MessageOf, Nature, Workload};
 use crate::rules::{Rule, is_broken};
@@ -106,6 +108,8 @@ pub(crate) struct Network<D, T> {
     pub(crate) longest_timeout_ns: u64,
     terms: Terms,
     calls: Calls<T>,
+    /// The connections that it began to make so far.
+    begun: u64,
     /// The connection that was made last.
     newest: ConnectionId,
     /// From when on time without a server is recorded; [`Tick::NEVER`] while it is not.
@@ -152,6 +156,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             longest_timeout_ns: terms.timeout_ns,
             terms,
             calls: Calls::default(),
+            begun: 0,
             newest: ConnectionId::at(0),
             watched_since: Tick::NEVER,
             waited_until: Tick::NEVER,

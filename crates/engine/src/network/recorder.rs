@@ -11,6 +11,7 @@ use brunt_record::examples::Ended;
 use brunt_record::histogram::Histogram;
 use brunt_record::instrument::{self, Arrival, CallTimes, Part, Parts};
 use brunt_record::outcome::{Failure, OkStatus};
+use brunt_record::samples::Samples;
 use brunt_record::snapshot::Snapshot;
 use brunt_record::time::Tick;
 use brunt_record::timeline::DueLog;
@@ -79,6 +80,8 @@ pub(crate) struct Recorder {
     excused: bool,
     /// An excerpt of the answer being handled, where its status is no success, with its call.
     pub(super) excerpt: Option<(CallId, String)>,
+    /// The rows of calls, where each call is written down.
+    pub(crate) samples: Option<Box<Samples>>,
     /// Which answers are looked at.
     pub(crate) looks: Looks,
     /// Ways to end that need no further example in this interval.
@@ -152,6 +155,9 @@ impl Recorder {
 
     /// Returns everything recorded, and begins anew.
     pub(crate) fn take(&mut self) -> Snapshot {
+        if let Some(samples) = &mut self.samples {
+            samples.hand_over();
+        }
         self.sampled.settle(&mut self.snapshot.figures);
         // The numbers of names hold for the whole run.
         let figures = self.snapshot.figures.take();
@@ -489,9 +495,17 @@ impl Recorder {
         }
     }
 
+    /// So many calls that were due have no row, as they were never any of [`Calls`](super::calls::Calls).
+    fn never_begun(&mut self, calls: u64) {
+        if let Some(samples) = &mut self.samples {
+            samples.never_begun(calls);
+        }
+    }
+
     /// This many calls, due at about `due`, were never any of [`Calls`](super::calls::Calls) and are not sent by `end`:
     /// no connection was free for them.
     pub(crate) fn unsent_overdue(&mut self, due: Tick, calls: u64, end: Tick) {
+        self.never_begun(calls);
         self.snapshot.numbers.add(Counter::Unsent, calls);
         self.snapshot.numbers.add(Counter::WaitedForConnection, calls);
         self.snapshot.times.record_bounds(Timing::Response, end.since(due), calls);
@@ -500,6 +514,7 @@ impl Recorder {
 
     /// This many calls, due at about `due`, were held back until `now` because nobody granted them, and are never sent.
     pub(crate) fn held_overdue(&mut self, due: Tick, calls: u64, measured: bool, now: Tick) {
+        self.never_begun(calls);
         self.snapshot.numbers.add(Counter::Unsent, calls);
         self.snapshot.numbers.add(Counter::UnsentHeld, calls);
         self.snapshot.times.record_bounds(Timing::Response, now.since(due), calls);
@@ -510,6 +525,7 @@ impl Recorder {
 
     /// As [`Self::unsent_overdue`], where the target has been silent since `due`: their outcome is unknown.
     pub(crate) fn unfinished_overdue(&mut self, due: Tick, calls: u64, end: Tick) {
+        self.never_begun(calls);
         self.snapshot.numbers.add(Counter::Unfinished, calls);
         self.snapshot.numbers.add(Counter::WaitedForConnection, calls);
         self.snapshot.times.record_bounds(Timing::Response, end.since(due), calls);
@@ -519,6 +535,7 @@ impl Recorder {
     /// A call that was never one of [`Calls`](super::calls::Calls), due at `due`, has failed at `now`: the schedule
     /// counts it, and no connection was made for it.
     pub(crate) fn failed_overdue(&mut self, due: Tick, measured: bool, failure: Failure, reason: &str, now: Tick) {
+        self.never_begun(1);
         let mut call = Call::new((), due, measured, Counted::Already);
         self.ended(&mut call, End::Failed(failure, reason), now);
     }

@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 
 use brunt_protocol::replay::Ended;
 use brunt_protocol::user::{Message, Refusal};
+use brunt_record::samples::Texts;
 use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
 use super::{IDLE_NS, LOOK_NS, ReplayNetwork, Replaying, Tag};
-use crate::network::{Call, CallId, End, Gone, Keeper, LoadEnd, Nature, Place, Workload};
+use crate::network::{Call, CallId, End, Gone, Keeper, LoadEnd, Nature, Place, Told, Workload};
 use crate::transport::{ConnectionId, Driver};
 
 impl<D: Driver> Workload<D> for Replaying {
@@ -130,6 +131,11 @@ impl<D: Driver> Workload<D> for Replaying {
 
     fn ended(&mut self, network: &mut ReplayNetwork<D>, call: &Call<Tag>, end: End<'_>, now: Tick) {
         let Tag { number, slot } = call.tag;
+        if network.recorder.samples.is_some() {
+            let texts = Texts { name: self.log.name(number).1, tags: "" };
+            let is_ok = matches!(end, End::Answered(status) if self.log.excuses(number, status)).then_some(true);
+            network.write_down(call, end, now, &Told { texts, is_ok, user: None });
+        }
         self.record_by_name(network, call, end, now);
         match (end, call.connection()) {
             (End::Answered(status), Some(token)) => {

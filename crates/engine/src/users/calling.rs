@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::iter;
 
 use brunt_plan::units::Duration;
+use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
@@ -19,7 +20,7 @@ use crate::network::origins::OriginId;
 use crate::network::pool::KeptUp;
 use crate::network::{
     AnswerOf, Call, CallId, Core, CoreAnswer, Counted, Durations, End, Gone, Judgement, Keeper, MessageOf, Network,
-    Place, Recorder,
+    Place, Recorder, Told,
 };
 use crate::trace::{Trace, Traced};
 use crate::transport::{ConnectionId, Driver};
@@ -161,6 +162,9 @@ impl VirtualUsers {
         let counted = if call.asked.optional { Counted::OnceEnded } else { Counted::AtOnce };
         let id = network.begin(Call::new(slot, due, self.loading.is_on(), counted));
         call.state = State::UnderWay(id);
+        if self.loading.is_on() && counted == Counted::AtOnce {
+            self.script.call_begins();
+        }
         Some(id)
     }
 }
@@ -221,7 +225,12 @@ impl VirtualUsers {
             return self.send_soon(network, token, slot, now);
         }
         if !shared.may_dial(waiting, origin, connections) {
-            return pools.wait(origin, id);
+            let all_are_taken = !shared.grows();
+            pools.wait(origin, id);
+            if all_are_taken && network.call(id).is_some_and(|call| call.measured) {
+                network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
+            }
+            return;
         }
         shared.dials();
         let token = self.connect_for(network, Keeper::Everybody, origin, slot, now);
@@ -653,7 +662,9 @@ impl VirtualUsers {
         let Some(client) = self.clients.get(call.asked.client) else { return Shown::Taken };
         let answered = CompleteAnswer { status, parts: call.kept.parts() };
         let flags = client.caller.flags(&answered);
-        let judged = self.script.step(|library| library.judge(call.user.slot(), now, &call.kept.body, flags, status));
+        let judged = self.script.step(self.place_of(call.user), |library| {
+            library.judge(call.user.slot(), now, &call.kept.body, flags, status)
+        });
         let values = match judged {
             Verdict::Taken => return Shown::Taken,
             Verdict::ReadsOn(values) => values,
@@ -1062,6 +1073,22 @@ impl VirtualUsers {
         Some((label, chain))
     }
 
+    /// Writes a call down that has ended.
+    #[cold]
+    pub(super) fn write_down<D: Driver>(
+        &self,
+        network: &mut UsersNetwork<D>,
+        call: &Call<u32>,
+        end: End<'_>,
+        now: Tick,
+    ) {
+        let Some(ended) = self.calls.get(call.tag) else { return };
+        let user = self.users.get(self.home(ended.user)).map(|user| (user.who.id, user.iteration));
+        let is_ok = if let End::Answered(status) = end { self.expects(ended, status) } else { None };
+        let texts = self.names.texts(ended.asked.label);
+        network.write_down(call, end, now, &Told { texts, is_ok, user });
+    }
+
     /// Records an answered call and keeps its answer.
     #[inline]
     pub(super) fn answered<D: Driver>(
@@ -1089,6 +1116,10 @@ impl VirtualUsers {
         if let (Some((label, _)), Some(ended)) = (hop, self.calls.get_mut(slot)) {
             (ended.asked.label, ended.chain) = (label, None);
         }
+        if network.recorder.samples.is_some() {
+            self.write_down(network, call, End::Answered(status), now);
+        }
+        let recorder = &mut network.recorder;
         if recorder.counts(call)
             && let Some(ended) = self.calls.get(slot)
         {

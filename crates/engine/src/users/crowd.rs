@@ -141,6 +141,11 @@ impl Crowd {
         self.choices.iter().find(|choice| choice.place == place).map(|choice| choice.name.as_str())
     }
 
+    /// Its scenarios: their places in the script, and their names.
+    fn scenarios(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.choices.iter().map(|choice| (choice.place, choice.name.as_str()))
+    }
+
     /// Begins with the load, unless it follows another population.
     fn begin_first(&mut self, now: Tick) {
         if self.after.is_none() {
@@ -288,6 +293,11 @@ impl Crowds {
     /// Takes changed numbers of users, each from a time on.
     pub(super) fn change(&mut self, users: &[(Tick, u64)]) {
         self.list.iter_mut().for_each(|crowd| crowd.change(users));
+    }
+
+    /// The scenarios of all populations: their places in the script, and their names.
+    pub(super) fn scenarios(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.list.iter().flat_map(Crowd::scenarios)
     }
 
     /// The name of a user's scenario.

@@ -224,18 +224,19 @@ impl VirtualUsers {
     fn begin_iteration(&mut self, user: UserId, now: Tick) -> Operation {
         let Some(of) = self.users.get_mut(user) else { return Operation::End };
         of.doing = Doing::iteration(now);
+        of.iteration += 1;
         if let Some(trace) = self.watch.all()
             && let Some(scenario) = self.crowds.scenario(&of.who)
         {
             trace.see(&Traced::Begun { scenario });
         }
         let who = of.who;
-        self.script.step(|library| library.begin_iteration(user.slot(), now, who.id, who.place))
+        self.script.step(who.place, |library| library.begin_iteration(user.slot(), now, who.id, who.place))
     }
 
     /// Resumes a user.
     pub(super) fn go(&self, user: UserId, now: Tick, with: Resumption<'_>) -> Operation {
-        self.script.step(|library| library.resume(user.slot(), now, with)).0
+        self.script.step(self.place_of(user), |library| library.resume(user.slot(), now, with)).0
     }
 
     /// Tells a user the result of the call that it waited for, whose answer it may read until its next call. Returns
@@ -246,7 +247,7 @@ impl VirtualUsers {
             of.wait = Wait::Nothing;
             of.begun.deliver([slot]);
         }
-        self.script.step(|library| library.resume(user.slot(), now, self.result(slot, goes_on)))
+        self.script.step(self.place_of(user), |library| library.resume(user.slot(), now, self.result(slot, goes_on)))
     }
 
     /// Whether a user would begin another iteration at once if its current one ended now.
@@ -266,7 +267,7 @@ impl VirtualUsers {
         let Some(of) = self.user(user) else { return Operation::End };
         of.wait = Wait::Nothing;
         let started = of.begun.take_started();
-        let (operation, _) = self.script.step(|library| {
+        let (operation, _) = self.script.step(self.place_of(user), |library| {
             let results = started.iter().map(|slot| self.result(*slot, false)).collect();
             library.resume(user.slot(), now, Resumption::Results(results))
         });
@@ -579,6 +580,7 @@ impl VirtualUsers {
         of.begun.forget_chains();
         let took = if let Doing::Iteration(activity) = of.doing { now.since(activity.began) } else { 0 };
         of.doing = Doing::iteration(now);
+        of.iteration += 1;
         let scenario = of.who.scenario;
         recorder.snapshot.figures.scenarios.at(scenario).iteration(took);
     }
@@ -688,7 +690,7 @@ impl VirtualUsers {
     /// Begins the last function of a user; `None` if the script has none.
     fn begin_stop(&mut self, user: UserId, between: bool, now: Tick) -> Option<Operation> {
         self.user(user)?.doing = Doing::last(now);
-        self.script.step(|library| library.begin_stop(user.slot(), now, between))
+        self.script.step(self.place_of(user), |library| library.begin_stop(user.slot(), now, between))
     }
 
     /// Ends a user. `between`: whether it is outside an iteration.

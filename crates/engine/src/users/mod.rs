@@ -156,6 +156,15 @@ impl VirtualUsers {
         self.script.heart()
     }
 
+    /// The functions of its scenarios, by the scenarios' numbers.
+    pub(crate) fn functions(&self) -> Vec<(u32, String)> {
+        let function = |(place, name): (u32, &str)| {
+            let at = self.script.library().written_at(place).map_or_else(String::new, |at| format!(" ({at})"));
+            (place, format!("the function of scenario '{name}'{at}"))
+        };
+        self.crowds.scenarios().map(function).collect()
+    }
+
     /// The clients of the script.
     pub(crate) fn clients(&self) -> &[ScriptClient] {
         self.clients.all()
@@ -180,6 +189,12 @@ impl VirtualUsers {
     #[inline]
     fn home(&self, user: UserId) -> UserId {
         self.users.home(user)
+    }
+
+    /// The place in the script of a user's scenario.
+    #[inline]
+    fn place_of(&self, user: UserId) -> u32 {
+        self.users.get(user).map_or(0, |user| user.who.place)
     }
 
     /// The call that a ticket names, if its answer is still there.

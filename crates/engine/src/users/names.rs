@@ -3,6 +3,7 @@
 use brunt_plan::threshold::{Selection, Traits};
 use brunt_record::figures::{CallFigures, Example, Figures, NameId};
 use brunt_record::outcome::OkStatus;
+use brunt_record::samples::Texts;
 
 use crate::network::{Core, Recorder};
 
@@ -12,6 +13,8 @@ pub(super) struct Label {
     pub(super) name: String,
     pub(super) id: Option<NameId>,
     pub(super) tags: Vec<NameId>,
+    /// The texts of the tags, which a `;` separates.
+    tag_texts: String,
     /// The selections that take such calls, with the statuses that they take, if not all.
     selected: Vec<(NameId, Option<OkStatus>)>,
     /// The statuses that count as success for such calls, if not those of the run.
@@ -66,12 +69,17 @@ impl Names {
             return self.other_label(figures, label);
         }
         let tags = call.tags.iter().map(|tag| figures.tags.id(tag)).collect();
-        self.new_label(figures, call.name, Label { tags, ..label })
+        self.new_label(figures, call.name, Label { tags, tag_texts: call.tags.join(";"), ..label })
     }
 
     /// The name of calls with this label.
     pub(super) fn name(&self, label: u32) -> Option<&str> {
         Some(self.get(label)?.name.as_str())
+    }
+
+    /// The name and the tags of calls with this label.
+    pub(super) fn texts(&self, label: u32) -> Texts<'_> {
+        self.get(label).map(|label| Texts { name: &label.name, tags: &label.tag_texts }).unwrap_or_default()
     }
 
     /// Whether calls with this label succeed with this status; `None` if the run's statuses decide.

@@ -16,19 +16,21 @@ pub(super) struct Script {
     library: Box<dyn Library>,
     heart: Heart,
     steps: Cell<u32>,
+    /// Measured calls begun so far, optional ones aside.
+    calls: u64,
     /// How long the timed steps took since that was last asked.
     busy: Cell<Duration>,
 }
 
 impl Script {
     pub(super) fn new(library: Box<dyn Library>) -> Self {
-        Self { library, heart: Heart::default(), steps: Cell::new(0), busy: Cell::new(Duration::ZERO) }
+        Self { library, heart: Heart::default(), steps: Cell::new(0), calls: 0, busy: Cell::new(Duration::ZERO) }
     }
 
-    /// Runs a function of the script, which may be slow and may never return.
+    /// Runs a function of the script, for a user of the scenario with the number `whose`, which may be slow and may never return.
     #[inline]
-    pub(super) fn step<R>(&self, run: impl FnOnce(&dyn Library) -> R) -> R {
-        self.heart.enter(IN_SCENARIO);
+    pub(super) fn step<R>(&self, whose: u32, run: impl FnOnce(&dyn Library) -> R) -> R {
+        self.heart.enter_scenario(IN_SCENARIO, whose);
         let steps = self.steps.get().wrapping_add(1);
         self.steps.set(steps);
         let began = steps.is_multiple_of(TIMED).then(Instant::now);
@@ -43,6 +45,12 @@ impl Script {
     /// The library, for what runs no function of the script.
     pub(super) fn library(&self) -> &dyn Library {
         self.library.as_ref()
+    }
+
+    /// A measured call begins.
+    pub(super) fn call_begins(&mut self) {
+        self.calls += 1;
+        self.heart.has_made(self.calls);
     }
 
     /// Shows whether the script returns.

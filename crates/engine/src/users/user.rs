@@ -95,6 +95,8 @@ pub(super) struct VirtualUser {
     pub(super) wait: Wait,
     /// When it arrived, until its first call is made.
     pub(super) arrived: Option<Tick>,
+    /// The number of its iteration, from 1.
+    pub(super) iteration: u64,
     /// The number of iterations left, if they are counted.
     pub(super) iterations: Option<u64>,
     /// Whether its last call reached no connection.
@@ -114,6 +116,7 @@ impl VirtualUser {
             doing: Doing::Nothing,
             wait: Wait::Nothing,
             arrived: None,
+            iteration: 0,
             iterations: None,
             found_nobody: false,
             presence: Presence::new(false),

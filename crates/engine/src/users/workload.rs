@@ -177,6 +177,10 @@ impl<D: Driver> Workload<D> for VirtualUsers {
 
     #[inline]
     fn ended(&mut self, network: &mut UsersNetwork<D>, call: &Call<u32>, end: End<'_>, now: Tick) {
+        // The name of an answered call may depend on its answer.
+        if network.recorder.samples.is_some() && !matches!(end, End::Answered(_)) {
+            self.write_down(network, call, end, now);
+        }
         match end {
             End::Answered(status) => self.answered(network, call, status, now),
             End::Failed(failure, reason) => self.failed(&mut network.recorder, call, failure, reason, now),

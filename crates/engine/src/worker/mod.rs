@@ -20,6 +20,7 @@ use brunt_plan::stop::StopHandle;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Placed, Timing, Timings, places};
 use brunt_record::redaction::Secrets;
+use brunt_record::samples::SampleSink;
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::time::Tick;
 
@@ -183,6 +184,14 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
             load_began: now,
             connected_ahead: Snapshot::default(),
         }
+    }
+
+    /// The same worker, which writes its calls down.
+    pub(crate) fn sampled_by(mut self, samples: Option<&Arc<dyn SampleSink>>) -> Self {
+        if let Some(samples) = samples {
+            self.network.sample(Arc::clone(samples), self.number);
+        }
+        self
     }
 
     /// Where it reports to.

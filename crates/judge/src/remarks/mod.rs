@@ -298,14 +298,17 @@ fn cut_off(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
 
 /// Calls that were due while every connection was busy.
 fn busy(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
-    let Load::Open { .. } = &plan.load else { return None };
-    if plan.scenarios.is_some() || total.numbers.get(Counter::Due) == 0 || total.statuses.total() == 0 {
-        return None;
-    }
     let waited = total.numbers.get(Counter::WaitedForConnection);
-    if (waited as f64) < BUSY * total.numbers.get(Counter::Due) as f64 {
+    let is_rare = (waited as f64) < BUSY * total.numbers.get(Counter::Due) as f64;
+    if waited == 0 || is_rare || total.statuses.total() == 0 {
         return None;
     }
+    if plan.scenarios.is_some() {
+        let due = counted(total.numbers.get(Counter::Due), "call");
+        let message = format!("the script's pool of connections was busy: {} of {due} waited for one", count(waited));
+        return Some(Remark { advice: Some(Advice::RaisePool), ..Remark::new(About::Connections, message) });
+    }
+    let Load::Open { .. } = &plan.load else { return None };
     let most = plan.connections.most();
     let reached = match plan.connections {
         Connections::Fixed(_) => true,
@@ -381,6 +384,18 @@ mod tests {
     #[test]
     fn a_good_run_has_none() {
         assert_eq!(remarks(run()), []);
+    }
+
+    #[test]
+    fn calls_that_wait_for_a_scripts_pool_are_told() {
+        let (mut plan, mut run) = run();
+        plan.scenarios = Some(brunt_plan::scenario::Scenarios::default());
+        let due = run.measured.numbers.get(Counter::Due);
+        assert!(remarks((plan.clone(), run.clone())).iter().all(|(about, ..)| *about != About::Connections));
+        run.measured.numbers.set(Counter::WaitedForConnection, due / 2);
+        let found = remarks((plan, run));
+        let told = found.iter().find(|(about, ..)| *about == About::Connections);
+        assert!(told.is_some_and(|(_, message, _)| message.contains("pool of connections was busy")), "{found:?}");
     }
 
     #[test]

@@ -324,6 +324,10 @@ impl Library for LuaLibrary {
         place.ok_or_else(|| ScriptError::new(&self.file, format!("there is no scenario '{name}'")))
     }
 
+    fn written_at(&self, place: u32) -> Option<String> {
+        self.table.get::<Function>("written_at").and_then(|written_at| written_at.call(place)).ok()
+    }
+
     fn once(&self, which: &str) -> Result<Option<u32>, ScriptError> {
         let place = self.table.get::<Function>("once").and_then(|once| once.call(which));
         place.map_err(|error| self.failed(&error))

@@ -182,6 +182,8 @@ fn loaded(
         throttle: declared.throttle,
         smallest_pool: declared.clients.iter().filter(|client| !client.grows).filter_map(|client| client.pool).min(),
         trace_ratio: None,
+        setup_timeout_ns: None,
+        teardown_timeout_ns: None,
         own,
     };
     change_users(&mut scenarios, &library, options, &names)?;

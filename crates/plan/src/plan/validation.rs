@@ -164,6 +164,8 @@ impl Plan {
             (Setting::Timeout, Some(self.timeout_ns), false),
             (Setting::ConnectTimeout, Some(self.connect_timeout_ns), false),
             (Setting::Drain, Some(self.drain_ns), true),
+            (Setting::SetupTimeout, self.scenarios.as_ref().and_then(|all| all.setup_timeout_ns), false),
+            (Setting::TeardownTimeout, self.scenarios.as_ref().and_then(|all| all.teardown_timeout_ns), false),
             (Setting::Wait, Some(self.transport.wait_ns), true),
         ] {
             match ns {

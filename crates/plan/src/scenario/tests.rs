@@ -10,7 +10,7 @@ pub(super) fn population(steps: &[Step]) -> Population {
     }
 }
 
-fn scenarios(populations: Vec<Population>) -> Scenarios {
+pub(crate) fn scenarios(populations: Vec<Population>) -> Scenarios {
     let file = File { name: "shop.lua".into(), content: Content::default() };
     Scenarios {
         files: vec![file],
@@ -21,6 +21,8 @@ fn scenarios(populations: Vec<Population>) -> Scenarios {
         throttle: None,
         smallest_pool: None,
         trace_ratio: None,
+        setup_timeout_ns: None,
+        teardown_timeout_ns: None,
         own: Vec::new(),
     }
 }

@@ -105,6 +105,8 @@ fn scenarios() -> impl Strategy<Value = Scenarios> {
             throttle,
             smallest_pool: Some(3),
             trace_ratio: None,
+            setup_timeout_ns: None,
+            teardown_timeout_ns: None,
             own: vec![DeclaredFigure { name: "coins".to_owned(), kind: brunt_record::figures::OwnKind::Counter }],
         })
 }
@@ -224,6 +226,8 @@ fn plan_with_secrets() -> Plan {
         throttle: None,
         smallest_pool: None,
         trace_ratio: None,
+        setup_timeout_ns: None,
+        teardown_timeout_ns: None,
         own: Vec::new(),
     });
     plan

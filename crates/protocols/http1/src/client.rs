@@ -76,6 +76,14 @@ impl Streaming {
         by_framing.iter().find(|messages| streams_hint(messages.framing) == streams)
     }
 
+    /// Whether an answer with this status and `Content-Type` is a stream: a success, and where a request of its own asked for
+    /// server-sent events, no page in their place.
+    pub(super) fn is_stream(&self, framing: Framing, status: u16, content_type: Option<&[u8]>) -> bool {
+        let is_page = |kind: &[u8]| memchr::memmem::find(&kind.to_ascii_lowercase(), b"text/event-stream").is_none();
+        let may_be_page = self.all.is_none() && framing == Framing::Sse;
+        (200..300).contains(&status) && !(may_be_page && content_type.is_some_and(is_page))
+    }
+
     /// What a call with this hint waits for.
     #[inline]
     pub(super) fn started(&self, hint: u32) -> Started {
@@ -130,6 +138,7 @@ impl Http1Client {
         if streaming.all.is_some() {
             self.parser.cut_body(streaming.messages(0).map(|messages| Box::new(messages.reader(self.keep))));
         }
+        self.parser.know_streams(streaming.clone());
         self.streaming = streaming;
         self
     }

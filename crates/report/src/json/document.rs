@@ -19,6 +19,7 @@ use brunt_record::histogram::AtLeast;
 use brunt_record::machine::Machine;
 use brunt_record::recording::Ending;
 use brunt_record::replayed::Replayed;
+use brunt_record::samples::Sampled;
 use brunt_record::series::Point;
 use brunt_record::slowest::Slowest;
 use brunt_record::snapshot::Snapshot;
@@ -101,6 +102,9 @@ pub struct Document<'a> {
     /// Accounts of receivers that got the run's figures while it went on; missing without receivers.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub deliveries: &'a [Delivery],
+    /// The account of the file with a row for each call; missing without such a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<&'a Sampled>,
     /// The record of the run, which alone is read back, with the plan: MessagePack, compressed (zlib, RFC 1950), in base64.
     pub recording: String,
 }
@@ -325,6 +329,7 @@ impl<'a> Document<'a> {
             agents: Agents::from_summary(summary),
             watched: &summary.watched,
             deliveries: &run.deliveries,
+            samples: run.sampled.as_deref(),
             recording,
         }
     }

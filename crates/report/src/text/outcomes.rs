@@ -5,6 +5,7 @@ use brunt_plan::scenario::Population;
 use brunt_plan::units::Duration;
 use brunt_record::catalogue::Counter;
 use brunt_record::counts::Failures;
+use brunt_record::samples::Sampled;
 
 use super::{WIDTH, label, title, wrapped};
 use crate::columns;
@@ -46,6 +47,9 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
         );
         lines.push(format!("{}{}", paint.warning("  waited for a free connection: "), calls));
     }
+    lines.extend(
+        summary.run.sampled.as_deref().map(|sampled| format!("{}{}", label("samples", paint), rows_of(sampled))),
+    );
     if summary.total.numbers.get(Counter::Unasked) > 0 {
         lines.push(format!(
             "{}{}",
@@ -169,4 +173,23 @@ pub(crate) fn connections(summary: &Summary) -> String {
     let without = summary.standing().availability().map(|share| 1.0 - share).filter(|share| *share > 0.0);
     parts.extend(without.map(|share| format!("without a server for {} of the time", percent(share))));
     parts.join(", ")
+}
+/// Such as `run.csv has 1,000 rows; 20 calls have none, as the file is full`.
+fn rows_of(sampled: &Sampled) -> String {
+    let Sampled {
+        file, rows, share_ratio, left_out_by_share, left_out_by_limit, left_out_by_delay, never_begun, ..
+    } = sampled;
+    let mut text = format!("{} has {}", clean(file), counted(*rows, "row"));
+    for (calls, why) in [
+        (*left_out_by_share, format!("as {} of calls have one", percent(*share_ratio))),
+        (*left_out_by_limit, "as the file is full (--samples-limit)".to_owned()),
+        (*left_out_by_delay, "as it was not written fast enough".to_owned()),
+        (*never_begun, "as they never began".to_owned()),
+    ] {
+        if calls > 0 {
+            let have = if calls == 1 { "has" } else { "have" };
+            text = format!("{text}; {} {have} none, {why}", counted(calls, "call"));
+        }
+    }
+    text
 }

@@ -129,6 +129,8 @@ fn the_outlook_of_scenarios_follows_their_injection() {
         throttle: None,
         smallest_pool: None,
         trace_ratio: None,
+        setup_timeout_ns: None,
+        teardown_timeout_ns: None,
         own: Vec::new(),
     };
     let mut measured = Snapshot::with_numbers([(Counter::Due, 100)]);

@@ -5,6 +5,7 @@ local host, brunt, core, shared = ...
 local wrong, shown, seconds, number = core.wrong, core.shown, core.seconds, core.number
 local check_options, at_the_top = core.check_options, shared.at_the_top
 local scenarios = shared.scenarios
+local getinfo = debug.getinfo
 
 function brunt.nothing_for(length)
   return { kind = "nothing_for", seconds = seconds("a length", length) }
@@ -362,6 +363,13 @@ function shared.place(name)
   end
 end
 
+-- Where the function of the scenario at `place` is written.
+function shared.written_at(place)
+  local scenario = scenarios[place]
+  local info = getinfo(scenario.written or scenario.run, "S")
+  return info.source:gsub("^@", "") .. ":" .. info.linedefined
+end
+
 -- The names of the scenarios, in their order.
 function shared.names()
   local names = {}
@@ -379,6 +387,7 @@ function shared.once(which)
   end
   scenarios[#scenarios + 1] = {
     name = which,
+    written = run,
     run = which == "teardown" and function(_, values)
       run(values)
     end or function()

@@ -201,14 +201,16 @@ impl OverStreams for Http2 {
         if self.looking == Looking::Next {
             self.see(streams, position, status);
         }
+        let framing = streams.data_mut(position).and_then(|call| Some(call.reader.as_ref()?.framing()));
+        let kind = || streams.fields().get("content-type");
+        let is_stream = framing.is_some_and(|framing| self.streaming.is_stream(framing, status, kind()));
         let Some(call) = streams.data_mut(position) else { return Ok(()) };
         call.status = status;
         if let Some((kept, head)) = call.kept.as_mut().zip(head) {
             kept.head = head;
         }
         match &mut call.reader {
-            Some(reader) if (200..300).contains(&status) => reader.begin(),
-            // An answer that is no success is no stream.
+            Some(reader) if is_stream => reader.begin(),
             Some(_) => {
                 let reader = call.reader.take();
                 self.give_back(reader);

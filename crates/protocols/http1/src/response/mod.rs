@@ -9,6 +9,7 @@ mod tests;
 use std::sync::{Arc, OnceLock};
 
 use super::chunked::Decoded;
+use super::client::Streaming;
 use super::expected::Search;
 use super::seen::{Seen, shown_location};
 use brunt_protocol::messages::Reader;
@@ -123,9 +124,14 @@ impl Parser {
         self.sink.keep_body(keep);
     }
 
-    /// Cuts the bodies of the answers that begin from now on into messages, if they are a success (2xx).
+    /// Cuts the bodies of the answers that begin from now on into messages, if they are streams.
     pub fn cut_body(&mut self, reader: Option<Box<Reader>>) {
         self.sink.cut_body(reader);
+    }
+
+    /// Takes what decides which answers are streams.
+    pub(super) fn know_streams(&mut self, streaming: Streaming) {
+        self.sink.know_streams(streaming);
     }
 
     /// Exchanges the kept answer for `kept`, whose content is dropped.

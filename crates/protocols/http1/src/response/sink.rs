@@ -1,7 +1,9 @@
 //! What becomes of the content of answers: it is counted by whoever reads the socket, kept, searched, or cut into
 //! messages.
 
+use crate::client::Streaming;
 use crate::expected::Search;
+use crate::scenario::fields_of;
 use brunt_protocol::messages::{Message, Reader};
 use brunt_protocol::{KeptAnswer, Malformed};
 
@@ -15,6 +17,8 @@ pub(super) struct Sink {
     kept: Option<Keeping>,
     /// The reader of messages, for answers that come as messages.
     reader: Option<Box<Reader>>,
+    /// Which answers are streams.
+    streaming: Streaming,
     /// Whether the current body is cut into messages.
     is_cutting: bool,
 }
@@ -80,7 +84,12 @@ impl Sink {
         }
     }
 
-    /// Cuts the bodies of the answers that begin from now on into messages, if they are a success (2xx).
+    /// Takes what decides which answers are streams.
+    pub(super) fn know_streams(&mut self, streaming: Streaming) {
+        self.streaming = streaming;
+    }
+
+    /// Cuts the bodies of the answers that begin from now on into messages, if they are streams.
     pub(super) fn cut_body(&mut self, reader: Option<Box<Reader>>) {
         self.reader = reader;
     }
@@ -112,7 +121,10 @@ impl Sink {
     /// The content of an answer with this status follows.
     #[inline]
     pub(super) fn begin_body(&mut self, status: u16) {
-        if let Some(reader) = self.reader.as_mut().filter(|_| (200..300).contains(&status)) {
+        let Some(reader) = &mut self.reader else { return };
+        let head = self.kept.as_ref().map_or(&[][..], |kept| &kept.answer.head);
+        let kind = fields_of(head).find(|(name, _)| name.eq_ignore_ascii_case(b"content-type")).map(|(_, kind)| kind);
+        if self.streaming.is_stream(reader.framing(), status, kind) {
             reader.begin();
             self.is_cutting = true;
         }

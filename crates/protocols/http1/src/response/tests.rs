@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::head::{MOST_HEAD_BYTES, parse_head, read_head};
 use super::*;
-use brunt_protocol::messages::Framing;
+use brunt_protocol::messages::{Framing, MessageOptions};
 
 /// What a whole connection's bytes mean: the answers, and how it ended.
 fn read(pieces: &[&[u8]], head_request: bool) -> Result<Vec<(u16, bool)>, String> {
@@ -375,4 +375,39 @@ fn the_first_redirect_is_noted() {
         }
     }
     assert_eq!(noted.get().map(String::as_str), Some("/login"));
+}
+
+/// The body of an answer that was to come as messages, and the messages that came.
+fn streamed(head: &str, framing: Framing, streaming: Streaming) -> (String, usize) {
+    let mut parser = Parser::keeping();
+    parser.know_streams(streaming);
+    parser.cut_body(Some(Box::new(Reader::new(framing, None, true))));
+    let answer = format!("HTTP/1.1 {head}\r\nContent-Length: 9\r\n\r\ndata: 1\n\n");
+    let (mut rest, mut messages) = (answer.as_bytes(), 0);
+    while !rest.is_empty() {
+        let (taken, step) = parser.receive(rest, false).unwrap();
+        rest = &rest[taken..];
+        messages += usize::from(matches!(step, Step::Message { .. }));
+    }
+    let mut kept = KeptAnswer::default();
+    parser.hand_over(&mut kept);
+    (String::from_utf8(kept.body).unwrap(), messages)
+}
+
+#[test]
+fn a_page_in_place_of_events_is_no_stream() {
+    let page = ("data: 1\n\n".to_owned(), 0);
+    let stream = (String::new(), 1);
+    for (head, framing, expected) in [
+        ("200 OK\r\nContent-Type: application/json", Framing::Sse, &page),
+        ("200 OK\r\ncontent-type:Text/Event-Stream; charset=utf-8", Framing::Sse, &stream),
+        ("200 OK", Framing::Sse, &stream),
+        ("200 OK\r\nContent-Type: text/plain", Framing::Lines, &(String::new(), 2)),
+        ("404 Not Found\r\nContent-Type: text/event-stream", Framing::Sse, &page),
+    ] {
+        assert_eq!(&streamed(head, framing, Streaming::default()), expected, "{head}");
+    }
+    // A flood cuts what comes, as it was told to.
+    let flood = Streaming::all(&MessageOptions { framing: Framing::Sse, last: None, stall_ns: None });
+    assert_eq!(streamed("200 OK\r\nContent-Type: text/plain", Framing::Sse, flood), stream);
 }
