@@ -30,12 +30,11 @@ pub fn set_output_apart() {
 /// # Errors
 /// When it cannot be written for another reason, such as a full disk.
 pub fn print(bytes: &[u8]) -> Result<()> {
-    let written = match APART.get() {
-        Some(mut apart) => apart.write_all(bytes),
-        None => {
-            let mut out = io::stdout().lock();
-            out.write_all(bytes).and_then(|()| out.flush())
-        }
+    let written = if let Some(mut apart) = APART.get() {
+        apart.write_all(bytes)
+    } else {
+        let mut out = io::stdout().lock();
+        out.write_all(bytes).and_then(|()| out.flush())
     };
     match written {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(e).context("cannot write to standard output"),
@@ -143,7 +142,7 @@ pub fn stdout_colour(no_color: bool) -> bool {
 
 /// Whether results are printed on a terminal.
 pub fn stdout_is_terminal() -> bool {
-    APART.get().map_or_else(|| io::stdout().is_terminal(), |apart| apart.is_terminal())
+    APART.get().map_or_else(|| io::stdout().is_terminal(), File::is_terminal)
 }
 
 /// Whether standard error is a terminal on which something can be redrawn.

@@ -80,7 +80,7 @@ pub fn with_way_out(error: LogError) -> anyhow::Error {
             )
         }
         LogError::Template(_) => "--layout has the format as the server's configuration does".to_owned(),
-        LogError::Open { .. } | LogError::Empty { .. } => return error.into(),
+        LogError::Open { .. } | LogError::Empty { .. } | LogError::OneArchive => return error.into(),
     };
     anyhow!("{error}: {way}")
 }

@@ -219,9 +219,10 @@ impl<'a> Surroundings<'a> {
             }
         };
         if cut_off.is_some() && !users.has_finished() {
-            return Err(match is_late {
-                true => EngineError::TookTooLong { what: named, limit_ns, setting },
-                false => ScriptError::cut_off(&named).into(),
+            return Err(if is_late {
+                EngineError::TookTooLong { what: named, limit_ns, setting }
+            } else {
+                ScriptError::cut_off(&named).into()
             });
         }
         match users.into_library() {

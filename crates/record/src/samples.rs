@@ -265,11 +265,9 @@ mod tests {
         samples.hand_over();
         let chunks = kept.1.lock().unwrap();
         assert_eq!(chunks.iter().map(Chunk::len).collect::<Vec<_>>(), [MOST_ROWS, 2], "nothing is handed over twice");
-        let mut due = 0;
-        for (row, name, tags) in chunks.iter().flat_map(Chunk::rows) {
+        for (due, (row, name, tags)) in (0..).zip(chunks.iter().flat_map(Chunk::rows)) {
             let expected = if due % 2 == 0 { "a=1;b=2" } else { "" };
             assert_eq!((row.due_ns, name, tags), (due, due.to_string().as_str(), expected));
-            due += 1;
         }
     }
 

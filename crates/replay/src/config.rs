@@ -10,6 +10,8 @@ use crate::select::Selection;
 pub struct Config {
     /// The log's file; `-` is standard input.
     pub path: PathBuf,
+    /// Further logs in the same format, whose requests are replayed with its own, by time.
+    pub more: Vec<PathBuf>,
     /// Its format, if it was given.
     pub format: Option<Format>,
     /// Further options of reading.

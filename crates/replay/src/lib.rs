@@ -4,7 +4,7 @@
 //!
 //! | module | does |
 //! | --- | --- |
-//! | [`input`] | opens and unpacks the log, and cuts it into lines |
+//! | [`input`] | opens and unpacks the log, and cuts it into lines; `merging.rs` makes one log of several |
 //! | [`mod@format`] | reads a line: an [`Entry`](entry::Entry), nothing, or a [`Skip`](entry::Skip) by name |
 //! | [`neighbours`] | skips lines with stray times |
 //! | [`select`] | selects entries, and changes them |
@@ -30,6 +30,7 @@ pub mod input;
 pub mod jar;
 pub mod listing;
 pub mod log;
+mod merging;
 pub mod neighbours;
 pub mod order;
 pub mod planned;

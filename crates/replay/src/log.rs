@@ -38,6 +38,9 @@ pub enum LogError {
         /// The path of the log.
         path: String,
     },
+    /// Archives are read one at a time.
+    #[error("an HTTP archive is replayed by itself: give one file")]
+    OneArchive,
     /// The template cannot be read.
     #[error(transparent)]
     Template(#[from] TemplateError),
@@ -76,7 +79,13 @@ impl Log {
         let format = given.or_else(by_fields).or_else(|| Format::recognise(&sample));
         let format = format.ok_or_else(|| LogError::Unknown { path: path() })?;
         Parser::new(format, config.options.clone())?;
-        let last = progress::last_time(&config.path, format, &config.options);
+        if format == Format::Har && !config.more.is_empty() {
+            return Err(LogError::OneArchive);
+        }
+        let (bytes, position) =
+            if config.more.is_empty() { (bytes, position) } else { config.open(format).map_err(failed)? };
+        let all = std::iter::once(&config.path).chain(&config.more);
+        let last = all.map(|path| progress::last_time(path, format, &config.options)).max().flatten();
         let tally = Tally { course: Course { last, ..Course::default() }, ..Tally::default() };
         let (speed, repeats) = (config.scaling.speed, config.repeats);
         let (tally, sessions, against) = (Arc::new(Mutex::new(tally)), Arc::default(), Arc::default());

@@ -100,6 +100,7 @@ impl Config {
         }
         Ok(Self {
             path: PathBuf::from(&replay.log),
+            more: Vec::new(),
             format,
             options,
             selection: selection(plan, replay)?,

@@ -28,6 +28,14 @@ impl Position {
         (position, Counting { file, left: bytes.unwrap_or(u64::MAX), read })
     }
 
+    /// Adds a further file to what is read. Returns a reader that moves the position.
+    pub(crate) fn add_file(&mut self, file: File) -> impl Read + Send + use<> {
+        let size = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
+        let is_first = Arc::strong_count(&self.read) == 1;
+        self.size = if is_first { size } else { self.size.zip(size).map(|(one, other)| one + other) };
+        Counting { file, left: u64::MAX, read: Arc::clone(&self.read) }
+    }
+
     /// The numbers of read and of existing bytes, if some were not read.
     pub fn missing(&self) -> Option<(u64, u64)> {
         let read = self.read.load(Ordering::Relaxed);

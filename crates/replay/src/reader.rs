@@ -13,7 +13,7 @@ use brunt_protocol::replay::LoggedCall;
 use crate::config::Config;
 use crate::entry::{Entry, Skip, Skips, Stamp};
 use crate::format::{Format, Parser, har};
-use crate::input::{self, Bytes, Lines};
+use crate::input::{Bytes, Lines};
 use crate::neighbours::Neighbours;
 use crate::order::Sorter;
 use crate::position::Position;
@@ -170,8 +170,7 @@ impl Reader {
                 return Ok(());
             }
             (self.neighbours, self.sorter) = (Neighbours::default(), Sorter::new(self.config.sort_ns));
-            (bytes, self.position) =
-                input::open(&self.config.path, self.config.bytes).map_err(|error| self.broken(&error))?;
+            (bytes, self.position) = self.config.open(self.format).map_err(|error| self.broken(&error))?;
         }
     }
 

@@ -41,6 +41,7 @@ impl Drop for File {
 fn config(path: &Path) -> Config {
     Config {
         path: path.to_owned(),
+        more: Vec::new(),
         format: Some(Format::Combined),
         options: Options::default(),
         selection: Selection::new(Url::parse("http://127.0.0.1/").unwrap().target),

@@ -42,11 +42,11 @@ const SHIFT_NS: u64 = 50_000_000;
 /// Replay an access log: its requests, at its times, in its sessions, and its answers compared
 #[derive(Debug, Default, Args)]
 pub struct Replay {
-    /// The log, also .gz or .zst; - is standard input
-    #[arg(value_name = "LOG")]
-    pub log: PathBuf,
+    /// The log, also .gz or .zst; - is standard input. Several, as of a rotation or of several servers, are read as one by time
+    #[arg(value_name = "LOG", required = true, num_args = 1..)]
+    pub log: Vec<PathBuf>,
     /// The target: a scheme, a host and a port. No other host is called
-    #[arg(value_name = "URL")]
+    #[arg(value_name = "URL", required = true)]
     pub url: String,
     #[command(flatten)]
     pub reading: Reading,
@@ -187,7 +187,7 @@ pub fn run(args: &Replay, program: &Program) -> Result<Exit> {
     if !args.output.quiet {
         let how =
             if args.reading.log_format.is_some() || args.reading.layout.is_some() { "as given" } else { "recognised" };
-        console::note(&format!("{}: {} format, {how}", args.log.display(), log.format().name()));
+        console::note(&format!("{}: {} format, {how}", named(&args.log), log.format().name()));
     }
     let (watch, format) = (log.watch(), log.format());
     let keep = Keep::from_flags(&args.saving, args.output.quiet);
@@ -279,9 +279,7 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
             url.target.path
         );
     }
-    if timing.repeats && args.log.as_os_str() == "-" {
-        bail!("--loop reads the log from its beginning again, and standard input has none: give a file");
-    }
+    let (first, more) = logs_of(args)?;
     let (protocol, _) = program.registry.named(&url.target.scheme)?;
     if !matches!(url.target.scheme.as_str(), "http" | "https") {
         bail!("a log's requests are HTTP: give a URL that begins with http:// or https://");
@@ -290,7 +288,10 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
     let given = flags.given(protocol, &url.target.scheme, &program.registry)?.with_user(url.user);
     let seed = args.limits.seed.unwrap_or_else(plan::fresh_seed);
     let by_agents = args.machines.bus.nats.is_some();
-    let (path, fingerprint) = if by_agents { for_agents(&args.log)? } else { (args.log.clone(), None) };
+    if by_agents && !more.is_empty() {
+        bail!("agents replay one log: put the logs together into one file, which each of them has");
+    }
+    let (path, fingerprint) = if by_agents { for_agents(first)? } else { (first.clone(), None) };
     let mut replay = Replayed {
         speed: timing.speed.unwrap_or(1.0),
         scale: timing.scale.unwrap_or(1.0),
@@ -311,7 +312,10 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         rate: reading.rate,
         trace_ratio: calling.trace,
         fingerprint,
-        ..Replayed::new(&path.display().to_string(), reading.log_format.map_or("", Format::name))
+        ..Replayed::new(
+            &if by_agents { path.display().to_string() } else { named(&args.log) },
+            reading.log_format.map_or("", Format::name),
+        )
     };
     let transport = plan::transport(&args.connecting, plan::tls(&args.tls)?)?;
     let workers = calling.threads.unwrap_or(1);
@@ -351,7 +355,7 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
     };
     plan.validate()?;
     // A path that is not sent to agents need not be UTF-8.
-    let config = Config { path, ..Config::from_plan(&plan, &replay)? };
+    let config = Config { path, more: more.to_vec(), ..Config::from_plan(&plan, &replay)? };
     let log = Log::open(config).map_err(with_way_out)?;
     if reading.rate.is_some() && !log.format().is_untimed() {
         bail!(
@@ -362,6 +366,27 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
     log.format().name().clone_into(&mut replay.format);
     plan.load = Load::Replay(Box::new(replay));
     Ok((plan, log))
+}
+
+/// The first log, and the others that are read with it.
+///
+/// # Errors
+/// When they cannot be read as the flags ask.
+fn logs_of(args: &Replay) -> Result<(&PathBuf, &[PathBuf])> {
+    let (first, more) = args.log.split_first().context("no log is given")?;
+    let has_input = args.log.iter().any(|log| log.as_os_str() == "-");
+    if has_input && !more.is_empty() {
+        bail!("standard input is replayed by itself: give files, or one log");
+    }
+    if args.timing.repeats && has_input {
+        bail!("--loop reads the log from its beginning again, and standard input has none: give a file");
+    }
+    Ok((first, more))
+}
+
+/// The names of logs, such as `access.log access.log.1.gz`.
+fn named(logs: &[PathBuf]) -> String {
+    logs.iter().map(|log| log.display().to_string()).collect::<Vec<_>>().join(" ")
 }
 
 /// The absolute path of a log, as agents open it, and its fingerprint.

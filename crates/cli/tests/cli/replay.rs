@@ -327,3 +327,34 @@ fn what_cannot_be_replayed_is_said_with_a_way_out() {
         assert!([done.stderr, done.stdout].concat().contains(said), "{args:?}: {said}");
     }
 }
+
+#[test]
+fn logs_of_several_servers_and_of_a_rotation_are_one_by_time() {
+    let server = Server::start();
+    let directory = Directory::new();
+    let line = |second: u32, path: &str| {
+        format!("203.0.113.7 - - [01/Jan/2026:10:00:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 13 \"-\" \"-\"\n")
+    };
+    let newer = directory.file("access.log", [line(25, "/f"), line(26, "/g")].concat());
+    let older = directory.file("access.log.1", [line(1, "/a"), "no request\n".to_owned(), line(20, "/d")].concat());
+    let other = directory.file("other.log", [line(2, "/b"), line(3, "/c"), line(21, "/e")].concat().trim_end());
+    let samples = directory.path("calls.csv");
+    let url = server.url();
+    let args =
+        ["replay", &newer, &older, &other, &url, "--speed", "100x", "--samples", &samples, "--allow-less", "50%"];
+    let done = run(args.into_iter().chain(["--format", "json"])).with_status(0);
+    let json: Value = serde_json::from_str(&done.stdout).unwrap();
+    // None came too late for the window in which lines are sorted.
+    assert_eq!((&json["replay"]["lines"], &json["replay"]["requests"]), (&8.into(), &7.into()), "{:#}", json["replay"]);
+    let rows = std::fs::read_to_string(samples).unwrap();
+    let mut called: Vec<(u64, &str)> = rows
+        .lines()
+        .filter(|row| row.contains(",GET /"))
+        .map(|row| (row.split(',').next().unwrap().parse().unwrap(), row.split("GET /").nth(1).unwrap()))
+        .collect();
+    called.sort_unstable();
+    let order: String = called.iter().filter_map(|(_, path)| path.chars().next()).collect();
+    assert_eq!(order, "abcdefg", "{rows}");
+    let refused = run(["replay", &newer, "-", &url]).with_status(2);
+    assert!(refused.stderr.contains("standard input is replayed by itself"), "{refused:#?}");
+}

@@ -155,6 +155,7 @@ fn replay(day: &Day, name: &str, speed: f64, scale: f64, window: Option<&str>) -
     selection.window = window.map(|window| Window::parse(window).unwrap());
     let config = Config {
         path: file.0.clone(),
+        more: Vec::new(),
         format: None,
         options: Options::default(),
         selection,
