@@ -6,7 +6,7 @@
 #   GATE_ROUND       with an old build: how long each run of the comparison takes [3s]
 #   GATE_THRESHOLDS  what must hold, a line each
 #   GATE_BASELINE    the address of the old build, or a result.json of an earlier gate [no comparison]
-#   GATE_FAIL_IF     with a baseline: what fails, a line each
+#   GATE_FAIL_IF     with a baseline: what fails, a line each [p99 > 1.1x and error_rate > +0.5%]
 #   GATE_FOLDER      where result.json, junit.xml, report.html and summary.md go [brunt-gate]
 #   GATE_BRUNT       the program [brunt]
 # The exit status is brunt's: 0 passed, 1 a threshold or a comparison failed, 2 something is wrong with the flags, 3 the target
@@ -27,41 +27,55 @@ words() {
 }
 # Adds a text to the summary as it is.
 quote() {
-    printf '\n```text\n%s\n```\n' "$(cat "$1")" >>"$folder/summary.md"
+    printf '\n```text\n%s\n```\n' "$1" >>"$folder/summary.md"
+}
+# Runs brunt, and keeps what it said where it could not do what it was told.
+reasons=
+attempt() {
+    code=0
+    { said=$("$brunt" "$@" 2>&1 >&3) || code=$?; } 3>&1
+    [ -z "$said" ] || printf '%s\n' "$said" >&2
+    [ "$code" = 0 ] || reasons="$reasons${reasons:+
+}$said"
+    return "$code"
 }
 
 status=0
 flags=$(words "${GATE_FLAGS--r 500}")
 thresholds=$(each "${GATE_THRESHOLDS:-}" --threshold)
 eval "set -- $flags $thresholds"
-"$brunt" "$@" -d "${GATE_DURATION:-30s}" --no-save --quiet --wait-for 30s -o "$folder/result.json" -o "$folder/junit.xml" -o "$folder/report.html" \
+attempt "$@" -d "${GATE_DURATION:-30s}" --no-save --quiet --wait-for 30s -o "$folder/result.json" -o "$folder/junit.xml" -o "$folder/report.html" \
     -o "$folder/report.txt" "$GATE_TARGET" || status=$?
 
 compared=0
-conditions=$(each "${GATE_FAIL_IF:-}" --fail-if)
+conditions=$(each "${GATE_FAIL_IF:-p99 > 1.1x
+error_rate > +0.5%}" --fail-if)
 case $baseline in
 '') ;;
 *://*)
     # Old and new build in turn on one machine: what it does meanwhile meets both.
     eval "set -- $flags $conditions"
-    "$brunt" compare "$@" --no-save --quiet --wait-for 30s -d "${GATE_ROUND:-3s}" -o "$folder/comparison.json" -o "$folder/comparison.md" \
+    attempt compare "$@" --no-save --quiet --wait-for 30s -d "${GATE_ROUND:-3s}" -o "$folder/comparison.json" -o "$folder/comparison.md" \
         "$baseline" "$GATE_TARGET" || compared=$?
     ;;
 *)
     eval "set -- $conditions"
-    "$brunt" compare "$@" --no-save --quiet -o "$folder/comparison.json" -o "$folder/comparison.md" "$baseline" \
+    attempt compare "$@" --no-save --quiet -o "$folder/comparison.json" -o "$folder/comparison.md" "$baseline" \
         "$folder/result.json" || compared=$?
     ;;
 esac
 # The heading is what people read: it says what the exit status does.
 if [ "$status" != 0 ]; then
     echo "### Performance: failed (exit status $status)"
+elif [ "$compared" = 2 ]; then
+    echo "### Performance: could not be compared (exit status 2)"
 elif [ "$compared" != 0 ]; then
     echo "### Performance: failed in the comparison (exit status $compared)"
 else
     echo "### Performance: passed"
 fi >>"$folder/summary.md"
-[ ! -f "$folder/report.txt" ] || quote "$folder/report.txt"
+[ -z "$reasons" ] || quote "$reasons"
+[ ! -f "$folder/report.txt" ] || quote "$(cat "$folder/report.txt")"
 if [ -f "$folder/comparison.md" ]; then
     printf '\n' >>"$folder/summary.md"
     cat "$folder/comparison.md" >>"$folder/summary.md"

@@ -217,10 +217,13 @@ pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<Compared> {
             Comparison::of_blocks(&blocks(&a.name, a_one)?, &blocks(&b.name, b_one)?)
         }
         (a_all, b_all) => {
-            for (name, results) in [(&a.name, a_all), (&b.name, b_all)] {
-                if results.len() < LEAST_RUNS {
-                    bail!("{name}: at least {LEAST_RUNS} results are needed where several are compared");
-                }
+            if a_all.len().max(b_all.len()) < LEAST_RUNS {
+                bail!(
+                    "{} and {}: where several results are compared, at least {LEAST_RUNS} of one side are needed, by whose \
+                     spread the other is judged",
+                    a.name,
+                    b.name
+                );
             }
             let figures = |results: &[Summary]| results.iter().map(Figures::from_summary).collect::<Vec<_>>();
             Comparison::of_runs(&figures(a_all), &figures(b_all))
@@ -244,6 +247,7 @@ pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<Compared> {
         conditions: Vec::new(),
         interrupted: false,
         runs: [runs(a, false), runs(b, true)].concat(),
+        short: Vec::new(),
         losses: [losses_of(a, "A"), losses_of(b, "B")].concat(),
     })
 }

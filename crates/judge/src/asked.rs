@@ -32,10 +32,15 @@ pub enum Asked {
     Iterations,
     /// Requests of a log, but for those that its user's own filters leave out.
     Requests,
+    /// Runs of a decision, times the agents that were to make each.
+    Steps,
+    /// The level, of calls a second or connections, that a search for a capacity had to try.
+    Level,
 }
 
 impl Asked {
-    const ALL: [Self; 5] = [Self::Calls, Self::Arrivals, Self::UserSeconds, Self::Iterations, Self::Requests];
+    const ALL: [Self; 7] =
+        [Self::Calls, Self::Arrivals, Self::UserSeconds, Self::Iterations, Self::Requests, Self::Steps, Self::Level];
 
     /// Its name in results.
     pub const fn name(self) -> &'static str {
@@ -45,6 +50,8 @@ impl Asked {
             Self::UserSeconds => "user_seconds",
             Self::Iterations => "iterations",
             Self::Requests => "requests",
+            Self::Steps => "steps",
+            Self::Level => "level",
         }
     }
 
@@ -62,6 +69,8 @@ impl fmt::Display for Asked {
             Self::UserSeconds => "user-seconds",
             Self::Iterations => "iterations",
             Self::Requests => "requests of the log",
+            Self::Steps => "runs of an agent",
+            Self::Level => "of what was to be tried",
         })
     }
 }
@@ -79,6 +88,12 @@ pub enum Shortage {
     ScriptErrors,
     /// Lines of the log were not replayed.
     Skipped(Skip),
+    /// Agents that were lost made no further runs.
+    LostAgents,
+    /// Runs that could not be made.
+    NotMade,
+    /// Trials in which brunt was the limit.
+    Generator,
 }
 
 /// One kind of load: how much was asked for, and how much was made.
@@ -139,9 +154,10 @@ impl Made {
         if self.asked > 0.0 { (self.made / self.asked).min(1.0) } else { 1.0 }
     }
 
-    /// Whether it is less than may be: `missing <= floor(ratio × asked)` is allowed, as for implicit thresholds.
-    pub fn is_short(&self, plan: &Plan) -> bool {
-        self.asked - self.made > plan.max_less_ratio * self.asked
+    /// Whether more than this share of it is missing: `missing <= floor(ratio × asked)` is allowed, as for implicit
+    /// thresholds.
+    pub fn is_short(&self, most_less_ratio: f64) -> bool {
+        self.asked - self.made > most_less_ratio * self.asked
     }
 }
 

@@ -38,6 +38,20 @@ impl Estimate {
         Some(Self { mean, standard_error: stdev / n.sqrt(), degrees_of_freedom: n - 1.0 })
     }
 
+    /// How much larger the mean of `values` is than that of `others`, all of which vary alike: where one side has too few values to
+    /// show a spread of its own, the other's stands for it (Student's t for two samples; of a single value against several it is the
+    /// interval of prediction: G. J. Hahn, "Factors for calculating two-sided prediction intervals for samples from a normal
+    /// distribution", Journal of the American Statistical Association 64, 1969). `None` if neither side has two.
+    pub fn of_common_spread(values: &[f64], others: &[f64], resolution: f64) -> Option<Self> {
+        let is_finite = values.iter().chain(others).all(|value| value.is_finite());
+        let degrees_of_freedom = (values.len() + others.len()).checked_sub(2).filter(|df| *df > 0 && is_finite)? as f64;
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let squares = |values: &[f64]| values.iter().map(|value| (value - mean(values)).powi(2)).sum::<f64>();
+        let stdev = ((squares(values) + squares(others)) / degrees_of_freedom).sqrt().max(resolution);
+        let standard_error = stdev * (1.0 / values.len() as f64 + 1.0 / others.len() as f64).sqrt();
+        Some(Self { mean: mean(values) - mean(others), standard_error, degrees_of_freedom })
+    }
+
     /// The mean of values that follow each other in time, so that one tells something of the next. They count as fewer:
     /// as n·(1 − r)/(1 + r), where r is the correlation of neighbours (G. V. Bayley, J. M. Hammersley, "The 'effective'
     /// number of independent observations in an autocorrelated time series", Journal of the Royal Statistical

@@ -5,7 +5,7 @@ use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::{Condition, ThresholdResult};
 use brunt_plan::units::Number;
 
-use crate::numbers::{count, percent};
+use crate::numbers::{count, counted, percent};
 use crate::skipped;
 
 /// The most reasons that are named.
@@ -15,15 +15,20 @@ const MOST_NAMED: usize = 3;
 /// condition that failed; `None` for others.
 pub(crate) fn sentence_of(result: &ThresholdResult, summary: &Summary) -> Option<String> {
     let Condition::Made(of) = result.condition else { return None };
-    let made = summary.made.iter().find(|made| made.of == of).filter(|_| !result.held)?;
+    Some(sentence(summary.made.iter().find(|made| made.of == of).filter(|_| !result.held)?))
+}
+
+/// The sentence of load that was not made.
+pub(crate) fn sentence(made: &Made) -> String {
     let why = made.why.iter().take(MOST_NAMED).map(|missing| format!(", {}", words(*missing)));
-    Some(format!(
-        "only {} of the load was made: {} of {} {of}{}",
+    format!(
+        "only {} of the load was made: {} of {} {}{}",
         percent(made.share()),
         amount(made, made.made),
         amount(made, made.asked),
+        made.of,
         why.collect::<String>()
-    ))
+    )
 }
 
 /// The sentences of a run, one for each kind of load.
@@ -41,6 +46,9 @@ fn words(missing: Missing) -> String {
         Shortage::NotAdmitted => format!("{n} not admitted (most_alive)"),
         Shortage::OutOfRows => format!("{n} ended as all rows of a queue were used up"),
         Shortage::ScriptErrors => format!("{n} ended by errors of the script"),
+        Shortage::LostAgents => format!("{n} made by fewer agents"),
+        Shortage::NotMade => format!("{n} not made"),
+        Shortage::Generator => format!("brunt was the limit in {}", counted(missing.count, "trial")),
         Shortage::Skipped(skip) => format!("{n} lines {}", skipped::words(skip.name())),
     }
 }

@@ -30,7 +30,7 @@ Examples:
   brunt compare http://old:8080/ http://new:8080/
   brunt compare URL --a '-t 1' --b '-t 2'         one target, two sets of flags
   brunt compare OLD.json NEW.json                 two results, of 10 s or more
-  brunt compare old/ new/                         directories of results, three or more
+  brunt compare nightly/ NEW.json                 three results or more, and one
   brunt compare URL_A URL_B --fail-if 'p99 > 1.05x' -o comparison.md
 
 Exit status:
@@ -147,13 +147,16 @@ fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(Compared, Ru
         conditions: Vec::new(),
         interrupted: false,
         runs: Vec::new(),
+        short: Vec::new(),
         losses: Vec::new(),
     };
     let rounds = rounds(args.rounds, [&a, &b], &mut runs, &mut compared, registry);
     runs.clear();
     compared.comparison = Comparison::of_rounds(&rounds?);
     compared.losses = runs.losses();
-    Ok(Some((compared, runs)))
+    // A side that is never answered ends it, and has a sentence of its own.
+    let asked = if silent_side(&compared).is_some() { compared.runs.len() } else { 2 * args.rounds as usize };
+    Ok(Some((compared.judged(asked, a.plan.max_less_ratio.max(b.plan.max_less_ratio)), runs)))
 }
 
 fn sides(args: &Compare, program: &Program) -> Result<[Side; 2]> {

@@ -38,8 +38,9 @@ Examples:
   brunt find -c 1..max --threshold 'p99<50ms' http://127.0.0.1:8080/     (as many as descriptors allow)
 
 Exit status:
-  0  the capacity is known, or as much of it as brunt can ask for
-  1  it is not: nothing was met, the target was not steady, or the search was interrupted
+  0  the capacity is known
+  1  it is not: brunt was the limit (unless --allow-less), nothing was met, the target was not steady, or the
+     search was interrupted
   2  the command line or a file was wrong
   3  the target never answered
   4  an agent was lost: the run was made again, or left out
@@ -144,7 +145,7 @@ pub fn run(args: &Find, program: &Program) -> Result<Exit> {
     runs.clear();
     let capacity = capacity?;
     runs.finish(Decision::Capacity(&base, &capacity), &decided)?;
-    let exit = exit_of(&capacity.answer);
+    let exit = exit_of(&capacity);
     if exit != Exit::Done && !decided.is_for_people() {
         console::note("error: the capacity is not known; --format text says why");
     }
@@ -251,7 +252,7 @@ fn search(
         let number = trials.len() + 1;
         let what = format!("trial {number}: {}", told_level(&settings, level));
         let (answer, losses) = (interrupted(&trials), runs.losses());
-        let so_far = Capacity { settings, answer, trials: trials.clone(), losses };
+        let so_far = Capacity { settings, answer, trials: trials.clone(), short: Vec::new(), losses };
         runs.show(Decision::Capacity(base, &so_far), &what);
         let summary = match runs.carry_out(&plan, &what, left_ns(base, &settings, &trials, trial_length))? {
             Ran::Whole(summary) => summary,
@@ -271,7 +272,7 @@ fn search(
         runs.note(&format!("{what} {}", told(&trial)));
         trials.push(trial);
     };
-    Ok(Capacity { settings, answer, trials, losses: runs.losses() })
+    Ok(Capacity { settings, answer, trials, short: Vec::new(), losses: runs.losses() }.judged(base))
 }
 
 fn told_level(settings: &Settings, level: f64) -> String {
@@ -338,9 +339,9 @@ fn interrupted(trials: &[Trial]) -> Answer {
     Answer::Interrupted { met: rates(true).filter(below).max_by(f64::total_cmp), failed }
 }
 
-fn exit_of(answer: &Answer) -> Exit {
-    match answer {
-        answer if answer.is_known() => Exit::Done,
+fn exit_of(capacity: &Capacity) -> Exit {
+    match &capacity.answer {
+        _ if capacity.is_found() => Exit::Done,
         Answer::NeverAnswered { .. } => Exit::NoAnswer,
         _ => Exit::ThresholdFailed,
     }

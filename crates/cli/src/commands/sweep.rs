@@ -330,7 +330,7 @@ fn carry_out(
             break;
         }
     }
-    Ok(Found::new(axis, planned, steps, ended).with_losses(runs.losses()))
+    Ok(Found::new(axis, planned, steps, ended).judged(base.max_less_ratio).with_losses(runs.losses()))
 }
 
 fn told(step: &Step) -> String {

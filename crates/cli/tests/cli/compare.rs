@@ -99,3 +99,29 @@ fn a_signal_ends_it_with_the_rounds_so_far() {
     let done = running.wait();
     assert!(done.stdout.contains("too little data") && done.stdout.contains("! interrupted"), "{}", done.stdout);
 }
+
+#[test]
+fn three_results_judge_a_single_one() {
+    let dir = Directory::new();
+    for folder in ["old", "few"] {
+        std::fs::create_dir(dir.path(folder)).unwrap();
+    }
+    let made = |millis: u64, file: &str| {
+        let (_server, url) = target(slow(millis));
+        run(["-n", "40", "-c", "2", "-t", "1", "--quiet", "-o", &dir.path(file), &url]).with_status(0);
+    };
+    for file in ["old/1.json", "old/2.json", "old/3.json", "few/1.json", "few/2.json"] {
+        made(20, file);
+    }
+    made(70, "new.json");
+    let compared =
+        json(&run(["compare", "--format", "json", &dir.path("old"), &dir.path("new.json")]).with_status(0).stdout);
+    let design = &compared["comparison"]["design"];
+    assert_eq!((design["a"].as_u64(), design["b"].as_u64()), (Some(3), Some(1)), "{design}");
+    let p50 = metric(&compared, "p50");
+    assert!(p50["differs"] == true && p50["ratio"].as_f64().unwrap() > 2.0, "{p50}");
+    let text = run(["compare", &dir.path("new.json"), &dir.path("old")]).with_status(0).stdout;
+    assert!(text.contains("A is one run: the spread of B's 3 runs stands for its own"), "{text}");
+    let few = run(["compare", &dir.path("few"), &dir.path("new.json")]).with_status(2);
+    assert!(few.stderr.contains("at least 3 of one side are needed"), "{few:#?}");
+}

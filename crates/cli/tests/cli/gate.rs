@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Config, Delay, Server};
 
 use crate::program::{Directory, done};
 use crate::runs;
@@ -33,11 +34,7 @@ fn inputs(action: &str, given: &[(&str, &str)]) -> Vec<(String, String)> {
         .map(|name| {
             let default = block(&section, &format!("{name}:"));
             let default = default.lines().find_map(|line| line.strip_prefix("default: "));
-            let default = match default {
-                Some("|") => block(&section[section.find(&format!("{name}:")).unwrap()..], "default: |"),
-                Some(text) => text.trim_matches('"').to_owned(),
-                None => String::new(),
-            };
+            let default = default.map_or_else(String::new, |text| text.trim_matches('"').to_owned());
             let given = given.iter().find(|(given, _)| *given == name).map(|(_, value)| (*value).to_owned());
             (name.to_owned(), given.unwrap_or(default))
         })
@@ -110,6 +107,34 @@ fn the_action_compares_with_an_old_build() {
     assert_eq!(status, 1, "{summary}");
     assert!(summary.starts_with("### Performance: failed in the comparison (exit status 1)"), "{summary}");
     assert!(summary.contains("too few calls in 10 of 10; try a longer -d"), "{summary}");
+}
+
+#[test]
+fn the_gate_has_conditions_of_its_own_and_says_why_it_could_not_compare() {
+    let dir = Directory::new();
+    let (_old, baseline) = runs::target(Config { delay: Delay::Fixed(Duration::from_millis(1)), ..Config::default() });
+    let (_new, url) = runs::target(Config { delay: Delay::Fixed(Duration::from_millis(4)), ..Config::default() });
+    let gate = |baseline: &str, folder: &str| {
+        let mut command = Command::new("sh");
+        command.arg(root().join("action/gate.sh")).current_dir(dir.path("."));
+        command.env("GATE_BRUNT", env!("CARGO_BIN_EXE_brunt")).env("GATE_TARGET", &url).env("GATE_BASELINE", baseline);
+        command.env("GATE_FLAGS", "-n 600 -c 8").env("GATE_DURATION", "9s").env("GATE_ROUND", "9s");
+        let done = done(command.env("GATE_FOLDER", folder));
+        (done.status, std::fs::read_to_string(dir.path(&format!("{folder}/summary.md"))).unwrap(), done.stderr)
+    };
+    let (status, summary, _) = gate(&baseline, "slower");
+    assert_eq!(status, Some(1), "{summary}");
+    assert!(
+        summary.starts_with("### Performance: failed in the comparison") && summary.contains("p99 > 1.1x"),
+        "{summary}"
+    );
+    let (status, summary, stderr) = gate("nowhere.json", "none");
+    assert_eq!(status, Some(2), "{summary}");
+    assert!(summary.starts_with("### Performance: could not be compared (exit status 2)\n"), "{summary}");
+    assert!(
+        summary.contains("cannot read nowhere.json") && stderr.contains("cannot read nowhere.json"),
+        "{summary}{stderr}"
+    );
 }
 
 #[test]

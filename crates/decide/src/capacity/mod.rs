@@ -25,12 +25,15 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+use brunt_judge::asked::{Asked, Made, Missing, Shortage};
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_plan::arrivals::Spread;
+use brunt_plan::plan::{MAX_LESS_RATIO, Plan};
 use brunt_plan::profile::HIGHEST_RATE;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
+use crate::short;
 
 pub use search::{next, trials_left};
 
@@ -310,9 +313,12 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Whether the capacity is known, or at least how large it is.
-    pub fn is_known(&self) -> bool {
-        matches!(self, Self::Between { .. } | Self::AtLeast { .. } | Self::Generator { met: Some(_), .. })
+    /// The level that was met every time and the one that brunt could not make, where brunt was the limit.
+    const fn reached(&self) -> Option<(f64, f64)> {
+        match self {
+            Self::Generator { met: Some(met), at, .. } => Some((*met, *at)),
+            _ => None,
+        }
     }
 }
 
@@ -326,12 +332,45 @@ pub struct Capacity {
     pub answer: Answer,
     /// Its trials, in the order of time.
     pub trials: Vec<Trial>,
+    /// What was asked for and not made, beyond what its user allows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub short: Vec<Made>,
     /// Runs that lost an agent, in the order of time, and what was done about each, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<String>,
 }
 
 impl Capacity {
+    /// Judges what was made of what its `plan` asked for. A search that brunt limited has not found the capacity: by how much
+    /// is unknown, so that the usual share does not allow it.
+    #[must_use]
+    pub fn judged(mut self, plan: &Plan) -> Self {
+        let allowed = plan.max_less_ratio;
+        let limited = self.answer.reached().map(|(met, at)| {
+            let count = self.trials.iter().filter(|trial| trial.level.total_cmp(&at).is_eq()).count() as u64;
+            let why = vec![Missing { shortage: Shortage::Generator, count }];
+            Made { of: Asked::Level, asked: at, made: met, why }
+        });
+        let most_less_ratio = if allowed > MAX_LESS_RATIO { allowed } else { 0.0 };
+        let limited = limited.filter(|made| made.is_short(most_less_ratio));
+        let of_agents = short::of_agents(self.trials.len(), self.trials.iter().map(|trial| &trial.evidence), allowed);
+        self.short = limited.into_iter().chain(of_agents).collect();
+        self
+    }
+
+    /// Whether the capacity is known, or as much of it as its user asks for.
+    pub fn is_found(&self) -> bool {
+        match &self.answer {
+            Answer::Between { .. } | Answer::AtLeast { .. } => true,
+            answer => answer.reached().is_some() && !self.is_limited(),
+        }
+    }
+
+    /// Whether brunt was the limit before the capacity was found, and its user does not allow that.
+    pub fn is_limited(&self) -> bool {
+        self.short.iter().any(|made| made.of == Asked::Level)
+    }
+
     /// The number of rates with a trial of full length that was not spoiled.
     pub fn rates_tried(&self) -> usize {
         let counted = |trial: &&Trial| trial.length == Length::Full && trial.outcome != Outcome::Spoiled;

@@ -14,6 +14,7 @@ fn evidence(met: bool, trusted: bool) -> Evidence {
     Evidence {
         started_unix_ms: 0,
         measured_ns: 5_000_000_000,
+        agents: 0,
         due: 1000,
         answered: 1000,
         mismatched: 0,
@@ -325,10 +326,30 @@ fn what_own_delays_can_have_decided_is_neither_met_nor_failed() {
 fn the_chance_of_error_grows_with_the_rates_tried() {
     let settings = Settings { repeats: 6, ..Settings::default() };
     let (answer, trials) = search(&settings, |rate| evidence(rate <= 2000.0, true));
-    let capacity = Capacity { settings, answer, trials, losses: Vec::new() };
+    let capacity = Capacity { settings, answer, trials, short: Vec::new(), losses: Vec::new() };
     let tried = capacity.rates_tried();
     assert!((2..8).contains(&tried), "{tried}");
     assert!((capacity.chance_of_error() - tried as f64 / 64.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_search_that_brunt_limits_has_not_found_the_capacity_unless_that_is_allowed() {
+    for precision_ratio in [0.005, 0.02, 0.05] {
+        let settings = Settings { repeats: 3, precision_ratio, ..Settings::default() };
+        let (answer, trials) = search(&settings, |rate| evidence(rate <= 2000.0, rate < 900.0));
+        assert!(matches!(answer, Answer::Generator { met: Some(_), .. }), "{answer:?}");
+        let found = |max_less_ratio: f64| {
+            let plan = Plan { max_less_ratio, ..brunt_judge::fixtures::plan() };
+            let (answer, trials) = (answer.clone(), trials.clone());
+            Capacity { settings, answer, trials, short: Vec::new(), losses: Vec::new() }.judged(&plan)
+        };
+        let limited = found(MAX_LESS_RATIO);
+        assert!(!limited.is_found() && limited.is_limited(), "{limited:?}");
+        let [Made { of: Asked::Level, asked, made, why }] = &limited.short[..] else { panic!("{:?}", limited.short) };
+        assert!(made < asked && why[0].shortage == Shortage::Generator, "{:?}", limited.short);
+        let allowed = found(0.06);
+        assert!(allowed.is_found() && allowed.short.is_empty(), "{:?}", allowed.short);
+    }
 }
 
 mod queues {

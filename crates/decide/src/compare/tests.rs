@@ -139,6 +139,66 @@ fn runs_made_by_themselves_are_compared_as_such() {
     assert!(found >= TRIALS * 95 / 100, "{found}");
 }
 
+/// Kept runs of both sides on one machine, made in turn as long as both have some, of which B's take `cost` times as long.
+fn kept(seed: u64, machine: (f64, f64, f64), sides: (usize, usize), cost: f64) -> Comparison {
+    let (memory, step, trend) = machine;
+    let mut machine = Machine::new(seed, memory, step, trend);
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    while a.len() < sides.0 || b.len() < sides.1 {
+        // The side of which more are left is next.
+        if sides.0 - a.len() > sides.1 - b.len() { a.push(machine.run(1.0)) } else { b.push(machine.run(cost)) }
+    }
+    Comparison::of_runs(&a, &b).unwrap()
+}
+
+/// Machines of which one run is like the other but for some percent: steady, noisy, drifting, and wandering.
+const DAYS: [(f64, f64, f64); 4] = [(0.0, 0.0, 0.0), (0.0, 0.01, 0.0), (0.0, 0.01, 0.2), (0.9, 0.01, 0.0)];
+
+#[test]
+fn kept_runs_of_the_same_are_called_different_in_at_most_one_of_twenty() {
+    let (mut all, mut trials, mut most) = (0, 0, Vec::new());
+    for machine in DAYS.into_iter().chain(MACHINES) {
+        for sides in [(3, 3), (3, 1), (1, 3), (4, 2), (5, 1), (8, 8)] {
+            let alarms = (0..200).filter(|seed| kept(*seed, machine, sides, 1.0).differs()).count();
+            // As above, of 200: 10 and 2.33 times the square root of 9.5.
+            most.push((alarms, sides, machine));
+            (all, trials) = (all + alarms, trials + 200);
+        }
+    }
+    most.sort_by_key(|(alarms, ..)| std::cmp::Reverse(*alarms));
+    assert!(all <= trials / 20 && most.iter().all(|(alarms, ..)| *alarms <= 17), "{all} of {trials}: {most:?}");
+}
+
+#[test]
+fn kept_runs_find_a_fifth() {
+    let mut least = Vec::new();
+    for machine in DAYS {
+        for sides in [(3, 3), (5, 1), (1, 8), (4, 2)] {
+            let found = (0..200).filter(|seed| kept(*seed, machine, sides, 1.2).differs()).count();
+            least.push((found, sides, machine));
+        }
+    }
+    least.sort_by_key(|(found, ..)| *found);
+    assert!(least.iter().all(|(found, ..)| *found >= 160), "of 200: {least:?}");
+}
+
+#[test]
+fn a_single_run_has_the_spread_of_the_others() {
+    let of = |rates: &[f64]| rates.iter().map(|rate| figures(*rate)).collect::<Vec<_>>();
+    let compared = |a: &[f64], b: &[f64]| Comparison::of_runs(&of(a), &of(b)).unwrap();
+    // Student's t of two samples with 3 degrees of freedom: 3.182 times 1.291 times the root of 1 + 1/4, in percent of 100.
+    let rate = compared(&[98.5, 99.5, 100.5, 101.5], &[103.0]).differences.remove(0);
+    let half = 3.1824 * 0.012_910 * 1.25_f64.sqrt() * SINGLE;
+    assert!(((rate.high_ratio / rate.ratio).ln() - half).abs() < 2e-4, "{rate:?}");
+    assert!(compared(&[98.5, 99.5, 100.5, 101.5], &[140.0]).differences[0].differs);
+    assert!(compared(&[140.0], &[98.5, 99.5, 100.5, 101.5]).differences[0].ratio < 1.0);
+    assert_eq!(Comparison::of_runs(&of(&[1.0]), &of(&[1.0])), None);
+    // A failed call in ten thousand is chance, also where others had none.
+    let with = |share: f64| Figures { error_ratio: share, count: 10_000, ..figures(100.0) };
+    let failed = |share: f64| Comparison::of_runs(&vec![with(0.0); 3], &[with(share)]).unwrap().errors.unwrap().differs;
+    assert!(!failed(0.0001) && failed(0.05));
+}
+
 /// The seconds of a run, on a machine that wanders.
 fn seconds(seed: u64, n: usize, memory: f64, cost: f64) -> Series {
     let mut machine = Machine::new(seed, memory, 0.03, 0.0);

@@ -5,12 +5,14 @@ mod usl;
 
 use serde::{Deserialize, Serialize};
 
+use brunt_judge::asked::Made;
 use brunt_judge::verdict::Judgement;
 use brunt_record::histogram::AtLeast;
 pub use steps::{Range, Steps, StepsError};
 pub use usl::{Fit, Interval, NoFit, Peak, fit};
 
 use crate::evidence::Evidence;
+use crate::short;
 
 /// The parameter that is varied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,6 +95,9 @@ pub struct Sweep {
     pub latency_unreliable: usize,
     /// Why it ended before its last value, for people; empty if it did not.
     pub ended: String,
+    /// What was asked for and not made, beyond what its user allows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub short: Vec<Made>,
     /// Runs that lost an agent, in the order of time, and what was done about each, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<String>,
@@ -154,7 +159,26 @@ impl Sweep {
             Ok(fit) => Law::Fit(fit),
             Err(why) => Law::NoFit(why),
         });
-        Self { axis, planned, steps, law, generator_bound, latency_unreliable, ended, losses: Vec::new() }
+        Self {
+            axis,
+            planned,
+            steps,
+            law,
+            generator_bound,
+            latency_unreliable,
+            ended,
+            short: Vec::new(),
+            losses: Vec::new(),
+        }
+    }
+
+    /// Judges what was made of what was asked for, of which a share may be missing. What its user ended was not asked for.
+    #[must_use]
+    pub fn judged(mut self, most_less_ratio: f64) -> Self {
+        let asked = if self.ended.is_empty() { self.planned.len() } else { self.steps.len() };
+        let made = self.steps.iter().filter_map(|step| step.evidence.as_ref());
+        self.short = short::of_agents(asked, made, most_less_ratio).into_iter().collect();
+        self
     }
 
     /// Adds the sentences about runs that lost an agent.

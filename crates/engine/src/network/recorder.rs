@@ -461,12 +461,19 @@ impl Recorder {
         if let Some(by_due) = self.completes(call, Some(failure), at, now) {
             by_due.failed(call.due.ns(), response, is_absence(failure, reason));
         }
+        let is_timed = self.sampler.timed != Timed::None;
         let snapshot = &mut self.snapshot;
+        if call.was_sent() {
+            snapshot.times.record(Timing::Service, call.service_ns(now));
+        }
+        // Where times are those of reading, failures alone would stand for all calls.
+        if !is_timed {
+            return;
+        }
         if !call.was_sent() {
             instrument::record_never_sent(&mut snapshot.times, response);
             return;
         }
-        snapshot.times.record(Timing::Service, call.service_ns(now));
         // As with times as read, only answers have a first byte.
         snapshot.arrived(&times, 1);
         snapshot.had_no_success(&times, 1);

@@ -1014,8 +1014,8 @@ impl UserCall {
     }
 
     /// The target's part of the call's times, which ended at `at` as noticed at `now`. It includes the answers that led on.
-    fn durations(&self, call: &Call<u32>, at: Tick, now: Tick) -> Durations {
-        let durations = Recorder::durations(call, at, now);
+    fn durations(&self, recorder: &Recorder, call: &Call<u32>, at: Tick, now: Tick) -> Durations {
+        let durations = recorder.durations(call, at, now);
         match self.chain {
             Some(Chain { due, sent, .. }) => {
                 let late = call.response_ns(at).saturating_sub(durations.response);
@@ -1125,7 +1125,7 @@ impl VirtualUsers {
         {
             let (label, bytes_out) = (ended.asked.label, self.clients.encoded(ended).bytes.len() as u64);
             let at = recorder.ended_at(call, None, now);
-            let durations = ended.durations(call, at, now);
+            let durations = ended.durations(recorder, call, at, now);
             let is_usual = recorder.is_ok(status);
             let is_ok = self.expects(ended, status).unwrap_or(is_usual);
             if is_usual && !is_ok {
@@ -1165,7 +1165,7 @@ impl VirtualUsers {
         let (user, label) = (ended.user, ended.asked.label);
         if recorder.counts(call) {
             let at = recorder.ended_at(call, Some(failure), now);
-            let Durations { response, service } = ended.durations(call, at, now);
+            let Durations { response, service } = ended.durations(recorder, call, at, now);
             let service = call.was_sent().then_some(service);
             self.names.record(recorder, label, |calls| {
                 calls.due();

@@ -6,7 +6,7 @@
 use crate::advice::{Advice, CallRate};
 use std::ops::Range;
 
-use brunt_plan::units::count;
+use brunt_plan::units::{Clock, count};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Timing;
 use brunt_record::recording::Recording;
@@ -101,7 +101,12 @@ pub(super) fn rate_limit(run: &Recording, timeline: &Timeline) -> Option<Remark>
     let fine = Windows::of_width(timeline, windows.from..to, unit(timeline));
     let is_by_chance = alike.by_chance().min(fine.by_chance()) > STEADIER;
     let (mean, deviation) = alike.spread();
-    let refused = alike.calls.iter().map(|window| window.1).sum();
+    // A rest that is shorter than a window goes on as they did.
+    let to = if last + 1 == windows.calls.len() { run.measured_ns } else { to };
+    let refused_within = |within: &Range<u64>| {
+        timeline.points().filter(|(start, _)| within.contains(start)).map(|(_, point)| point.refused).sum::<u64>()
+    };
+    let refused = refused_within(&(windows.from..to));
     // Fast as refusals are, or the target is slow and not limited.
     let times = |timing| run.measured.times.known(timing).quantile(0.5);
     let are_fast = times(Timing::Refused) <= times(Timing::Response).max(Some(1_000_000));
@@ -111,6 +116,9 @@ pub(super) fn rate_limit(run: &Recording, timeline: &Timeline) -> Option<Remark>
     let statuses = run.measured.statuses.sorted();
     let most = statuses.iter().filter(|(status, _)| *status >= 400).max_by_key(|(_, n)| *n).map(|(status, _)| *status);
     let by = most.map_or_else(String::new, |status| format!(" with {status}"));
+    // Others were refused before or after: their number is no contradiction to that of all.
+    let is_all = refused == refused_within(&(0..u64::MAX));
+    let when = if is_all { String::new() } else { format!(" from {} to {}", Clock(windows.from), Clock(to)) };
     let rate = mean * SECOND_NS as f64 / windows.width as f64;
     // The fewest digits that show two of them.
     let rate = CallRate(rate);
@@ -121,7 +129,7 @@ pub(super) fn rate_limit(run: &Recording, timeline: &Timeline) -> Option<Remark>
         advice: Some(Advice::AskForLess { rate }),
         ..Remark::new(
             About::RateLimit,
-            format!("the target let {rate} calls/s through and refused {} others{by}", count(refused)),
+            format!("the target let {rate} calls/s through{when} and refused {} others{by}", count(refused)),
         )
     })
 }

@@ -208,9 +208,10 @@ impl ThresholdResult {
                 Asked::Calls | Asked::Requests => count == Count::Recorded(Counter::Due),
                 Asked::Arrivals | Asked::UserSeconds => matches!(count, Count::NotAdmitted | Count::UsersStarted),
                 Asked::Iterations => count == Count::Iterations,
+                Asked::Steps | Asked::Level => false,
             }
         });
-        (made.is_short(plan) && !is_said).then(|| Self {
+        (made.is_short(plan.max_less_ratio) && !is_said).then(|| Self {
             condition: Condition::Made(made.of),
             value: Some(AtLeast::exactly(made.share())),
             got: format!("{} of {}", Number(made.made), Number(made.asked)).into(),

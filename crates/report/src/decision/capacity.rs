@@ -2,6 +2,7 @@
 
 use brunt_decide::capacity::{Answer, Capacity, Length, Outcome, Searched, Trial};
 use brunt_decide::evidence::Evidence;
+use brunt_judge::asked::Asked;
 use brunt_judge::verdict::Judgement;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan};
@@ -10,6 +11,7 @@ use super::plot::Logarithmic;
 use super::runs::{self, COLUMNS, rate};
 use super::table::{Cell, Table};
 use crate::csv::Row;
+use crate::made;
 use crate::numbers::{clean, counted, percent};
 use crate::style::{Paint, Role};
 use crate::text::{WIDTH, concurrency, wrapped};
@@ -127,14 +129,30 @@ fn connections(level: f64) -> String {
 
 fn answer(capacity: &Capacity, paint: Paint) -> Vec<String> {
     let (sentence, reasons) = sentence(capacity);
-    let (sign, role) = if capacity.answer.is_known() { ("✓ ", Role::Good) } else { ("✗ ", Role::Bad) };
-    let sentence = wrapped(sign, "  ", &clean(&sentence), WIDTH).into_iter().map(|line| paint.as_(role, line));
+    let (sign, role) = outcome(capacity);
+    let sentence =
+        wrapped(&format!("{sign} "), "  ", &clean(&sentence), WIDTH).into_iter().map(|line| paint.as_(role, line));
     let reasons = reasons.into_iter().flat_map(|reason| wrapped("  ", "  ", &clean(&reason), WIDTH));
     sentence.chain(reasons).collect()
 }
 
+/// The sign of the answer, and its role.
+pub(super) fn outcome(capacity: &Capacity) -> (&'static str, Role) {
+    match capacity.is_found() {
+        true => ("✓", Role::Good),
+        false if capacity.is_limited() => ("!", Role::Warning),
+        false => ("✗", Role::Bad),
+    }
+}
+
 /// The answer in a sentence, and remarks on it.
 pub(super) fn sentence(capacity: &Capacity) -> (String, Vec<String>) {
+    let (sentence, reasons) = of_answer(capacity);
+    let short = capacity.short.iter().filter(|made| made.of != Asked::Level).map(made::sentence);
+    (sentence, short.chain(reasons).collect())
+}
+
+fn of_answer(capacity: &Capacity) -> (String, Vec<String>) {
     let searched = capacity.settings.searched;
     let named = |value: f64| level(searched, value);
     // A capacity in calls a second, or in connections.
@@ -182,7 +200,12 @@ pub(super) fn sentence(capacity: &Capacity) -> (String, Vec<String>) {
             },
             vec![
                 match met {
-                    Some(_) => format!("the verdict at {}: {verdict}", named(*at)),
+                    Some(met) => format!(
+                        "brunt made {} as asked, {} of the {} that were to be tried; the verdict there: {verdict}",
+                        named(*met),
+                        percent(met / at),
+                        named(*at)
+                    ),
                     None => format!("no {} was met; the verdict: {verdict}", noun(searched)),
                 },
                 "give brunt more cores (-t), keep other work off them, or let it run on a machine of its own"

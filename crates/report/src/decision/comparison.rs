@@ -1,7 +1,7 @@
 //! The views of a comparison.
 
 use brunt_decide::compare::{
-    Compared, Comparison, Design, Difference, ErrorDifference, FailIfResult, LEAST_ROUNDS, Metric,
+    Compared, Comparison, Design, Difference, ErrorDifference, FailIfResult, LEAST_ROUNDS, LEAST_RUNS, Metric,
 };
 use brunt_decide::evidence::Evidence;
 use brunt_plan::units::{Duration, Number};
@@ -11,6 +11,7 @@ use super::runs::{self, COLUMNS};
 use super::table::{Cell, Table};
 use super::watched;
 use crate::csv::Row;
+use crate::made;
 use crate::numbers::{clean, percent};
 use crate::style::{Paint, Role};
 use crate::text::{WIDTH, wrapped};
@@ -135,6 +136,7 @@ pub(super) fn sentences(compared: &Compared) -> Vec<String> {
     if sentences.is_empty() {
         sentences.push(no_difference(comparison));
     }
+    sentences.splice(0..0, compared.short.iter().map(made::sentence));
     // The first sentence is the one that is read.
     if let (Some(doubt), Some(first)) = (doubt(compared), sentences.first_mut()) {
         *first = format!("{first} ({doubt})");
@@ -233,6 +235,11 @@ pub(super) fn notes(compared: &Compared) -> Vec<String> {
              compare with two URLs runs both in turn"
                 .to_owned(),
         ),
+        Some(Design::Runs { a, b }) if a.min(b) < LEAST_RUNS => {
+            let (few, many) = if a < b { ("A", "B") } else { ("B", "A") };
+            let (is, runs) = if a.min(b) == 1 { ("is one run", a.max(b)) } else { ("is two runs", a.max(b)) };
+            notes.push(format!("{few} {is}: the spread of {many}'s {runs} stands for its own"));
+        }
         Some(Design::Runs { .. }) => notes.push(
             "runs made at different times: were they not made in turn, what the machine did meanwhile is part of the \
              ratio"

@@ -10,6 +10,7 @@ use super::table::{Cell, Table};
 use super::watched;
 use crate::chart;
 use crate::csv::Row;
+use crate::made;
 use crate::numbers::{clean, count, counted, percent};
 use crate::style::{Paint, Role};
 use crate::text::{WIDTH, wrapped};
@@ -117,7 +118,7 @@ fn conclusion(sweep: &Sweep, paint: Paint) -> Vec<String> {
 pub(super) fn law(sweep: &Sweep) -> Vec<(Role, String)> {
     let of = counted(sweep.steps.len() as u64, "value");
     let silent: Vec<_> = sweep.steps.iter().filter(|step| !step.is_answered()).collect();
-    let mut sentences = Vec::new();
+    let mut sentences: Vec<_> = sweep.short.iter().map(|made| (Role::Warning, made::sentence(made))).collect();
     if let Some(first) = silent.first() {
         let text =
             format!("{} of {of} without an answer, such as {}: {}", silent.len(), count(first.value), first.problem);

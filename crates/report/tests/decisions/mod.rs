@@ -26,6 +26,7 @@ pub fn evidence(per_s: f64, seconds: u64, typical_ns: u64) -> Evidence {
     Evidence {
         started_unix_ms: 1_767_225_600_000,
         measured_ns: seconds * SECOND_NS,
+        agents: 0,
         due,
         answered: due,
         mismatched: 0,
@@ -116,7 +117,7 @@ fn search(settings: Settings, generator: f64) -> Capacity {
             Next::Try { step, length } => trials.push(trial(&settings, step, length, generator)),
         }
     };
-    Capacity { settings, answer, trials, losses: Vec::new() }
+    Capacity { settings, answer, trials, short: Vec::new(), losses: Vec::new() }.judged(&plan())
 }
 
 /// Of each kind one.
@@ -129,7 +130,7 @@ pub fn capacities() -> Vec<(&'static str, Plan, Capacity)> {
     let mut interrupted = search(settings, 1e6);
     interrupted.trials.truncate(7);
     interrupted.answer = Answer::Interrupted { met: Some(1500.0), failed: Some(2100.0) };
-    let answered = |answer| Capacity { settings, answer, trials: Vec::new(), losses: Vec::new() };
+    let answered = |answer| Capacity { settings, answer, trials: Vec::new(), short: Vec::new(), losses: Vec::new() };
     let closed = Plan { load: Load::Closed {}, ..plan() };
     let users = Settings { searched: Searched::Connections, from: 1.0, highest: 5000.0, ..settings };
     let slower =
@@ -196,6 +197,7 @@ fn compared(rounds: u32, cost: f64, errors: f64) -> Compared {
         conditions: Vec::new(),
         interrupted: false,
         runs,
+        short: Vec::new(),
         losses: Vec::new(),
     }
 }

@@ -17,7 +17,7 @@ impl Recorder {
         }
         let failure = if let End::Failed(failure, _) = end { Some(failure) } else { None };
         let at = self.ended_at(call, failure, now);
-        let durations = Self::durations(call, at, now);
+        let durations = self.durations(call, at, now);
         if let End::Answered(status) = end {
             let is_usual = self.is_ok(status);
             let is_ok = is_usual || is_excused;

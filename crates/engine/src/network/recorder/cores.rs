@@ -102,11 +102,15 @@ impl SampledCores {
 }
 
 impl Recorder {
-    /// The target's part of the times of a call that ended at `at`, as noticed at `now`.
+    /// The target's part of the times of a call that ended at `at`, as noticed at `now`; its times as read where the kernel tells no
+    /// arrival, as those of all calls are then.
     #[inline]
-    pub(crate) fn durations<T>(call: &Call<T>, at: Tick, now: Tick) -> Durations {
+    pub(crate) fn durations<T>(&self, call: &Call<T>, at: Tick, now: Tick) -> Durations {
         if !call.was_sent() {
             return Durations { response: call.response_ns(at), service: 0 };
+        }
+        if !self.sampled.are_told {
+            return Durations { response: call.response_ns(now), service: call.service_ns(now) };
         }
         let times = Self::times(call, None, at, now);
         Durations { response: times.response().value, service: times.service().value }

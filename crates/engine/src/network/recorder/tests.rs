@@ -68,3 +68,37 @@ fn names_beyond_the_most_are_sampled_together() {
     let others = snapshot.figures.requests.others().unwrap();
     assert_eq!((others.statuses.total(), others.times.known(Timing::Response).count()), (1500, 1500));
 }
+
+/// Where no arrival is told (`--arrival-times read`, a Unix socket), names have the times of all calls: those of reading, with the
+/// delay in sending. Failures, of which all times are known, do not stand for answers.
+#[test]
+fn names_and_all_calls_agree_where_no_arrival_is_told() {
+    for timed in [Timed::None, Timed::All, Timed::Some] {
+        let mut recorder = Recorder {
+            sampler: Sampler { timed, ..Sampler::default() },
+            ok: OkStatus::default(),
+            ..Recorder::default()
+        };
+        for number in 0..300_u64 {
+            let due = Tick::from_ns(number * 1_000_000);
+            let (sent, read) = (due + 40_000, due + 40_000 + 1_000 * (number + 1));
+            let id = recorder.snapshot.figures.requests.id("cart");
+            let mut call = Call::new((), due, true, Counted::AtOnce);
+            call.send(sent, SECOND_NS);
+            call.receive(read);
+            recorder.reads(None, read);
+            let fails = timed == Timed::None && number % 3 > 0;
+            let end = if fails { End::Failed(Failure::Mismatch, "no") } else { End::Answered(200) };
+            recorder.ended(&mut call, end, read);
+            recorder.ended_by_name(id, &call, end, false, read);
+            recorder.has_read();
+        }
+        let snapshot = recorder.take();
+        let cart = snapshot.figures.requests.get("cart").unwrap().response_times();
+        for q in [0.1, 0.3, 0.5, 0.9] {
+            let (all, named) = (snapshot.response_times().quantile(q), cart.quantile(q));
+            assert_eq!(all, named, "p{} {timed:?}", q * 100.0);
+        }
+        assert!(cart.quantile(0.1).unwrap().value >= 40_000, "{timed:?}");
+    }
+}

@@ -247,6 +247,32 @@ fn a_rate_limit_is_no_slowness() {
     assert!(found[0].message.starts_with("the target let 100 calls/s through and refused 3,000 others"), "{found:?}");
 }
 
+#[test]
+fn a_rate_limit_counts_what_it_refused() {
+    // Each window is two seconds long, and the run nine.
+    let mut taken = (0, 0);
+    let found = remarks(carried_out(9, evenly(200, 9), |due| {
+        let second = due / SECOND_NS;
+        taken = if taken.0 == second { (second, taken.1 + 1) } else { (second, 1) };
+        if taken.1 <= 30 { End::Ok(2 * MS) } else { End::Refused(MS) }
+    }));
+    assert!(found[0].message.starts_with("the target let 30 calls/s through and refused 1,530 others"), "{found:?}");
+    // One call was refused later, and is none of these.
+    let mut taken = (0, 0);
+    let found = remarks(carried_out(10, evenly(400, 10), |due| {
+        let second = due / SECOND_NS;
+        taken = if taken.0 == second { (second, taken.1 + 1) } else { (second, 1) };
+        match second {
+            2..7 if taken.1 > 100 => End::Refused(MS),
+            9 if taken.1 == 7 => End::Refused(MS),
+            _ => End::Ok(2 * MS),
+        }
+    }));
+    let limit = found.iter().find(|remark| remark.about == About::RateLimit).unwrap_or_else(|| panic!("{found:?}"));
+    let expected = "the target let 100 calls/s through from 0:02 to 0:07 and refused 1,500 others";
+    assert!(limit.message.starts_with(expected), "{limit:?}");
+}
+
 /// Steady targets of all kinds of services, under calls that come evenly or at random: nothing is found.
 #[test]
 fn steady_runs_have_no_episodes() {

@@ -20,7 +20,7 @@ pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Conten
         ..Content::default()
     };
     let (sentence, reasons) = capacity::sentence(capacity);
-    let (sign, role) = if capacity.answer.is_known() { ("✓", Role::Good) } else { ("✗", Role::Bad) };
+    let (sign, role) = capacity::outcome(capacity);
     if is_over {
         content.found.push((format!("{sign} {sentence}"), role));
     }
