@@ -16,6 +16,7 @@ mod rate;
 mod replay;
 mod scenario;
 mod script;
+mod shapes;
 mod shown;
 mod sinks;
 mod stall;
@@ -77,6 +78,7 @@ pub const BENCHES: &[Bench] = &[
     protocols::THRIFT,
     truth::BENCH,
     trust::BENCH,
+    shapes::BENCH,
     faults::BENCH,
     coverage::BENCH,
     timestamps::BENCH,

@@ -15,10 +15,10 @@ use brunt_record::figures::ScenarioFigures;
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::replayed::{Replayed, Skip};
 use brunt_record::snapshot::Snapshot;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The kinds of load that a plan asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
@@ -76,7 +76,7 @@ impl fmt::Display for Asked {
 }
 
 /// Why less was made than was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Shortage {
@@ -97,7 +97,7 @@ pub enum Shortage {
 }
 
 /// One kind of load: how much was asked for, and how much was made.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Made {
     /// The kind.
@@ -111,7 +111,7 @@ pub struct Made {
 }
 
 /// A reason with its count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Missing {
     /// The reason.

@@ -236,7 +236,8 @@ fn not_believed(summary: &Summary) -> Option<Statement> {
     let verdict = &summary.verdict;
     let text = match verdict.judgement {
         Judgement::Trustworthy | Judgement::NothingMeasured => return None,
-        _ if verdict.is_brunt_the_limit() => {
+        // A lower bound of nothing says nothing of the target.
+        _ if verdict.is_brunt_the_limit() && summary.rates.ok_per_s > 0.0 => {
             format!("brunt was the limit: the target can do at least {} ok/s", Number(summary.rates.ok_per_s))
         }
         Judgement::GeneratorBound => "brunt was the limit".to_owned(),

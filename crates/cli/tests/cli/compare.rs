@@ -106,14 +106,14 @@ fn three_results_judge_a_single_one() {
     for folder in ["old", "few"] {
         std::fs::create_dir(dir.path(folder)).unwrap();
     }
-    let made = |millis: u64, file: &str| {
-        let (_server, url) = target(slow(millis));
-        run(["-n", "40", "-c", "2", "-t", "1", "--quiet", "-o", &dir.path(file), &url]).with_status(0);
+    let ((_old, old), (_new, new)) = (target(slow(20)), target(slow(90)));
+    let made = |url: &str, file: &str| {
+        run(["-n", "40", "-c", "2", "-t", "1", "--quiet", "-o", &dir.path(file), url]).with_status(0);
     };
     for file in ["old/1.json", "old/2.json", "old/3.json", "few/1.json", "few/2.json"] {
-        made(20, file);
+        made(&old, file);
     }
-    made(70, "new.json");
+    made(&new, "new.json");
     let compared =
         json(&run(["compare", "--format", "json", &dir.path("old"), &dir.path("new.json")]).with_status(0).stdout);
     let design = &compared["comparison"]["design"];

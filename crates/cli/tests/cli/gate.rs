@@ -112,13 +112,13 @@ fn the_action_compares_with_an_old_build() {
 #[test]
 fn the_gate_has_conditions_of_its_own_and_says_why_it_could_not_compare() {
     let dir = Directory::new();
-    let (_old, baseline) = runs::target(Config { delay: Delay::Fixed(Duration::from_millis(1)), ..Config::default() });
-    let (_new, url) = runs::target(Config { delay: Delay::Fixed(Duration::from_millis(4)), ..Config::default() });
+    let (_old, baseline) = runs::target(Config { delay: Delay::Fixed(Duration::from_millis(2)), ..Config::default() });
+    let (_new, url) = runs::target(Config { delay: Delay::Fixed(Duration::from_millis(60)), ..Config::default() });
     let gate = |baseline: &str, folder: &str| {
         let mut command = Command::new("sh");
         command.arg(root().join("action/gate.sh")).current_dir(dir.path("."));
         command.env("GATE_BRUNT", env!("CARGO_BIN_EXE_brunt")).env("GATE_TARGET", &url).env("GATE_BASELINE", baseline);
-        command.env("GATE_FLAGS", "-n 600 -c 8").env("GATE_DURATION", "9s").env("GATE_ROUND", "9s");
+        command.env("GATE_FLAGS", "-n 520 -c 64").env("GATE_DURATION", "9s").env("GATE_ROUND", "9s");
         let done = done(command.env("GATE_FOLDER", folder));
         (done.status, std::fs::read_to_string(dir.path(&format!("{folder}/summary.md"))).unwrap(), done.stderr)
     };

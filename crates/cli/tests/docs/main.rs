@@ -6,6 +6,7 @@
 mod clone;
 mod commands;
 mod markdown;
+mod first_lines;
 mod page;
 mod shape;
 

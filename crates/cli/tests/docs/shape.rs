@@ -68,6 +68,14 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
+/// The sign of a statement and its words, figures as `#`.
+pub fn of_statement(text: &str) -> (Option<&str>, Vec<String>) {
+    let sign = text.split_whitespace().next().filter(|word| matches!(*word, "✗" | "✓" | "!" | "·"));
+    let mut words: Vec<_> = text.split_whitespace().filter_map(word).collect();
+    words.dedup_by(|a, b| a == "#" && b == "#");
+    (sign, words)
+}
+
 /// Whether this is the first line of what came of a run, or of several.
 fn is_judgement(line: &str) -> bool {
     let is_plain = line.ends_with(" ok/s") && line.contains(" succeeded, ");
