@@ -138,10 +138,12 @@ fn answer(capacity: &Capacity, paint: Paint) -> Vec<String> {
 
 /// The sign of the answer, and its role.
 pub(super) fn outcome(capacity: &Capacity) -> (&'static str, Role) {
-    match capacity.is_found() {
-        true => ("✓", Role::Good),
-        false if capacity.is_limited() => ("!", Role::Warning),
-        false => ("✗", Role::Bad),
+    if capacity.is_found() {
+        ("✓", Role::Good)
+    } else if capacity.is_limited() {
+        ("!", Role::Warning)
+    } else {
+        ("✗", Role::Bad)
     }
 }
 
