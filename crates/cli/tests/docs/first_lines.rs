@@ -103,7 +103,7 @@ fn check(model: &str, least: usize) {
                     clone.write(name, &block.text);
                 }
             }
-            clone.write("access.log", &log(500, false));
+            clone.write("access.log", &log(600, false));
             clone.write("writes.log", &log(200, true));
             problem(&row, &mut clone)
         };
