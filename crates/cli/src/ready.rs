@@ -131,7 +131,9 @@ fn connect(plan: &Plan, registry: &Registry, left: Duration) -> Result<(), Strin
     if let Some(path) = &plan.transport.unix_socket {
         return UnixStream::connect(path).map(drop).map_err(|error| format!("{}: {error}", path.display()));
     }
-    let (host, port) = if let Some((host, port)) = &plan.transport.connect_to {
+    let (host, port) = if let Some(proxy) = &plan.transport.proxy {
+        (proxy.host.clone(), proxy.port)
+    } else if let Some((host, port)) = &plan.transport.connect_to {
         (host.clone(), *port)
     } else {
         let default = registry.named(&plan.target.scheme).ok().map(|(_, scheme)| scheme.default_port);

@@ -58,6 +58,7 @@ fn flag(setting: Setting) -> &'static str {
         Setting::SetupTimeout => "--setup-timeout",
         Setting::TeardownTimeout => "--teardown-timeout",
         Setting::Wait => "--wait-for",
+        Setting::Proxy => "--proxy",
         Setting::UnixSocket => "--unix-socket",
         Setting::SourceAddresses => "--source-ip",
         Setting::Family => "-4 or -6",
@@ -188,6 +189,7 @@ fn route(error: &RouteError, settings: Settings) -> String {
         RouteError::Source { .. } => {
             format!("{error}; {} takes addresses of this machine", settings.place(Setting::SourceAddresses))
         }
+        RouteError::Proxy(_) => format!("{error} ({})", settings.place(Setting::Proxy)),
         RouteError::Tls(error) => tls(error, settings),
     }
 }

@@ -51,7 +51,9 @@ advices! {
         rate: CallRate
     } => "ask for less (-r {rate}), or raise the target's limit",
     /// Answers come in two kinds.
-    CompareModes => "look for what the slow ones share: one of several servers, a cache that misses, a wait for an acknowledgement (40ms)",
+    CompareModes => "look for what the slow ones share: one of several servers, a cache that misses",
+    /// Answers take as long as a delayed acknowledgement.
+    SetNoDelay => "the target may write an answer in two pieces, and hold the second back until the first is acknowledged (Nagle): set TCP_NODELAY there, or write once",
     /// Failures take less time than successes.
     TurnedAway => "the target turned them away before it did their work",
     /// Failures take more time than successes.

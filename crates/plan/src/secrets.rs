@@ -24,6 +24,7 @@ fn secrets_of(plan: &Plan) -> Secrets {
     let arguments = arguments
         .filter(|argument| shown_argument(argument) != argument.as_written() || argument.as_written().contains('@'));
     let values = plan.scenarios.iter().flat_map(|scenarios| scenarios.env.values()).chain(arguments);
+    let values = values.chain(plan.transport.proxy_credentials());
     // A variable that is not set hides nothing; the code that needs it reports that it is missing.
     let mut hidden: Vec<_> = values.flat_map(|value| value.hidden(env).unwrap_or_default()).collect();
     hide_options(plan.protocol.reveal(), plan.protocol.shown(), &env, &mut hidden);
@@ -183,7 +184,7 @@ mod tests {
     use super::*;
     use crate::content::Content;
     use crate::plan::tests::plan;
-    use crate::plan::{ProtocolOptions, Script};
+    use crate::plan::{ProtocolOptions, Proxy, Script};
     use crate::secret::REDACTED;
 
     #[test]
@@ -194,11 +195,10 @@ mod tests {
         plan.target.path = "/?token=t0p2&a=open&key=".to_owned();
         let args = ["http://me:t0p3@a/?sig=t0p4", "t0p5", "100"].map(Template::secret).to_vec();
         plan.script = Some(Script { file: "a.lua".into(), content: Content::default(), args });
+        let credentials = Some(Template::secret("me:t0p6"));
+        plan.transport.proxy = Some(Proxy { host: "p".into(), port: 3128, credentials });
         let secrets = plan.secrets();
-        assert_eq!(
-            secrets.hide("Bearer t0p1 t0p2 t0p3 t0p4 t0p5"),
-            format!("{REDACTED} {REDACTED} {REDACTED} {REDACTED} {REDACTED}")
-        );
+        assert_eq!(secrets.hide("Bearer t0p1 t0p2 t0p3 t0p4 t0p5 t0p6"), format!("{REDACTED} ").repeat(6).trim_end());
         assert_eq!(secrets.hide("open 100 Authorization"), "open 100 Authorization");
     }
 

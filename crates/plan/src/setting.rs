@@ -43,6 +43,8 @@ pub enum Setting {
     TeardownTimeout,
     /// The wait for a target that is starting.
     Wait,
+    /// The proxy to connect through.
+    Proxy,
     /// The Unix socket to connect to.
     UnixSocket,
     /// Local addresses to connect from.
@@ -63,7 +65,7 @@ pub enum Setting {
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Connections,
         Self::Workers,
         Self::Pipeline,
@@ -78,6 +80,7 @@ impl Setting {
         Self::SetupTimeout,
         Self::TeardownTimeout,
         Self::Wait,
+        Self::Proxy,
         Self::UnixSocket,
         Self::SourceAddresses,
         Self::Family,
@@ -105,6 +108,7 @@ impl Setting {
             Self::SetupTimeout => "scenarios.setup_timeout_ns",
             Self::TeardownTimeout => "scenarios.teardown_timeout_ns",
             Self::Wait => "transport.wait_ns",
+            Self::Proxy => "transport.proxy",
             Self::UnixSocket => "transport.unix_socket",
             Self::SourceAddresses => "transport.source_ips",
             Self::Family => "transport.family",
@@ -134,6 +138,7 @@ impl fmt::Display for Setting {
             Self::SetupTimeout => "the setup's timeout",
             Self::TeardownTimeout => "the teardown's timeout",
             Self::Wait => "the wait for the target",
+            Self::Proxy => "a proxy",
             Self::UnixSocket => "a Unix socket",
             Self::SourceAddresses => "source addresses",
             Self::Family => "the address family",
@@ -153,11 +158,12 @@ mod tests {
     #[test]
     fn a_plan_has_the_field_of_each_setting() {
         let mut plan = crate::plan::tests::plan();
-        // Of no length it is not written.
+        // Of no length it is not written, nor is a proxy that there is not.
         plan.transport.wait_ns = 1;
         let (setup_timeout_ns, teardown_timeout_ns) = (Some(1), Some(1));
         let scenarios = crate::scenario::tests::scenarios(Vec::new());
         plan.scenarios = Some(crate::scenario::Scenarios { setup_timeout_ns, teardown_timeout_ns, ..scenarios });
+        plan.transport.proxy = Some(crate::plan::Proxy { host: "p".into(), port: 1, credentials: None });
         let plan = serde_json::to_value(plan).unwrap();
         for setting in Setting::ALL {
             let pointer = format!("/{}", setting.field().replace('.', "/"));

@@ -15,7 +15,7 @@ use crate::secret::{REDACTED, shown_path};
 pub struct Target {
     /// In lower case: `http`, `https`, …
     pub scheme: String,
-    /// A name, or an address (an IPv6 one without brackets).
+    /// A name, or an address: an IPv6 one without brackets, with its zone behind `%`.
     pub host: String,
     /// The port; `None` for the scheme's default.
     pub port: Option<u16>,
@@ -123,10 +123,10 @@ impl<'a> Parser<'a> {
         let (host, port_at) = if let Some(rest) = text.strip_prefix('[') {
             let close = rest.find(']').ok_or_else(|| self.error(end, "expected ] after an IPv6 address"))?;
             let host = rest.get(..close).unwrap_or("");
-            if host.parse::<Ipv6Addr>().is_err() {
+            let Some(read) = ipv6(host) else {
                 return Err(self.error(start + 1, format!("expected an IPv6 address, got '{host}'")));
-            }
-            (host.to_owned(), close + 2)
+            };
+            (read, close + 2)
         } else {
             let close = text.find(':').unwrap_or(text.len());
             let host = text.get(..close).unwrap_or("");
@@ -191,6 +191,21 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// An IPv6 address and, behind `%`, its zone, if it has one. In a URL `%25` stands for the `%` (RFC 6874).
+fn ipv6(text: &str) -> Option<String> {
+    let Some((address, zone)) = text.split_once('%') else {
+        return text.parse::<Ipv6Addr>().is_ok().then(|| text.to_owned());
+    };
+    let zone = zone.strip_prefix("25").filter(|rest| !rest.is_empty()).unwrap_or(zone);
+    let is_zone = !zone.is_empty() && zone.chars().all(|c| c.is_ascii_alphanumeric() || "-._~".contains(c));
+    (is_zone && address.parse::<Ipv6Addr>().is_ok()).then(|| format!("{address}%{zone}"))
+}
+
+/// A host without the zone of its address: a zone has a meaning on this machine alone.
+pub fn without_zone(host: &str) -> &str {
+    host.split_once('%').map_or(host, |(address, _)| address)
+}
+
 fn without_user(url: &str) -> String {
     let start = url.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = url.split_at(start);
@@ -202,9 +217,26 @@ fn without_user(url: &str) -> String {
 }
 
 impl Target {
+    /// The host as in a Host header: an IPv6 address in brackets, without its zone.
+    pub fn host_field(&self) -> String {
+        let host = without_zone(&self.host);
+        if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
+    }
+
     /// `host` or `host:port`, as in a Host header: an IPv6 address in brackets, the port if one was given.
     pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        self.with_port(self.host_field())
+    }
+
+    /// The same as in a URL: with the zone of an address.
+    pub fn place(&self) -> String {
+        self.with_port(match self.host.split_once('%') {
+            Some((address, zone)) => format!("[{address}%25{zone}]"),
+            None => self.host_field(),
+        })
+    }
+
+    fn with_port(&self, host: String) -> String {
         match self.port {
             Some(port) => format!("{host}:{port}"),
             None => host,
@@ -213,7 +245,7 @@ impl Target {
 
     /// The URL for display: without user name or password, and without secrets in its query.
     pub fn url(&self) -> String {
-        format!("{}://{}{}", self.scheme, self.authority(), shown_path(&self.path))
+        format!("{}://{}{}", self.scheme, self.place(), shown_path(&self.path))
     }
 
     /// Whether a secret was removed from its query when it was stored.
@@ -223,7 +255,7 @@ impl Target {
 
     /// The URL with its secrets: never for display.
     pub fn whole_url(&self) -> String {
-        format!("{}://{}{}", self.scheme, self.authority(), self.path)
+        format!("{}://{}{}", self.scheme, self.place(), self.path)
     }
 }
 
@@ -249,6 +281,17 @@ mod tests {
     }
 
     #[test]
+    fn a_zone_is_part_of_the_place_and_is_not_sent() {
+        for text in ["http://[fe80::1%25eth0.1]:80/a", "http://[fe80::1%eth0.1]:80/a"] {
+            let read = target(text);
+            assert_eq!((read.host.as_str(), read.authority().as_str()), ("fe80::1%eth0.1", "[fe80::1]:80"), "{text}");
+            assert_eq!(read.url(), "http://[fe80::1%25eth0.1]:80/a");
+        }
+        assert_eq!(target("http://[fe80::1%25]/").host, "fe80::1%25", "a zone by its number");
+        assert_ne!(target("http://[fe80::1%251]/").place(), target("http://[fe80::1%252]/").place());
+    }
+
+    #[test]
     fn errors_name_the_column() {
         for (text, column, problem) in [
             ("http://", 8, "expected a host name"),
@@ -257,6 +300,8 @@ mod tests {
             ("http://a:/", 10, "expected a port"),
             ("http://[::g]/", 9, "expected an IPv6 address, got '::g'"),
             ("http://[::1/", 12, "expected ]"),
+            ("http://[::1%25a%b]/", 9, "expected an IPv6 address"),
+            ("http://[::1%]/", 9, "expected an IPv6 address"),
             ("http://[::1]x/", 13, "expected a port after :, got 'x'"),
             ("http://[::1]80/", 13, "expected a port after :, got '80'"),
             ("http://%zz/", 8, "'%' cannot stand in a host name"),

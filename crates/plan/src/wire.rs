@@ -24,7 +24,7 @@ use crate::secret::Template;
 
 /// The version of the wire form that this brunt reads and writes. The plan in it has a version of its own,
 /// [`PLAN_VERSION`](crate::plan::PLAN_VERSION).
-pub const WIRE_VERSION: u16 = 3;
+pub const WIRE_VERSION: u16 = 4;
 
 const MAGIC: &[u8; 10] = b"brunt-plan";
 const HASH_BYTES: usize = 32;
@@ -126,6 +126,7 @@ struct Hidden<'a> {
     /// The protocol's options, whole; `None` if they are shown whole.
     protocol: Option<Cow<'a, serde_json::Value>>,
     key_pem: Option<Text>,
+    proxy: Option<Text>,
     base_url: Option<String>,
     env: BTreeMap<String, Text>,
     script_args: Vec<Text>,
@@ -159,6 +160,7 @@ impl<'a> Hidden<'a> {
             path: plan.target.path.clone(),
             protocol: plan.protocol.hidden().map(Cow::Borrowed),
             key_pem: plan.transport.tls.key_pem.as_ref().map(Text::from_template),
+            proxy: plan.transport.proxy_credentials().map(Text::from_template),
             base_url: scenarios.and_then(|scenarios| scenarios.base_url.clone()),
             env: env.map(|(name, value)| (name.clone(), Text::from_template(value))).collect(),
             script_args: plan.script.iter().flat_map(|script| &script.args).map(Text::from_template).collect(),
@@ -174,6 +176,9 @@ impl<'a> Hidden<'a> {
             plan.protocol = ProtocolOptions::new(whole.into_owned(), plan.protocol.shown().clone());
         }
         plan.transport.tls.key_pem = self.key_pem.map(Text::template);
+        if let Some(proxy) = &mut plan.transport.proxy {
+            proxy.credentials = self.proxy.map(Text::template);
+        }
         plan.sandbox = self.sandbox;
         plan.environment = Environment::arrived(self.environment);
         if let Some(script) = &mut plan.script {

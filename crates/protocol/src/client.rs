@@ -37,6 +37,8 @@ pub enum Started {
         /// call's timeout. A longer gap ends the call as [`Failure::Stalled`].
         stall_ns: u64,
     },
+    /// No answer: what the peer had sent before cannot be one, for this reason. The call fails, and its connection ends.
+    Malformed(&'static str),
     /// Nothing: the call ends with this status once the operating system has taken its bytes. It ends at once if it
     /// appended none, because the message that it asks for had come before. It has no position among the calls in
     /// flight.

@@ -3,8 +3,6 @@
 
 use std::borrow::Cow;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use brunt_plan::secret::{REDACTED, Template, is_secret_header};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -170,8 +168,7 @@ pub fn check_token(what: &str, text: &str) -> Result<(), OptionsError> {
 /// # Errors
 /// When a variable is not set.
 pub fn authorization(basic: &Template, env: impl Fn(&str) -> Option<String>) -> Result<String, OptionsError> {
-    let user = basic.reveal(env).map_err(|e| OptionsError(format!("--basic: {e}")))?;
-    Ok(format!("Basic {}", STANDARD.encode(user)))
+    basic.basic(env).map_err(|e| OptionsError(format!("--basic: {e}")))
 }
 
 /// The value of `header`, with references to the environment resolved by `env`.

@@ -24,6 +24,9 @@ pub struct Attempts {
     pub made: u64,
     /// Attempts that failed, with the reasons.
     pub failed: Failures,
+    /// Lookups that found the target's name here when it was elsewhere before.
+    #[serde(default)]
+    pub moved: u64,
 }
 
 impl Addresses {
@@ -31,6 +34,13 @@ impl Addresses {
     pub fn made(&mut self, address: SocketAddr) {
         if let Some(attempts) = self.of(address) {
             attempts.made += 1;
+        }
+    }
+
+    /// A lookup found the target's name at `address` when it was elsewhere before.
+    pub fn moved_to(&mut self, address: SocketAddr) {
+        if let Some(attempts) = self.of(address) {
+            attempts.moved += 1;
         }
     }
 
@@ -65,6 +75,7 @@ impl Addresses {
         for (address, attempts) in other.iter() {
             if let Some(known) = self.of(address) {
                 known.made += attempts.made;
+                known.moved += attempts.moved;
                 known.failed.merge(&attempts.failed);
             }
         }

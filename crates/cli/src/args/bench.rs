@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use brunt_plan::plan::Sandbox;
+use brunt_plan::plan::{Proxy, Sandbox};
 use brunt_plan::profile::Profile;
 use brunt_plan::threshold::{Guard, GuardAction, Threshold};
 use brunt_plan::watch::Watch;
@@ -178,8 +178,6 @@ impl Confinement {
 pub struct Foreign {
     #[arg(short = 'L', long, alias = "location", hide = true)]
     pub follow: bool,
-    #[arg(short = 'x', long, hide = true)]
-    pub proxy: Option<String>,
 }
 
 /// Where to connect, from where.
@@ -189,12 +187,19 @@ pub struct Connecting {
     /// Connect here instead of to the URL's host and port
     #[arg(long, value_name = "H:P", value_parser = values::host_and_port, conflicts_with = "unix_socket")]
     pub connect_to: Option<(String, u16)>,
+    /// Connect through this HTTP proxy (CONNECT), whatever the protocol: http://[USER:PASSWORD@]HOST:PORT; @NAME takes the
+    /// password from the environment
+    #[arg(short = 'x', long, value_name = "URL", value_parser = values::proxy, conflicts_with = "unix_socket")]
+    pub proxy: Option<Proxy>,
     /// Connect to this Unix socket
     #[arg(long, value_name = "F")]
     pub unix_socket: Option<PathBuf>,
     /// Connect from these local addresses in turn: A,B,A-B
     #[arg(long, value_name = "LIST", value_parser = values::source_ips, conflicts_with = "unix_socket")]
     pub source_ip: Vec<SourceIps>,
+    /// How often the target's name is looked up again for new connections; 0: only once they are refused [default: 1s]
+    #[arg(long, value_name = "T", value_parser = values::duration)]
+    pub resolve_every: Option<u64>,
     /// Use only IPv4 addresses of the host
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     pub ipv4: bool,

@@ -345,7 +345,7 @@ mod tests {
     fn sample(arg: &Arg) -> &'static str {
         match arg.get_id().as_str() {
             "rate" => "1k/2s",
-            "duration" | "warmup" | "timeout" | "connect_timeout" | "drain" | "wait_for" => "2s",
+            "duration" | "warmup" | "timeout" | "connect_timeout" | "drain" | "wait_for" | "resolve_every" => "2s",
             "thresholds" => "p99<7ms",
             "guards" => "p99>7ms for 3s",
             "watches" => "pid:1",
@@ -353,6 +353,7 @@ mod tests {
             "ok_status" => "2xx",
             "cookies" => "a=b",
             "connect_to" => "localhost:80",
+            "proxy" => "http://me:pw@localhost:80",
             "source_ip" => "127.0.0.7",
             "sni" => "example.org",
             "header" | "metadata" | "trailer" => "A: b",
@@ -411,6 +412,7 @@ mod tests {
             ("--header='cookie: a=b' -H 'X-A: b'", "-H 'cookie: [redacted]' -H 'X-A: b'"),
             ("--basic me:pw -c 3", "-c 3 --basic [redacted]"),
             ("-u me:@PW", "--basic me:@PW"),
+            ("-x http://me:pw@p:3128 -c 3", "-c 3 -x 'http://[redacted]@p:3128/'"),
             ("-b sid=abc --cookie a=b", "-b [redacted] -b [redacted]"),
             ("--json '{\"password\":\"abc\"}'", "--json '{\"password\":\"[redacted]\"}'"),
             ("-d1s 'http://me:pw@a/?token=abc&b=c'", "-d 1s 'http://[redacted]@a/?token=[redacted]&b=c'"),

@@ -9,8 +9,9 @@ use brunt_decide::capacity::LOWEST_RATE;
 use brunt_decide::compare::LEAST_ROUNDS;
 use brunt_decide::sweep::{Steps, StepsError};
 use brunt_engine::trace::Level;
-use brunt_plan::plan::{MOST_CONNECTIONS, MOST_PIPELINED};
+use brunt_plan::plan::{MOST_CONNECTIONS, MOST_PIPELINED, Proxy};
 use brunt_plan::profile::HIGHEST_RATE;
+use brunt_plan::secret::Template;
 use brunt_plan::target::{Url, UrlError};
 use brunt_plan::threshold::GuardAction;
 use brunt_plan::units;
@@ -23,6 +24,8 @@ type Read<T> = Result<T, String>;
 
 /// The most local addresses of `--source-ip`.
 pub const MOST_SOURCE_IPS: usize = 65_536;
+/// The port of a proxy whose URL names none.
+const HTTP_PORT: u16 = 80;
 /// The most worker threads.
 pub const MOST_THREADS: u32 = 1024;
 
@@ -233,6 +236,26 @@ pub fn host_and_port(text: &str) -> Read<(String, u16)> {
     }
     let target = Url::parse(text).map_err(|e| in_column(&e))?.target;
     Ok((target.host, target.port.ok_or(EXPECTED)?))
+}
+
+/// A proxy that connects to targets: `http://[USER:PASSWORD@]HOST[:PORT]`. Errors never show the password.
+pub fn proxy(text: &str) -> Read<Proxy> {
+    const EXPECTED: &str = "expected http://HOST:PORT";
+    let Url { target, user } = Url::parse(text).map_err(|e| in_column(&e))?;
+    match target.scheme.as_str() {
+        "http" => {}
+        "https" => return Err(format!("{EXPECTED}: brunt does not speak TLS to the proxy itself, only through it")),
+        scheme if scheme.starts_with("socks") => {
+            return Err(format!("{EXPECTED}: brunt asks proxies by HTTP's CONNECT, and does not speak SOCKS"));
+        }
+        scheme => return Err(format!("{EXPECTED}, not {scheme}://")),
+    }
+    if target.path != "/" {
+        return Err(format!("{EXPECTED}, without a path"));
+    }
+    let pair = |user: String| if user.contains(':') { user } else { format!("{user}:") };
+    let credentials = user.map(|user| Template::secret(pair(user)));
+    Ok(Proxy { host: target.host, port: target.port.unwrap_or(HTTP_PORT), credentials })
 }
 
 /// What people who want the result in JSON are told.

@@ -56,12 +56,15 @@ pub fn run(args: &Bench, program: &Program) -> Result<Exit> {
 fn note_proxy(plan: &Plan) {
     let host = plan.target.host.as_str();
     let is_here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    if is_here || plan.transport.unix_socket.is_some() || plan.transport.connect_to.is_some() {
+    let transport = &plan.transport;
+    if is_here || transport.proxy.is_some() || transport.unix_socket.is_some() || transport.connect_to.is_some() {
         return;
     }
     let names = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
     let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     if let Some(name) = names.into_iter().find(is_set) {
-        console::note(&format!("note: {name} is set and not used: brunt connects to {host} directly"));
+        console::note(&format!(
+            "note: {name} is set and not used: brunt connects to {host} directly, or through --proxy"
+        ));
     }
 }

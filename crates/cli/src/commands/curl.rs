@@ -143,7 +143,7 @@ fn connection(command: &Command) -> Result<Vec<String>> {
         let value = value.as_deref().unwrap_or_default();
         let parts: Vec<&str> = value.split(':').collect();
         flags.push(match (*name, parts.as_slice()) {
-            ("cacert" | "cert" | "key" | "unix-socket", _) => format!("--{name}={value}"),
+            ("cacert" | "cert" | "key" | "unix-socket" | "proxy", _) => format!("--{name}={value}"),
             ("ipv4" | "ipv6", _) => format!("--{name}"),
             ("interface", _) => format!("--source-ip={value}"),
             // Names and addresses alone: an IPv6 address has more colons.
@@ -287,7 +287,7 @@ mod tests {
             (&["curl", "curl --digest -u a:b http://a/"], "no challenge"),
             (&["curl", "curl http://a/ http://b/"], "several requests"),
             (&["curl", "curl --nonsense http://a/"], "not an option of curl"),
-            (&["curl", "curl -x http://p/ http://a/"], "--proxy: brunt connects without it"),
+            (&["curl", "curl --noproxy b http://a/"], "--noproxy: brunt connects without it"),
             (&["curl", "curl -d $A http://a/"], "a variable of the shell"),
             (&["curl", "curl http://a/$A"], "a variable of the shell"),
             (&["curl", "curl -H 'A: b'$A http://a/"], "inside of a word"),

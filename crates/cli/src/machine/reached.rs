@@ -33,7 +33,8 @@ impl Reached {
             let connect = middle(|| UnixStream::connect(path).map(drop));
             return Self { target: path.display().to_string(), is_here: true, is_spread: false, lookup: None, connect };
         }
-        let named = plan.transport.connect_to.clone();
+        let proxy = plan.transport.proxy.as_ref().map(|proxy| (proxy.host.clone(), proxy.port));
+        let named = proxy.or_else(|| plan.transport.connect_to.clone());
         let (host, port) =
             named.unwrap_or_else(|| (plan.target.host.clone(), plan.target.port.unwrap_or(default_port)));
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();

@@ -261,7 +261,7 @@ const VALUES: &[Value] = &[
     Value {
         flag: "--method",
         holds: |value| value.contains(':'),
-        here: "-X is the method, such as -X POST; brunt connects directly, not through a proxy as with ab's -X",
+        here: "-X is the method, such as -X POST; through a proxy, as with ab's -X, is -x http://HOST:PORT",
     },
 ];
 

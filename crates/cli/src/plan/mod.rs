@@ -301,9 +301,6 @@ fn refuse_foreign(foreign: &args::bench::Foreign) -> Result<()> {
              follow them in a scenario (brunt help scenarios); wrk2's -L is --latency"
         );
     }
-    if foreign.proxy.is_some() {
-        bail!("brunt connects directly, not through a proxy: aim at the proxy itself to measure it");
-    }
     Ok(())
 }
 
@@ -418,6 +415,9 @@ pub fn fresh_seed() -> u64 {
     Random::new(now.as_nanos() as u64, u64::from(std::process::id())).next_u64() >> 32
 }
 
+/// How often a target's name is looked up again for new connections, in nanoseconds, unless a flag says otherwise.
+const RESOLVE_EVERY_NS: u64 = SECOND_NS;
+
 pub fn transport(args: &Connecting, tls: Tls) -> Result<Transport> {
     let source_ips: Vec<_> = args.source_ip.iter().flat_map(|list| list.0.iter().copied()).collect();
     if source_ips.len() > values::MOST_SOURCE_IPS {
@@ -439,6 +439,7 @@ pub fn transport(args: &Connecting, tls: Tls) -> Result<Transport> {
     }
     Ok(Transport {
         connect_to: args.connect_to.clone(),
+        proxy: args.proxy.clone(),
         unix_socket: args.unix_socket.clone(),
         source_ips,
         family,
@@ -449,6 +450,7 @@ pub fn transport(args: &Connecting, tls: Tls) -> Result<Transport> {
             Some(args::bench::ArrivalTimes::Kernel) | None => ArrivalTimes::Kernel,
         },
         wait_ns: args.wait_for.unwrap_or(0),
+        resolve_every_ns: args.resolve_every.unwrap_or(RESOLVE_EVERY_NS),
     })
 }
 

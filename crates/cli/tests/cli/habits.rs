@@ -63,7 +63,7 @@ const LED: [(&str, &str, &str); 62] = [
     ("ab", "-n 100 -r URL", "-r 2000"),
     ("ab", "-n 100 -l URL", "differ in length"),
     ("ab", "-n 100 -e out.csv URL", "-o out.csv"),
-    ("ab", "-n 100 -X proxy:3128 URL", "not through a proxy"),
+    ("ab", "-n 100 -X proxy:3128 URL", "through a proxy, as with ab's -X, is -x"),
     ("ab", "-n 100 -v 4 URL", "takes no value"),
     ("ab", "-n 100 -s 30 URL", "--timeout 30s"),
     ("hey", "-n 100 -disable-keepalive URL", "--reconnect"),

@@ -121,6 +121,12 @@ impl Running {
         line
     }
 
+    /// Whether it has ended. What it prints meanwhile has to fit into a pipe.
+    #[allow(dead_code, reason = "tests of servers that end use it")]
+    pub fn is_over(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     pub fn send(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }

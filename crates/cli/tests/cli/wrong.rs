@@ -103,7 +103,9 @@ fn flags_that_are_wrong() {
         // What other tools have.
         ("-L", "brunt follows no redirects in a flood"),
         ("--location", "brunt follows no redirects in a flood"),
-        ("-x http://proxy:3128", "brunt connects directly, not through a proxy"),
+        ("-x socks5://proxy:1080", "does not speak SOCKS"),
+        ("--proxy https://me:hunter2@proxy:3128", "does not speak TLS to the proxy itself"),
+        ("--proxy http://proxy:3128 --unix-socket s", "cannot be used with '--unix-socket <F>'"),
         ("--json {} --body x", "'--json <TEXT|@F>' cannot be used with '--body <TEXT>'"),
         ("--basic a:b -H authorization:x", "would both be sent: leave one out"),
         ("--body @/nonexistent", "cannot read /nonexistent"),

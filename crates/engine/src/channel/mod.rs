@@ -5,9 +5,11 @@
 //! its own handshake and its own end. A plain channel changes nothing, and its reader passes it by
 //! ([`Channel::is_plain`]), so that no byte is copied.
 
+mod tunnel;
 mod unsent;
 
 use std::io;
+use std::sync::Arc;
 
 use rustls::{ClientConnection, HandshakeKind};
 
@@ -15,6 +17,7 @@ use crate::transport::refusal;
 use crate::transport::tls::TlsRoute;
 use crate::transport::{ConnectionId, Driver};
 
+use self::tunnel::Tunnel;
 pub(crate) use self::unsent::Unsent;
 
 /// The most waiting bytes that are encrypted at once: no more than will soon be sent.
@@ -24,6 +27,8 @@ const TLS_AT_ONCE_BYTES: usize = 64 << 10;
 pub(crate) enum Channel {
     /// Without encryption.
     Plain,
+    /// A proxy that was asked for a tunnel. It becomes another channel once the tunnel stands.
+    Tunnel(Box<Tunnel>),
     /// A session of TLS.
     Tls(Box<ClientConnection>),
 }
@@ -76,6 +81,16 @@ impl Channel {
         Ok(Self::Tls(Box::new(session)))
     }
 
+    /// A channel that asks a proxy for a tunnel with this request. [`Channel::flush`] sends it.
+    pub(crate) fn tunnel(request: &Arc<[u8]>) -> Self {
+        Self::Tunnel(Box::new(Tunnel::new(request)))
+    }
+
+    /// Whether it is a tunnel that stands.
+    pub(crate) fn has_tunnel(&self) -> bool {
+        matches!(self, Self::Tunnel(tunnel) if tunnel.stands())
+    }
+
     /// Whether the bytes of the wire are the clear ones: such a channel is not fed.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
@@ -87,6 +102,7 @@ impl Channel {
     pub(crate) fn has_unsent(&self) -> bool {
         match self {
             Self::Plain => false,
+            Self::Tunnel(tunnel) => tunnel.has_unsent(),
             Self::Tls(tls) => tls.wants_write(),
         }
     }
@@ -94,7 +110,7 @@ impl Channel {
     /// The protocol that the peer has chosen (ALPN, RFC 7301).
     pub(crate) fn alpn(&self) -> Option<&[u8]> {
         match self {
-            Self::Plain => None,
+            Self::Plain | Self::Tunnel(_) => None,
             Self::Tls(tls) => tls.alpn_protocol(),
         }
     }
@@ -103,6 +119,7 @@ impl Channel {
     pub(crate) fn handshake(&self) -> Option<Handshake> {
         match self {
             Self::Plain => Some(Handshake { is_resumed: false }),
+            Self::Tunnel(_) => None,
             Self::Tls(tls) if tls.is_handshaking() => None,
             Self::Tls(tls) => Some(Handshake { is_resumed: tls.handshake_kind() == Some(HandshakeKind::Resumed) }),
         }
@@ -115,7 +132,11 @@ impl Channel {
     /// When they are no valid records of a peer, with the reason. An alert for it then waits to be sent
     /// ([`Channel::flush`]).
     pub(crate) fn feed(&mut self, wire: &mut &[u8]) -> Result<(), String> {
-        let Self::Tls(tls) = self else { return Ok(()) };
+        let tls = match self {
+            Self::Plain => return Ok(()),
+            Self::Tunnel(tunnel) => return tunnel.feed(wire),
+            Self::Tls(tls) => tls,
+        };
         let came = *wire;
         tls.read_tls(wire).map_err(|error| error.to_string())?;
         tls.process_new_packets().map_err(|error| refusal::reason(&error, came))?;
@@ -140,6 +161,7 @@ impl Channel {
     pub(crate) fn flush<D: Driver>(&mut self, socket: &mut Socket<'_, D>, written: &mut usize) -> io::Result<()> {
         match self {
             Self::Plain => Ok(()),
+            Self::Tunnel(tunnel) => tunnel.flush(socket, written),
             Self::Tls(tls) => socket.write_records(tls, written),
         }
     }
@@ -171,6 +193,11 @@ impl Channel {
             return self.send_waiting(socket, unsent, sent);
         }
         match self {
+            // Nothing is sent before the tunnel stands.
+            Self::Tunnel(_) => {
+                unsent.push(bytes);
+                Ok(())
+            }
             Self::Plain => {
                 let mut written = 0;
                 let outcome = socket.write_available(bytes, &mut written);
@@ -200,6 +227,7 @@ impl Channel {
         sent: &mut Sent,
     ) -> io::Result<()> {
         match self {
+            Self::Tunnel(tunnel) => tunnel.flush(socket, &mut sent.wire)?,
             Self::Plain => {
                 while !unsent.is_empty() {
                     let mut written = 0;

@@ -32,7 +32,7 @@ use crate::control::Heard;
 use crate::gate::{Horizon, Reach};
 use crate::network::origins::OriginId;
 use crate::network::pool::KeptUp;
-use crate::network::{Call, CallId, Counted, Keeper, Network, State};
+use crate::network::{Call, CallId, Counted, End, Keeper, Network, State};
 use crate::pace::{Quota, Schedule, Supply};
 use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::user::{Interests, Refusal, User};
@@ -261,6 +261,7 @@ impl Flood {
         let now = network.driver.now();
         let watches = self.measured && self.slots.is_none() && matches!(self.pace, Pace::Closed(_));
         network.watch_for_server(watches.then_some(began));
+        self.fail_refused(network, now);
         for token in network.connections.ids() {
             if network.connections[token].state != State::Vacant {
                 let ready_since = network.connections[token].ready_since.clamp(began.min(now), now);
@@ -274,6 +275,17 @@ impl Flood {
         }
         self.wake_dormant(network, now, true);
         self.dispatch(network);
+    }
+
+    /// Closed model: each connection that its peer refused ahead of the load was the attempt of a call.
+    fn fail_refused<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
+        for _ in 0..std::mem::take(&mut self.outage.refused_ahead) {
+            let Some((failure, reason)) = self.outage.last_failure(OriginId::FIRST) else { return };
+            let Pace::Closed(quota) = &mut self.pace else { return };
+            let Some(number) = quota.take() else { return };
+            let id = network.begin(Call::new(number, now, self.measured, Counted::OnceSent));
+            network.complete(self, id, End::Failed(failure, &reason), now);
+        }
     }
 
     /// Gives a connection that may be free its next work.

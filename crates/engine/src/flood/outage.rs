@@ -36,6 +36,8 @@ pub(super) struct Outage {
     pub(super) attempts: Attempts,
     /// The last attempt for each target, if it failed.
     last: Vec<Option<Outcome>>,
+    /// Connections whose peers refused the protocol's opening exchange before the load began.
+    pub(super) refused_ahead: u32,
     /// When to look again whether a waiting call can be ended or sent, if nothing happens before.
     pub(super) next_look: Tick,
 }
@@ -43,7 +45,7 @@ pub(super) struct Outage {
 impl Outage {
     /// The share of one of this many workers, over all machines.
     pub(super) fn new(workers: u64) -> Self {
-        Self { attempts: Attempts::new(workers), last: Vec::new(), next_look: Tick::NEVER }
+        Self { attempts: Attempts::new(workers), last: Vec::new(), refused_ahead: 0, next_look: Tick::NEVER }
     }
 
     /// An attempt has failed at `now`.
@@ -67,6 +69,12 @@ impl Outage {
     /// Whether the last attempt to connect to this target failed.
     pub(super) fn has_failed(&self, origin: OriginId) -> bool {
         matches!(self.last.get(origin.place()), Some(Some(_)))
+    }
+
+    /// The failure of the last attempt for this target, unless one has succeeded since.
+    pub(super) fn last_failure(&self, origin: OriginId) -> Option<(Failure, String)> {
+        let outcome = self.last.get(origin.place())?.as_ref()?;
+        Some((outcome.failure, outcome.reason.clone()))
     }
 
     /// The outcome that a due call shares at `now`, as it makes no attempt of its own; `None` if no attempt ended just

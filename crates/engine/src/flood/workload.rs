@@ -1,6 +1,7 @@
 //! A flood as the workload of its worker and its network.
 
 use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
 use brunt_record::samples::Texts;
 use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
@@ -192,6 +193,10 @@ impl<D: Driver> Workload<D> for Flood {
     /// Fails calls that wait for a connection, if there is no other connection.
     fn connect_failed(&mut self, network: &mut FloodNetwork<D>, attempt: &FailedAttempt<'_>, now: Tick) -> bool {
         self.outage.failed(attempt, now);
+        // The peer took the connection and refused the protocol: that is an answer, which another attempt would get again.
+        if self.phase_began == Tick::EPOCH && !self.loading && attempt.failure == Failure::Handshake {
+            self.outage.refused_ahead += 1;
+        }
         let mut has_cost = false;
         self.hear();
         while self.is_loading()

@@ -52,7 +52,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 assert!(self.connections.taken_at(token).is_none(), "a vacant place was given back");
             }
             State::Idle { .. } => assert_eq!(calls, (0, 0), "what waits for a connection has one made"),
-            State::Backoff { .. } | State::Connecting(_) | State::Securing(_) | State::Opening(_) => {
+            State::Backoff { .. }
+            | State::Connecting(_)
+            | State::Tunnelling(_)
+            | State::Securing(_)
+            | State::Opening(_) => {
                 assert_eq!(calls.0, 0, "no call is in flight before the connection is there");
                 assert!(state.ends().is_set(), "{state:?} ends by itself");
             }

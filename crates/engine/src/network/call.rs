@@ -13,6 +13,7 @@ use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
 use super::calls::{Call, CallId, Counted, End, Place, Resend};
+use super::failures::WriteFailure;
 use super::recorder::Core;
 use super::{AnswerOf, Judgement, MessageOf, Network, Workload};
 use crate::rules::{Rule, is_broken};
@@ -207,9 +208,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             } else {
                 self.put_in_flight(token, id, false);
             }
-            if let Started::Streamed { stall_ns } = started {
-                self.calls.begin_stream(id, stall_ns);
-                self.recorder.times_streams();
+            match started {
+                Started::Awaited | Started::Sent(_) => {}
+                Started::Streamed { stall_ns } => {
+                    self.calls.begin_stream(id, stall_ns);
+                    self.recorder.times_streams();
+                }
+                Started::Malformed(reason) => self.condemn(token, WriteFailure::Malformed(reason)),
             }
             composed = true;
             if more && call.resend != Resend::Done {
@@ -272,7 +277,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 /// The status with which a call ends once it is sent, if it needs no answer.
 fn ends_sent(started: Started) -> Option<u16> {
     match started {
-        Started::Awaited | Started::Streamed { .. } => None,
+        Started::Awaited | Started::Streamed { .. } | Started::Malformed(_) => None,
         Started::Sent(status) => Some(status),
     }
 }
@@ -295,6 +300,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let generation = connection.generation;
         let found = connection.calls.get(position).copied();
         let (at, read) = (self.recorder.arrival(now), self.recorder.reads_so_far());
+        self.recorder.heard(now);
         let Some((id, (call, stream))) = found.and_then(|id| Some((id, self.calls.streaming(id)?))) else {
             self.broken(load, token, Failure::Protocol, "a message of no stream in flight", now);
             return false;

@@ -8,6 +8,8 @@
 //!          ▲          └─────────────┴──── failed ────┴─▶ Backoff ─┐
 //!          └──────────────────────────────────────────────────────┘
 //! ```
+//!
+//! Through a proxy, Tunnelling comes after Connecting: the proxy connects to the target.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -29,6 +31,7 @@ use super::{FailedAttempt, Gone, Network, Workload};
 use crate::channel::{Channel, Socket, Unsent};
 use crate::rules::{Rule, is_broken};
 use crate::slots::{Recycle, Slots};
+use crate::transport::route::Route;
 use crate::transport::{Address, ConnectionId, Driver};
 use brunt_protocol::{Client, Opening};
 
@@ -64,6 +67,8 @@ pub(crate) enum State {
     },
     /// The socket is being connected.
     Connecting(Attempt),
+    /// A proxy was asked for a tunnel to the target.
+    Tunnelling(Step),
     /// The TLS handshake is under way.
     Securing(Step),
     /// The protocol's own opening exchange is under way.
@@ -94,7 +99,7 @@ impl State {
             Self::Idle { paused_until } | Self::Open { paused_until } => paused_until,
             Self::Backoff { until } | Self::Leaving { until } => until,
             Self::Connecting(attempt) => attempt.address_until,
-            Self::Securing(step) | Self::Opening(step) => step.until,
+            Self::Tunnelling(step) | Self::Securing(step) | Self::Opening(step) => step.until,
         }
     }
 }
@@ -355,7 +360,7 @@ impl Connection {
 
     /// Whether it is being made.
     pub(crate) fn is_being_made(&self) -> bool {
-        matches!(self.state, State::Connecting(_) | State::Securing(_) | State::Opening(_))
+        matches!(self.state, State::Connecting(_) | State::Tunnelling(_) | State::Securing(_) | State::Opening(_))
     }
 
     /// Whether the peer takes no more calls on it.
@@ -378,7 +383,7 @@ impl Connection {
 
     /// Whether bytes are read from its socket.
     pub(super) fn is_read(&self) -> bool {
-        matches!(self.state, State::Securing(_) | State::Opening(_) | State::Open { .. } | State::Leaving { .. })
+        !matches!(self.state, State::Vacant | State::Idle { .. } | State::Backoff { .. } | State::Connecting(_))
     }
 
     /// Whether the socket has taken everything that was to be sent.
@@ -552,16 +557,26 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Begins to connect.
     pub(crate) fn connect<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
-        self.origins.take_addresses(self.connections[token].origin);
+        let origin = self.connections[token].origin;
+        if self.origins.renew_addresses(origin, now)
+            && let Some(route) = self.origins.route(origin)
+        {
+            for address in &route.addresses {
+                if let Address::Tcp(address) = address {
+                    self.recorder.snapshot.addresses.moved_to(*address);
+                }
+            }
+        }
         if !self.first_attempt.is_set() {
             self.first_attempt = now;
         }
         let connection = &mut self.connections[token];
         connection.addresses.clear();
-        if let Some(route) = self.origins.route(connection.origin).filter(|route| route.addresses.len() > 1) {
+        let tells = |route: &&Route| route.addresses.len() > 1 || self.origins.has_moved(origin);
+        if let Some(route) = self.origins.route(origin).filter(tells) {
             connection.addresses.extend(route.in_turn(token.place()).cloned());
         }
-        let (client, most) = (self.origins.client(connection.origin), self.origins.asked_of(connection.origin));
+        let (client, most) = (self.origins.client(origin), self.origins.asked_of(origin));
         connection.link = Link::new(client, most, now);
         self.begun += 1;
         connection.number = self.begun;
@@ -588,8 +603,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let (Some(route), Some(address)) = (self.origins.route(self.connections[token].origin), address) else {
             return;
         };
-        let source = route.source(token.place(), &address);
-        if let Err(error) = self.driver.connect(token, &address, source) {
+        // Where one local address has no port left, another may have.
+        let mut outcome = self.driver.connect(token, &address, route.source(token.place(), &address));
+        for turn in 1..route.sources.len() {
+            if !outcome.as_ref().is_err_and(|error| failure_of(error).0 == Failure::Ports) {
+                break;
+            }
+            outcome = self.driver.connect(token, &address, route.source(token.place() + turn, &address));
+        }
+        if let Err(error) = outcome {
             self.address_failed(load, token, &error, now);
         }
     }
@@ -665,21 +687,34 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Ok(false) => {}
             Err(error) => self.address_failed(load, token, &error, now),
             Ok(true) => {
-                let connection = &mut self.connections[token];
-                connection.link.connect_ns = now.since(connection.link.began);
+                let connection = &self.connections[token];
                 // Where there are several addresses, the one that took the connection says more than a number.
                 if let Some(Address::Tcp(address)) = connection.addresses.front() {
                     self.recorder.snapshot.addresses.made(*address);
                 }
-                self.recorder.snapshot.times.record(Timing::Connect, connection.link.connect_ns);
                 let step = Step { since: now, until: attempt.until };
-                match self.origins.route(self.connections[token].origin).and_then(|route| route.tls.as_ref()) {
-                    None => self.open(load, token, step, now),
-                    Some(tls) => {
-                        let channel = Channel::tls(tls);
-                        self.secure(load, token, channel, step, now);
+                match self.origins.route(connection.origin).and_then(|route| route.tunnel.as_ref()) {
+                    None => self.connected(load, token, step, now),
+                    Some(request) => {
+                        self.connections[token].link.channel = Channel::tunnel(request);
+                        self.enter(token, State::Tunnelling(step));
+                        self.flush_channel(token);
                     }
                 }
+            }
+        }
+    }
+
+    /// The way to the target is open, by its address or through a tunnel.
+    fn connected<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, step: Step, now: Tick) {
+        let connection = &mut self.connections[token];
+        connection.link.connect_ns = now.since(connection.link.began);
+        self.recorder.snapshot.times.record(Timing::Connect, connection.link.connect_ns);
+        match self.origins.route(connection.origin).and_then(|route| route.tls.as_ref()) {
+            None => self.open(load, token, step, now),
+            Some(tls) => {
+                let channel = Channel::tls(tls);
+                self.secure(load, token, channel, step, now);
             }
         }
     }
@@ -712,15 +747,21 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Notes whether the channel's handshake is over, after it was fed.
+    /// Goes on once the channel's tunnel stands or its handshake is over, after it was fed.
     pub(super) fn was_fed<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
-        let connection = &self.connections[token];
-        if let State::Securing(step) = connection.state
-            && let Some(handshake) = connection.link.channel.handshake()
-        {
-            self.recorder.snapshot.times.record(Timing::Tls, now.since(step.since));
-            self.recorder.snapshot.numbers.add(Counter::TlsResumed, u64::from(handshake.is_resumed));
-            self.open(load, token, Step { since: now, ..step }, now);
+        let connection = &mut self.connections[token];
+        match connection.state {
+            State::Securing(step) => {
+                let Some(handshake) = connection.link.channel.handshake() else { return };
+                self.recorder.snapshot.times.record(Timing::Tls, now.since(step.since));
+                self.recorder.snapshot.numbers.add(Counter::TlsResumed, u64::from(handshake.is_resumed));
+                self.open(load, token, Step { since: now, ..step }, now);
+            }
+            State::Tunnelling(step) if connection.link.channel.has_tunnel() => {
+                connection.link.channel = Channel::Plain;
+                self.connected(load, token, Step { since: now, ..step }, now);
+            }
+            _ => {}
         }
     }
 
@@ -794,9 +835,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let due = connection.due();
         let since = match connection.state {
             _ if due == connection.link.stalled_until => due.before(self.terms.timeout_ns),
-            State::Connecting(_) | State::Securing(_) | State::Opening(_) => connection.link.began,
+            _ if connection.is_being_made() => connection.link.began,
             State::Leaving { .. } => due.before(FAREWELL_NS),
-            State::Vacant | State::Idle { .. } | State::Backoff { .. } | State::Open { .. } => return due,
+            _ => return due,
         };
         self.stops.put_off(since, due)
     }
@@ -815,6 +856,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 return self.lost(load, token, Failure::Closed, &reason, now);
             }
             State::Connecting(attempt) => return self.address_late(load, token, attempt, now),
+            State::Tunnelling(_) => "the proxy has not answered CONNECT within the connect timeout",
             State::Securing(_) => "no TLS handshake within the connect timeout",
             State::Opening(_) => "no opening handshake within the connect timeout",
         };
@@ -940,6 +982,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn peer_closed<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         let connection = &mut self.connections[token];
         match connection.state {
+            State::Tunnelling(_) => {
+                let reason = "the proxy closed before it had answered CONNECT";
+                return self.connecting_failed(load, token, Failure::Connect, reason, now);
+            }
             State::Securing(_) => {
                 let reason = "the peer closed during the TLS handshake";
                 return self.connecting_failed(load, token, Failure::Tls, reason, now);
@@ -1227,7 +1273,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The reason of failures at a silent target: it answers nothing to connecting, or to the first bytes on a
     /// connection.
     pub(crate) fn silence(&self) -> &'static str {
-        let is_silent = |state| matches!(state, State::Securing(_) | State::Opening(_));
+        let is_silent = |state| matches!(state, State::Tunnelling(_) | State::Securing(_) | State::Opening(_));
         if self.connections.iter().any(|connection| is_silent(connection.state)) {
             "it takes connections, and says nothing on them"
         } else {

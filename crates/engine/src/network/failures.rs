@@ -25,6 +25,8 @@ pub(super) enum WriteFailure {
     Reset,
     /// For another reason.
     Other(String),
+    /// What the peer had sent before it was asked for cannot be read.
+    Malformed(&'static str),
 }
 
 impl WriteFailure {
@@ -36,11 +38,20 @@ impl WriteFailure {
         }
     }
 
+    /// The failure of the calls on it.
+    pub(super) fn failure(&self) -> Failure {
+        match self {
+            Self::Reset | Self::Other(_) => Failure::Write,
+            Self::Malformed(_) => Failure::Protocol,
+        }
+    }
+
     /// The reason of the failure.
     pub(super) fn reason(&self) -> Cow<'_, str> {
         match self {
             Self::Reset => Cow::Borrowed(RESET),
             Self::Other(reason) => Cow::Borrowed(reason),
+            Self::Malformed(reason) => Cow::Borrowed(reason),
         }
     }
 }

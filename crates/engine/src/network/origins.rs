@@ -50,13 +50,37 @@ struct Origin {
     renewal: Renewal,
 }
 
-/// A second lookup of an origin's name, since none of its known addresses took a connection.
+/// Further lookups of an origin's name: since none of its known addresses took a connection, or by the clock.
 #[derive(Debug, Default)]
 struct Renewal {
     /// The next lookup happens at this time or later.
     not_before: Tick,
+    /// The first connection at this time or later asks for one by the clock.
+    next: Option<Tick>,
     /// Receives the addresses being looked up.
     coming: Option<Receiver<Vec<Address>>>,
+    /// Whether a lookup found other addresses.
+    has_moved: bool,
+}
+
+impl Renewal {
+    /// Replaces `known` addresses by those that were found, if they are others. Returns whether they are.
+    #[cold]
+    fn take(&mut self, known: &mut Vec<Address>) -> bool {
+        let found = match self.coming.as_ref().map(Receiver::try_recv) {
+            None | Some(Err(TryRecvError::Empty)) => return false,
+            Some(Err(TryRecvError::Disconnected)) => None,
+            Some(Ok(addresses)) => Some(addresses),
+        };
+        self.coming = None;
+        // A name with several addresses may have them in another order each time.
+        let are_others =
+            |found: &Vec<Address>| found.len() != known.len() || found.iter().any(|address| !known.contains(address));
+        let Some(found) = found.filter(are_others) else { return false };
+        *known = found;
+        self.has_moved = true;
+        true
+    }
 }
 
 /// A worker's own number for an origin.
@@ -157,16 +181,29 @@ impl Origins {
         renewal.coming = spawned.is_ok().then_some(receiver);
     }
 
-    /// Connections go to the origin's new addresses from now on, if some were found since.
+    /// A connection is about to be made at `now`. It and later ones go to the origin's new addresses, if some were found
+    /// since the last one; returns whether they differ from those before. Looks the name up again if it is time to.
     #[inline]
-    pub(crate) fn take_addresses(&mut self, origin: OriginId) {
-        let Some(Origin { reach: Reach::Known(route), renewal, .. }) = self.list.get_mut(origin.0) else { return };
-        let Some(coming) = &renewal.coming else { return };
-        match coming.try_recv() {
-            Ok(addresses) => (route.addresses, renewal.coming) = (addresses, None),
-            Err(TryRecvError::Disconnected) => renewal.coming = None,
-            Err(TryRecvError::Empty) => {}
+    pub(crate) fn renew_addresses(&mut self, origin: OriginId, now: Tick) -> bool {
+        let Some(Origin { reach: Reach::Known(route), renewal, .. }) = self.list.get_mut(origin.0) else {
+            return false;
+        };
+        let every_ns = route.again.as_ref().map_or(0, |again| again.every_ns);
+        let next = renewal.next.get_or_insert(now.saturating_add(every_ns));
+        let is_due = every_ns > 0 && *next <= now;
+        if is_due {
+            *next = now.saturating_add(every_ns);
         }
+        let has_moved = renewal.coming.is_some() && renewal.take(&mut route.addresses);
+        if is_due {
+            self.seek_addresses(origin, now);
+        }
+        has_moved
+    }
+
+    /// Whether a lookup has found other addresses of the origin than the first.
+    pub(crate) fn has_moved(&self, origin: OriginId) -> bool {
+        self.list.get(origin.0).is_some_and(|origin| origin.renewal.has_moved)
     }
 
     /// Why it cannot be reached; `None` if it can.
@@ -205,7 +242,7 @@ impl Origins {
     /// The number of an origin that a client knows already.
     pub(crate) fn place(&self, client: usize, target: &Target) -> Option<OriginId> {
         let is_it = |origin: &Origin| {
-            origin.client == client && origin.scheme == target.scheme && origin.authority == target.authority()
+            origin.client == client && origin.scheme == target.scheme && origin.authority == target.place()
         };
         self.list.iter().position(is_it).map(OriginId)
     }
@@ -223,7 +260,7 @@ impl Origins {
         self.list.push(Origin {
             client,
             scheme: target.scheme.clone(),
-            authority: target.authority(),
+            authority: target.place(),
             reach,
             pipeline: of.pipeline as usize,
             clients: Arc::new(move || caller.connection()),

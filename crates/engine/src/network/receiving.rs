@@ -85,7 +85,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if let Some(failure) = self.connections[token].link.write_failure.take() {
                         let now = self.driver.now();
-                        self.broken(load, token, Failure::Write, &failure.reason(), now);
+                        self.broken(load, token, failure.failure(), &failure.reason(), now);
                     }
                     break;
                 }
@@ -145,6 +145,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             if fed.is_ok() {
                 self.was_fed(load, token, now);
             }
+            // The bytes behind a proxy's answer are the target's.
+            if self.connections[token].generation == generation && self.connections[token].link.channel.is_plain() {
+                self.received_clear(load, token, rest, now);
+                break;
+            }
             while self.connections[token].generation == generation {
                 match self.connections[token].link.channel.next_clear(&mut clear) {
                     Clear::Bytes(count) => self.received_clear(load, token, clear.get(..count).unwrap_or(&[]), now),
@@ -159,7 +164,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 // Its own records: of its handshake, or an alert with the reason.
                 self.flush_channel(token);
                 if let Err(reason) = fed {
-                    self.broken(load, token, Failure::Tls, &reason, now);
+                    let is_proxys = matches!(self.connections[token].state, State::Tunnelling(_));
+                    let failure = if is_proxys { Failure::Connect } else { Failure::Tls };
+                    self.broken(load, token, failure, &reason, now);
                 }
             }
         }
@@ -278,6 +285,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
             Progress::Unasked => {
                 self.recorder.snapshot.numbers.add(Counter::Unasked, 1);
+                self.recorder.heard(now);
                 true
             }
             Progress::Failed(failed) => {

@@ -153,6 +153,14 @@ impl Recorder {
         Some(&mut self.by_due)
     }
 
+    /// A message has come: its target does not stand still, whatever calls wait for.
+    #[inline]
+    pub(super) fn heard(&mut self, now: Tick) {
+        if !self.warming_up {
+            self.by_due.completed(self.arrival(now).ns());
+        }
+    }
+
     /// Returns everything recorded, and begins anew.
     pub(crate) fn take(&mut self) -> Snapshot {
         if let Some(samples) = &mut self.samples {

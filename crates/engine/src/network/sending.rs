@@ -177,6 +177,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if !was_stalled {
             connection.link.client.stalled();
         }
+        // A peer that answers early holds its answer back until what it sent before is acknowledged (Nagle, RFC 896).
+        if !connection.link.channel.is_plain() && (has_taken || !was_stalled) {
+            self.driver.acknowledge_at_once(token);
+        }
         if has_taken || !was_stalled {
             let until = now.saturating_add(self.terms.timeout_ns).min(Tick::LAST);
             connection.link.stalled_until = until;
@@ -244,11 +248,16 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     #[cold]
     pub(super) fn write_failed(&mut self, token: ConnectionId, error: &io::Error) {
         self.outgoing.clear();
-        let connection = &mut self.connections[token];
-        if connection.link.write_failure.is_some() {
-            return;
+        if self.connections[token].link.write_failure.is_none() {
+            self.condemn(token, WriteFailure::of(error));
         }
-        connection.link.write_failure = Some(WriteFailure::of(error));
+    }
+
+    /// The connection takes nothing any more, and ends once everything is read that has come.
+    #[cold]
+    pub(super) fn condemn(&mut self, token: ConnectionId, failure: WriteFailure) {
+        let connection = &mut self.connections[token];
+        connection.link.write_failure = Some(failure);
         let until = self.driver.now().saturating_add(self.terms.timeout_ns).min(Tick::LAST);
         connection.link.stalled_until = until;
         self.deadlines.arm(token.place() as u32, until);

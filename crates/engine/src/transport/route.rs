@@ -5,7 +5,9 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-use brunt_plan::plan::{Family, Plan};
+use brunt_plan::plan::{Family, Plan, Proxy};
+use brunt_plan::secret::SecretError;
+use brunt_plan::target::without_zone;
 use brunt_record::outcome::Failure;
 
 use super::tls::{TlsError, TlsRoute};
@@ -18,6 +20,8 @@ pub(crate) struct Route {
     pub(crate) addresses: Vec<Address>,
     /// Local addresses that connections take in turn; if empty, the system chooses.
     pub(crate) sources: Vec<IpAddr>,
+    /// The request that asks a proxy for a tunnel to the target; `None` for direct connections.
+    pub(crate) tunnel: Option<Arc<[u8]>>,
     /// `None` for plain connections.
     pub(crate) tls: Option<TlsRoute>,
     /// A further lookup of the target's name, if it has one.
@@ -26,7 +30,11 @@ pub(crate) struct Route {
 
 /// Finds the addresses of a target anew. May block.
 #[derive(Clone)]
-pub(crate) struct Again(Arc<dyn Fn() -> Result<Vec<Address>, RouteError> + Send + Sync>);
+pub(crate) struct Again {
+    find: Arc<dyn Fn() -> Result<Vec<Address>, RouteError> + Send + Sync>,
+    /// How often, for new connections, in nanoseconds; 0 for only when they are refused.
+    pub(crate) every_ns: u64,
+}
 
 impl Again {
     /// The current addresses of the target's name.
@@ -34,7 +42,7 @@ impl Again {
     /// # Errors
     /// When it has none.
     pub(crate) fn find(&self) -> Result<Vec<Address>, RouteError> {
-        (self.0)()
+        (self.find)()
     }
 }
 
@@ -55,13 +63,15 @@ impl Route {
         let addresses = addresses(plan, default_port, resolve)?;
         let sources = sources(plan, &addresses)?;
         let transport = &plan.transport;
-        let host = transport.connect_to.as_ref().map_or(plan.target.host.as_str(), |(host, _)| host.as_str());
+        let (host, _) = first_hop(plan, default_port);
         let is_named = transport.unix_socket.is_none() && transport.addresses.is_empty() && !is_address(host);
         let again = is_named.then(|| {
             let (plan, resolve) = (plan.clone(), Arc::clone(resolve));
-            Again(Arc::new(move || self::addresses(&plan, default_port, &resolve)))
+            let every_ns = transport.resolve_every_ns;
+            Again { find: Arc::new(move || self::addresses(&plan, default_port, &resolve)), every_ns }
         });
-        Ok(Self { addresses, sources, tls, again })
+        let tunnel = transport.proxy.as_ref().map(|proxy| connect_request(proxy, plan, default_port)).transpose()?;
+        Ok(Self { addresses, sources, tunnel, tls, again })
     }
 
     /// All addresses, beginning with the one whose turn it is at connection number `connection`.
@@ -123,6 +133,9 @@ pub enum RouteError {
         /// The system's words.
         source: io::Error,
     },
+    /// The proxy's credentials are a reference to the environment, and cannot be had.
+    #[error("the proxy's user and password: {0}")]
+    Proxy(SecretError),
     /// TLS as the plan wants it is impossible.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -133,7 +146,7 @@ impl RouteError {
     pub fn is_no_address(&self) -> bool {
         match self {
             Self::Resolve { .. } | Self::NoAddress { .. } | Self::NoSource { .. } => true,
-            Self::Scheme { .. } | Self::Source { .. } | Self::Tls(_) => false,
+            Self::Scheme { .. } | Self::Source { .. } | Self::Proxy(_) | Self::Tls(_) => false,
         }
     }
 
@@ -143,7 +156,7 @@ impl RouteError {
             Self::Scheme { .. } | Self::Resolve { .. } | Self::NoAddress { .. } | Self::NoSource { .. } => {
                 Failure::Resolve
             }
-            Self::Source { .. } => Failure::Connect,
+            Self::Source { .. } | Self::Proxy(_) => Failure::Connect,
             Self::Tls(_) => Failure::Tls,
         }
     }
@@ -160,7 +173,37 @@ fn family_word(family: Family) -> &'static str {
 
 /// Whether a host is an address and no name.
 fn is_address(host: &str) -> bool {
-    host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
+    without_zone(host.trim_matches(['[', ']'])).parse::<IpAddr>().is_ok()
+}
+
+/// The host and port that connections are for: the target's, or others in their place.
+fn last_hop(plan: &Plan, default_port: u16) -> (&str, u16) {
+    match &plan.transport.connect_to {
+        Some((host, port)) => (host, *port),
+        None => (&plan.target.host, plan.target.port.unwrap_or(default_port)),
+    }
+}
+
+/// The host and port that sockets are connected to: the proxy's, if there is one.
+fn first_hop(plan: &Plan, default_port: u16) -> (&str, u16) {
+    match &plan.transport.proxy {
+        Some(proxy) => (&proxy.host, proxy.port),
+        None => last_hop(plan, default_port),
+    }
+}
+
+/// The request that asks `proxy` for a tunnel to the plan's target (RFC 9110 §9.3.6). The proxy looks the name up.
+fn connect_request(proxy: &Proxy, plan: &Plan, default_port: u16) -> Result<Arc<[u8]>, RouteError> {
+    let (host, port) = last_hop(plan, default_port);
+    let host = without_zone(host);
+    let authority = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+    let mut request = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n");
+    if let Some(credentials) = &proxy.credentials {
+        let basic = credentials.basic(|name| plan.environment.value(name)).map_err(RouteError::Proxy)?;
+        request.push_str(&format!("Proxy-Authorization: {basic}\r\n"));
+    }
+    request.push_str("\r\n");
+    Ok(request.into_bytes().into())
 }
 
 /// Every address of the plan's target that can be reached as the plan wants it.
@@ -169,10 +212,7 @@ fn addresses(plan: &Plan, default_port: u16, resolve: &Resolve) -> Result<Vec<Ad
     if let Some(path) = &transport.unix_socket {
         return Ok(vec![Address::Unix(path.clone())]);
     }
-    let (host, port) = match &transport.connect_to {
-        Some((host, port)) => (host.as_str(), *port),
-        None => (plan.target.host.as_str(), plan.target.port.unwrap_or(default_port)),
-    };
+    let (host, port) = first_hop(plan, default_port);
     let found: Vec<SocketAddr> = if transport.addresses.is_empty() {
         resolve(host, port).map_err(|e| RouteError::Resolve { host: host.to_owned(), problem: e.to_string() })?
     } else {

@@ -7,6 +7,7 @@ use brunt_plan::environment::Environment;
 use brunt_plan::plan::{Plan, Tls};
 use brunt_plan::secret::SecretError;
 use brunt_plan::setting::Setting;
+use brunt_plan::target::without_zone;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
@@ -79,9 +80,9 @@ impl TlsRoute {
     /// Reads the TLS part of `plan`.
     pub(crate) fn prepare(plan: &Plan, alpn: Vec<Vec<u8>>) -> Result<Self, TlsError> {
         let options = &plan.transport.tls;
-        let name = options.server_name.as_ref().unwrap_or(&plan.target.host);
+        let name = options.server_name.as_deref().unwrap_or(without_zone(&plan.target.host));
         let server_name =
-            ServerName::try_from(name.clone()).map_err(|_| TlsError::ServerName { name: name.clone() })?;
+            ServerName::try_from(name.to_owned()).map_err(|_| TlsError::ServerName { name: name.to_owned() })?;
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()

@@ -64,7 +64,7 @@ fn told(command: &Command, script: &mut Script) {
     }
     for (name, value) in &command.connecting {
         let here = match *name {
-            "proxy" | "noproxy" | "resolve" => "not moved; brunt run has --connect-to",
+            "noproxy" | "resolve" => "not moved; brunt run has --connect-to",
             "interface" => "brunt run has --source-ip",
             "ipv4" => "brunt run has -4",
             "ipv6" => "brunt run has -6",

@@ -3,6 +3,7 @@
 //! address only.
 
 use crate::advice::Advice;
+use std::ops::Range;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::units::{Duration, count, counted, percent};
@@ -39,6 +40,10 @@ const LOWER_WITHOUT: f64 = 1.5;
 const BIN: f64 = 1.2;
 /// Bins on either side of a peak that belong to it.
 const AROUND: usize = 2;
+/// How long Linux waits for bytes that carry an acknowledgement along (`TCP_DELACK_MIN`), with ticks of 4 ms and some work, in nanoseconds.
+const DELAYED_ACK_NS: Range<u64> = 39_500_000..47_000_000;
+/// The share of answers that is nearly all of them.
+const NEARLY_ALL: f64 = 0.8;
 /// The least share of calls around a mode, and the fewest calls.
 const MODE: (f64, u64) = (0.05, 30);
 /// How many times larger the second mode is, and by how much, in nanoseconds.
@@ -71,6 +76,7 @@ pub(super) fn all(plan: &Plan, run: &Recording, total: &Snapshot, is_disturbed: 
     }
     found.extend(listen_queue(total));
     found.extend(address(plan, total));
+    found.extend(moved(total));
     found.extend(closes(plan, run, total));
     found
 }
@@ -167,10 +173,10 @@ fn modes(plan: &Plan, total: &Snapshot) -> Option<Remark> {
         return None;
     }
     let times = total.response_times().known;
-    let modes = two_modes(&times)?;
+    let Some(modes) = two_modes(&times) else { return delayed(&times) };
     let slow = times.count_above(modes.split) as f64 / times.count() as f64;
     has_throughout(&total.timeline, &modes, slow).then(|| Remark {
-        advice: Some(Advice::CompareModes),
+        advice: Some(if DELAYED_ACK_NS.contains(&modes.high) { Advice::SetNoDelay } else { Advice::CompareModes }),
         calls: Some(times.count_above(modes.split)),
         share_ratio: Some(slow),
         ..Remark::new(
@@ -182,6 +188,24 @@ fn modes(plan: &Plan, total: &Snapshot) -> Option<Remark> {
                 percent(slow),
                 Duration(modes.high)
             ),
+        )
+    })
+}
+
+/// Nearly all answers take as long as an acknowledgement that waits, and some are far faster: the first on a connection, which Linux
+/// acknowledges at once.
+fn delayed(times: &Histogram) -> Option<Remark> {
+    let waited: u64 = times.values().filter(|(value, _)| DELAYED_ACK_NS.contains(value)).map(|(_, n)| n).sum();
+    let all = times.count();
+    let share = waited as f64 / all.max(1) as f64;
+    let is_found = waited >= MODE.1 && share >= NEARLY_ALL && times.min()? < DELAYED_ACK_NS.start / 4;
+    is_found.then(|| Remark {
+        advice: Some(Advice::SetNoDelay),
+        calls: Some(waited),
+        share_ratio: Some(share),
+        ..Remark::new(
+            About::Modes,
+            format!("{} of the answers took 40ms, as long as an acknowledgement waits, and others far less", percent(share)),
         )
     })
 }
@@ -349,6 +373,17 @@ fn address(plan: &Plan, total: &Snapshot) -> Option<Remark> {
         share_ratio: Some(n as f64 / tried.max(1) as f64),
         ..Remark::new(About::Address, message)
     })
+}
+
+/// The target's name had other addresses than at the beginning.
+fn moved(total: &Snapshot) -> Option<Remark> {
+    let places: Vec<_> = total.addresses.iter().filter(|(_, attempts)| attempts.moved > 0).collect();
+    let places: Vec<_> = places.iter().map(|(address, _)| address.to_string()).collect();
+    if places.is_empty() {
+        return None;
+    }
+    let message = format!("the target's name moved to {}: connections made since then went there", places.join(", "));
+    Some(Remark::new(About::Address, message))
 }
 
 /// Whether a header of the user makes each request close its connection.

@@ -57,7 +57,7 @@ impl Start {
         let headers = given.map(|header| (header.name.to_owned(), text(header.value))).collect();
         Ok(Some(Self {
             scheme: plan.target.scheme.clone(),
-            host: plan.target.host.clone(),
+            host: brunt_plan::target::without_zone(&plan.target.host).to_owned(),
             port: plan.target.port,
             path: request.path.unwrap_or("/").to_owned(),
             method: request.method.unwrap_or("GET").to_owned(),

@@ -35,7 +35,7 @@ use crate::threshold::{Guard, GuardAction, Threshold};
 use crate::watch::Watch;
 
 pub use options::ProtocolOptions;
-pub use transport::{ArrivalTimes, Family, Tls, Transport};
+pub use transport::{ArrivalTimes, Family, Proxy, Tls, Transport};
 pub use validation::{MOST_CONNECTIONS, MOST_PIPELINED, PlanError};
 
 /// The version of the plan's format that this brunt reads and writes.
@@ -280,6 +280,7 @@ impl Plan {
     fn references(&self) -> Vec<String> {
         let mut names = Vec::new();
         names.extend(self.transport.tls.key_pem.iter().flat_map(Template::references));
+        names.extend(self.transport.proxy_credentials().into_iter().flat_map(Template::references));
         names.extend(self.scenarios.iter().flat_map(|scenarios| scenarios.env.values()).flat_map(Template::references));
         names.extend(self.script.iter().flat_map(|script| &script.args).flat_map(Template::references));
         collect_references(self.protocol.reveal(), &mut names);

@@ -14,6 +14,9 @@ use crate::secret::Template;
 pub struct Transport {
     /// Host (or address) and port to connect to instead of the target's.
     pub connect_to: Option<(String, u16)>,
+    /// A proxy that connects to the target (`CONNECT`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<Proxy>,
     /// A Unix socket to connect to instead of the target.
     pub unix_socket: Option<PathBuf>,
     /// Local addresses that connections take in turn.
@@ -30,6 +33,31 @@ pub struct Transport {
     /// How long to wait, before the load, for a target that is starting, in nanoseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wait_ns: u64,
+    /// How often the target's name is looked up again for new connections, in nanoseconds; 0 for only once they are refused.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub resolve_every_ns: u64,
+}
+
+impl Transport {
+    /// The user and password of its proxy, if it has them.
+    pub fn proxy_credentials(&self) -> Option<&Template> {
+        self.proxy.as_ref()?.credentials.as_ref()
+    }
+}
+
+/// A proxy that connects to the target and passes bytes on (`CONNECT`, RFC 9110 §9.3.6).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Proxy {
+    /// Its host, or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Its user and password, `user:password`; `@NAME` takes one from the environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub credentials: Option<Template>,
 }
 
 /// For `skip_serializing_if`.

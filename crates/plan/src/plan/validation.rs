@@ -122,6 +122,13 @@ impl Plan {
                 why: "a Unix socket has no addresses",
             });
         }
+        if self.transport.unix_socket.is_some() && self.transport.proxy.is_some() {
+            return Err(PlanError::Conflict {
+                one: Setting::UnixSocket,
+                other: Setting::Proxy,
+                why: "a proxy connects to hosts and ports",
+            });
+        }
         let own = self.scenarios.as_ref().map_or(&[][..], |scenarios| &scenarios.own);
         self.conditions().try_for_each(|threshold| threshold.check_own(own))?;
         if self.watches.len() > MOST_WATCHES {

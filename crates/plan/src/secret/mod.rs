@@ -7,6 +7,8 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use brunt_record::redaction::REDACTED;
@@ -142,6 +144,14 @@ impl Template {
         }
         hidden.retain(|text| !text.is_empty());
         Ok(hidden)
+    }
+
+    /// The value of an Authorization field (RFC 7617) for the user and password that it is.
+    ///
+    /// # Errors
+    /// As [`Template::reveal`].
+    pub fn basic(&self, env: impl Fn(&str) -> Option<String>) -> Result<String, SecretError> {
+        Ok(format!("Basic {}", STANDARD.encode(self.reveal(env)?)))
     }
 
     /// The value itself, with variables looked up by `env`.

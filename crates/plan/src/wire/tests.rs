@@ -10,7 +10,9 @@ use crate::arrivals::Spread;
 use crate::connections::Connections;
 use crate::content::Content;
 use crate::environment::Environment;
-use crate::plan::{ArrivalTimes, Family, Load, MAX_ERROR_RATIO, PLAN_VERSION, Sandbox, Script, Stop, Tls, Transport};
+use crate::plan::{
+    ArrivalTimes, Family, Load, MAX_ERROR_RATIO, PLAN_VERSION, Proxy, Sandbox, Script, Stop, Tls, Transport,
+};
 use crate::profile::{Profile, Segment};
 use crate::scenario::{DeclaredFigure, File, Population, Scenarios, Step, Weighted};
 use crate::target::Target;
@@ -141,10 +143,14 @@ fn transports() -> impl Strategy<Value = Transport> {
         tls,
         prop::collection::vec(addresses(), 0..3),
         prop_oneof![Just(ArrivalTimes::Kernel), Just(ArrivalTimes::Read)],
-        any::<u64>(),
+        any::<[u64; 2]>(),
+        prop::option::of(("[a-z]{1,5}", any::<u16>(), prop::option::of("[a-z:]{1,8}".prop_map(Template::secret)))),
     )
-        .prop_map(|(connect_to, unix_socket, source_ips, family, tls, addresses, arrival_times, wait_ns)| {
+        .prop_map(|(connect_to, unix_socket, source_ips, family, tls, addresses, arrival_times, times, proxy)| {
+            let [wait_ns, resolve_every_ns] = times;
             Transport {
+                proxy: proxy.map(|(host, port, credentials)| Proxy { host, port, credentials }),
+                resolve_every_ns,
                 connect_to,
                 unix_socket: unix_socket.map(PathBuf::from),
                 source_ips,

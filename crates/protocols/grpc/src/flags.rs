@@ -46,7 +46,8 @@ fn check_metadata(headers: &[Header]) -> Result<(), OptionsError> {
         let (name, value) = (header.name().to_ascii_lowercase(), header.value().as_written());
         let value = if name.ends_with("-bin") && value.starts_with('@') { "" } else { value };
         if !matches!(name.as_str(), "host" | "user-agent") {
-            add_metadata(&name, value, &mut String::new()).map_err(|error| OptionsError(format!("-H: {error}")))?;
+            add_metadata(&name, value.as_bytes(), &mut String::new())
+                .map_err(|error| OptionsError(format!("-H: {error}")))?;
         }
     }
     Ok(())

@@ -4,6 +4,8 @@
 
 use std::fmt::{self, Write as _};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use brunt_http2::hpack::Encoder;
 use brunt_plan::target::Target;
 use brunt_protocol::OptionsError;
@@ -50,10 +52,9 @@ impl Envelope {
     ) -> Result<Self, OptionsError> {
         let is_secure = target.scheme == "grpcs";
         let scheme = if is_secure { "https" } else { "http" };
-        let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
         let mut authority = match target.port {
-            None if is_secure => host,
-            port => format!("{host}:{}", port.unwrap_or(DEFAULT_PORT)),
+            None if is_secure => target.host_field(),
+            port => format!("{}:{}", target.host_field(), port.unwrap_or(DEFAULT_PORT)),
         };
         let mut agent = concat!("grpc-brunt/", env!("CARGO_PKG_VERSION")).to_owned();
         let mut custom = String::new();
@@ -61,7 +62,7 @@ impl Envelope {
             match name.to_ascii_lowercase().as_str() {
                 "host" => authority.clone_from(value),
                 "user-agent" => agent.clone_from(value),
-                name => add_metadata(name, value, &mut custom)?,
+                name => add_metadata(name, value.as_bytes(), &mut custom)?,
             }
         }
         let before_path = format!(":method: POST\n:scheme: {scheme}\n:path: ");
@@ -113,19 +114,40 @@ pub(crate) fn write_path(path: &str, out: &mut Vec<u8>) {
 ///
 /// # Errors
 /// When the name is not one for metadata, or a `-bin` value is not base64.
-pub(crate) fn add_metadata(name: &str, value: &str, lines: &mut String) -> Result<(), OptionsError> {
+pub(crate) fn add_metadata(name: &str, value: &[u8], lines: &mut String) -> Result<(), OptionsError> {
     if name.starts_with("grpc-") || OWN_FIELDS.contains(&name) {
         let instead = if name == "grpc-timeout" { ": the timeout gives it" } else { "" };
         return Err(OptionsError(format!("metadata {name} is gRPC's own, leave it out{instead}")));
     }
-    if name.ends_with("-bin") && status::binary(value.as_bytes()).is_none() {
-        return Err(OptionsError(format!("metadata {name}: the value of a name in -bin must be base64")));
+    if name.ends_with("-bin") {
+        let Some(value) = binary(value) else {
+            return Err(OptionsError(format!(
+                "metadata {name}: the value of a name in -bin is base64, hex: and hexadecimal digits, or raw: and the bytes themselves"
+            )));
+        };
+        let _ = writeln!(lines, "{name}: {}", STANDARD_NO_PAD.encode(value));
+        return Ok(());
     }
+    let value = String::from_utf8_lossy(value);
     if value.contains(['\n', '\r', '\0']) {
         return Err(OptionsError(format!("metadata {name}: its value has a line end or NUL in it")));
     }
     let _ = writeln!(lines, "{name}: {value}");
     Ok(())
+}
+
+/// The bytes of a value whose name ends in `-bin`, as users write it; `None` if it is not written so. No base64 has a `:`.
+fn binary(value: &[u8]) -> Option<Vec<u8>> {
+    if let Some(raw) = value.strip_prefix(b"raw:") {
+        return Some(raw.to_vec());
+    }
+    let Some(digits) = value.strip_prefix(b"hex:") else { return status::binary(value) };
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let pair = |pair: &[u8]| match pair {
+        [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+        _ => None,
+    };
+    digits.chunks(2).map(pair).collect()
 }
 
 /// The path of a method's calls.
@@ -258,11 +280,17 @@ mod tests {
 
     #[test]
     fn metadata_that_is_not_is_refused_without_its_value() {
-        let error = |name: &str, value: &str| add_metadata(name, value, &mut String::new()).unwrap_err().to_string();
+        let error =
+            |name: &str, value: &str| add_metadata(name, value.as_bytes(), &mut String::new()).unwrap_err().to_string();
         assert!(error("grpc-timeout", "1S").contains("the timeout gives it"));
         assert!(error("te", "x").contains("gRPC's own"));
         let binary = error("key-bin", "hunter2!");
         assert!(binary.contains("base64") && !binary.contains("hunter2"), "{binary}");
-        assert!(add_metadata("key-bin", "AQI", &mut String::new()).is_ok());
+        assert!(error("key-bin", "hex:0").contains("hexadecimal"));
+        for (value, sent) in [("AQI", "AQI"), ("AQI=", "AQI"), ("hex:0102", "AQI"), ("raw:AQI", "QVFJ"), ("raw:", "")] {
+            let mut lines = String::new();
+            add_metadata("key-bin", value.as_bytes(), &mut lines).unwrap();
+            assert_eq!(lines, format!("key-bin: {sent}\n"), "{value}");
+        }
     }
 }

@@ -268,7 +268,7 @@ impl Caller for GrpcCaller {
         } else {
             let mut own = String::new();
             for (name, value) in header_fields(call, value(2))? {
-                add_metadata(&name.to_ascii_lowercase(), &String::from_utf8_lossy(&value), &mut own)?;
+                add_metadata(&name.to_ascii_lowercase(), &value, &mut own)?;
             }
             self.envelope.write_head(&known.path, &own, &mut out.bytes);
         }

@@ -120,7 +120,7 @@ impl Reader {
     }
 }
 
-const TOO_LONG: &str = "an answer of more than 16 MiB";
+pub(super) const TOO_LONG: &str = "an answer of more than 16 MiB";
 
 /// The end of an answer, and the range of its content.
 pub(super) struct Cut {

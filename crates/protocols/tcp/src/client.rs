@@ -8,7 +8,7 @@ use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, Malformed, Opening, Progress, Started};
 use brunt_record::outcome::Failure;
 
-use super::answer::Reader;
+use super::answer::{Reader, TOO_LONG};
 use super::options::{Framing, Options};
 use super::piece::Piece;
 
@@ -131,8 +131,8 @@ impl Client for TcpClient {
                 match conversation.find(&mut self.reader, self.ended) {
                     Ok(true) => Started::Sent(NO_STATUS),
                     Ok(false) if conversation.waits == Piece::None => Started::Sent(NO_STATUS),
-                    // A piece that is too long is found to be so with the next bytes.
-                    Ok(false) | Err(_) => Started::Awaited,
+                    Ok(false) => Started::Awaited,
+                    Err(_) => Started::Malformed(TOO_LONG),
                 }
             }
         }
@@ -301,6 +301,14 @@ mod tests {
         assert_eq!(start(&mut stream, &Piece::Rest, b"").0, Started::Awaited);
         assert_eq!(stream.closed(), Some(Ok(Answer { reusable: false, ..ANSWERED })));
         assert_eq!(stream.parts().body, b"c");
+    }
+
+    #[test]
+    fn a_length_beyond_the_limit_fails_the_call_that_finds_it_there() {
+        let mut stream = conversation();
+        start(&mut stream, &until("\n"), b"PING");
+        stream.receive(b"hi\n\x7f\xff\xff\xff", &mut Vec::new()).unwrap();
+        assert_eq!(start(&mut stream, &prefixed("4le"), b"").0, Started::Malformed(TOO_LONG));
     }
 
     #[test]

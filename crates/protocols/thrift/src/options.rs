@@ -82,15 +82,56 @@ pub(super) const FLAGS: [Flag; 10] = [
         Takes::TextOrFile("JSON|@F"),
         "The expected result; a call with another fails as mismatch. Struct fields that are not named may have any value",
     ),
-    Flag::new("protocol", Takes::OneOf("NAME", &["binary", "compact"]), "The encoding of messages [default: binary]"),
+    Flag::new("protocol", Takes::Text("NAME"), "The encoding of messages: binary or compact [default: binary]")
+        .checked(|name| protocol(name).map(drop)),
     Flag::new(
         "transport",
-        Takes::OneOf("NAME", &["framed", "unframed"]),
-        "Whether each message has its length before it [default: unframed, also known as buffered]",
-    ),
+        Takes::Text("NAME"),
+        "Whether each message has its length before it: framed or unframed, also known as buffered [default: unframed]",
+    )
+    .checked(|name| transport(name).map(drop)),
     Flag::new("multiplexed", Takes::Nothing, "Name the service in each call, for servers with several of them"),
     MAX_ANSWER,
 ];
+
+/// The protocol of this name.
+///
+/// # Errors
+/// Names the ones that brunt speaks, and what else a server may have for one of Thrift's that it does not.
+pub(super) fn protocol(name: &str) -> Result<WireName, String> {
+    let other = match name {
+        "binary" => return Ok(WireName::Binary),
+        "compact" => return Ok(WireName::Compact),
+        "json" | "simplejson" => "brunt does not speak Thrift's JSON protocol",
+        "header" => {
+            "THeader is fbthrift's, and brunt does not speak it; its servers take framed calls without a header, too: --transport framed"
+        }
+        "multiplexed" => "that is --multiplexed, beside binary or compact",
+        _ => return Err("expected binary or compact".to_owned()),
+    };
+    Err(format!("expected binary or compact: {other}"))
+}
+
+/// The transport of this name.
+///
+/// # Errors
+/// Names the ones that brunt speaks, and what else a server may have for one of Thrift's that it does not.
+pub(super) fn transport(name: &str) -> Result<TransportName, String> {
+    let other = match name {
+        "framed" => return Ok(TransportName::Framed),
+        "unframed" | "buffered" => return Ok(TransportName::Unframed),
+        "http" => {
+            "brunt does not speak Thrift over HTTP; a body that your client has recorded can be sent by --body-file to http://"
+        }
+        "header" => {
+            "THeader is fbthrift's, and brunt does not speak it; its servers take framed calls without a header, too: framed"
+        }
+        "zlib" => "brunt does not compress messages",
+        "rocket" => "RSocket is fbthrift's, and brunt does not speak it",
+        _ => return Err("expected framed or unframed".to_owned()),
+    };
+    Err(format!("expected framed or unframed: {other}"))
+}
 
 /// The options that the flags ask for.
 pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
@@ -120,12 +161,8 @@ pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
         call: call.to_owned(),
         args,
         args_lines,
-        protocol: if given.text("protocol") == Some("compact") { WireName::Compact } else { WireName::Binary },
-        transport: if given.text("transport") == Some("framed") {
-            TransportName::Framed
-        } else {
-            TransportName::Unframed
-        },
+        protocol: given.text("protocol").map_or(Ok(WireName::Binary), protocol).map_err(OptionsError)?,
+        transport: given.text("transport").map_or(Ok(TransportName::Unframed), transport).map_err(OptionsError)?,
         multiplexed: given.has("multiplexed"),
         expect: given.bytes("result").map(|text| json("--result", &text)).transpose()?,
         max_answer_bytes: most_answer_bytes(given),

@@ -10,7 +10,7 @@ use super::reply::Framing;
 use super::schema::{Function, Schema, Service};
 use super::untyped::Untyped;
 use super::wire::{Binary, Compact};
-use super::{idl, meaning, method_of, named_service};
+use super::{idl, meaning, method_of, named_service, options};
 use brunt_protocol::arguments::DEFAULT_MOST_ANSWER_BYTES;
 use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value as LuaValue};
 use brunt_protocol::{Client, OptionsError};
@@ -60,15 +60,15 @@ impl Dialect for ThriftDialect {
         let service = named_service(&schema, fields.text("service")?)
             .map_err(|problem| OptionsError(format!("brunt.thrift: service: {problem}")))?
             .clone();
-        let one_of = |name: &str, first: &str, second: &str| match fields.text(name)? {
-            None => Ok(false),
-            Some(text) if text == first => Ok(false),
-            Some(text) if text == second => Ok(true),
-            Some(_) => Err(fields.wrong(name, &format!("\"{first}\" or \"{second}\""))),
+        let wrong = |field: &str, why: String| OptionsError(format!("brunt.thrift: {field}: {why}"));
+        let wire = match fields.text("protocol")? {
+            Some(name) => options::protocol(name).map_err(|why| wrong("protocol", why))?,
+            None => WireName::Binary,
         };
-        let wire = if one_of("protocol", "binary", "compact")? { WireName::Compact } else { WireName::Binary };
-        let framed = one_of("transport", "unframed", "framed")?;
-        let transport = if framed { TransportName::Framed } else { TransportName::Unframed };
+        let transport = match fields.text("transport")? {
+            Some(name) => options::transport(name).map_err(|why| wrong("transport", why))?,
+            None => TransportName::Unframed,
+        };
         let multiplexed = fields.flag("multiplexed")?.unwrap_or(false);
         let limit = fields.count("max_answer", 1..=i32::MAX as u32)?.unwrap_or(DEFAULT_MOST_ANSWER_BYTES);
         let calls = Calls {
@@ -277,8 +277,9 @@ mod tests {
         assert!(error(&[("idl", LuaValue::text("gone.thrift"))]).contains("gone.thrift: there is no such file"));
         assert!(error(&[idl(), ("service", LuaValue::text("Chop"))]).contains("no service 'Chop'; it has Shop"));
         assert!(
-            error(&[idl(), ("protocol", LuaValue::text("json"))]).contains("\"binary\" or \"compact\", not 'json'")
+            error(&[idl(), ("protocol", LuaValue::text("json"))]).contains("binary or compact: brunt does not speak")
         );
+        assert!(error(&[idl(), ("transport", LuaValue::text("http"))]).contains("Thrift over HTTP"));
         assert!(made(&[idl()]).is_ok());
     }
 

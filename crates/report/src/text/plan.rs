@@ -265,6 +265,9 @@ fn via(plan: &Plan) -> Option<String> {
     if let Some((host, port)) = &transport.connect_to {
         parts.push(format!("connecting to {}:{port}", clean(host)));
     }
+    if let Some(proxy) = &transport.proxy {
+        parts.push(format!("through the proxy {}:{}", clean(&proxy.host), proxy.port));
+    }
     if let Some(path) = &transport.unix_socket {
         parts.push(format!("over {}", clean(&path.to_string_lossy())));
     }

@@ -132,6 +132,9 @@ impl Parser<'_> {
     fn file(mut self) -> Result<File, IdlError> {
         let mut file = File::default();
         while self.next.kind != Kind::End {
+            if self.next.kind == Kind::Sign('@') {
+                return Err(self.lexer.error(self.next.at, of_fbthrift("an annotation with '@'")));
+            }
             let keyword = self.word("a definition")?;
             match keyword.text.as_str() {
                 "include" => file.includes.push(self.literal("the path of a file, in quotes")?),
@@ -172,6 +175,9 @@ impl Parser<'_> {
             "union" => self.structure(StructKind::Union),
             "exception" => self.structure(StructKind::Exception),
             "service" => self.service(),
+            other @ ("package" | "interaction" | "hs_include") => {
+                Err(self.lexer.error(keyword.at, of_fbthrift(&format!("'{other}'"))))
+            }
             other => Err(self.lexer.error(
                 keyword.at,
                 format!(
@@ -328,6 +334,9 @@ impl Parser<'_> {
         self.nested(|parser| {
             let name = parser.word("a type")?;
             let type_ref = match name.text.as_str() {
+                "stream" | "sink" if parser.next.kind == Kind::Sign('<') => {
+                    return Err(parser.lexer.error(name.at, of_fbthrift(&format!("a {}", name.text))));
+                }
                 "list" => TypeRef::List(Box::new(parser.element()?)),
                 "set" => TypeRef::Set(Box::new(parser.element()?)),
                 "map" => {
@@ -407,6 +416,11 @@ impl Parser<'_> {
     }
 }
 
+/// What is said of syntax that Apache Thrift does not have.
+fn of_fbthrift(what: &str) -> String {
+    format!("{what} is of fbthrift's dialect, and brunt reads Apache Thrift's IDL: leave it out of a copy of the file")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -460,6 +474,9 @@ mod tests {
     #[test]
     fn what_is_wrong_is_shown_where_it_stands() {
         for (text, expected) in [
+            ("\n@thrift.Deprecated\nstruct A {}", "a.thrift:2:1: an annotation with '@' is of fbthrift's dialect"),
+            ("package 'a.b/c'", "a.thrift:1:1: 'package' is of fbthrift's dialect"),
+            ("service S { stream<i32> a() }", "a.thrift:1:13: a stream is of fbthrift's dialect"),
             ("strukt A {}", "a.thrift:1:1: expected include, namespace, const,"),
             ("struct A { 1: i32 }", "a.thrift:1:19: expected the field's name, found '}'"),
             ("struct A { 1 i32 a }", "a.thrift:1:14: expected ':' behind a field's id, found 'i32'"),

@@ -1,0 +1,3 @@
+service Life {
+  string call()
+}
