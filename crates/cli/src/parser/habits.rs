@@ -118,6 +118,16 @@ const HABITS: &[Habit] = &[
         here: "a connection for each request is --reconnect",
     },
     Habit {
+        flags: &["--keepalive-time", "--keepalive-timeout"],
+        whose: "grpcurl",
+        here: "brunt sends no keepalive pings over HTTP/2: a call without an answer ends by --timeout, a stream that stalls by --stall-timeout",
+    },
+    Habit {
+        flags: &["--proxy-user", "--preproxy", "--socks5", "--socks5-hostname", "--noproxy"],
+        whose: "curl",
+        here: "a proxy is -x http://USER:PASSWORD@HOST:PORT, by CONNECT alone, for the whole run",
+    },
+    Habit {
         flags: &["--disable-compression"],
         whose: "hey and oha",
         here: "brunt asks for no compression unless told --compressed",

@@ -101,6 +101,26 @@ fn a_message_that_does_not_come_leaves_the_connection_as_it_is() {
     assert_eq!((report.connections("made"), report.failures()), (4, BTreeMap::from([("timeout", 4)])));
 }
 
+#[test]
+fn a_server_that_sends_what_nobody_waits_for_has_not_frozen() {
+    let push = Some(Duration::from_millis(15));
+    let server = Server::start(Config { speaks: ServedProtocol::WebSocket, push, ..Config::default() }).unwrap();
+    let directory = Directory::new();
+    let text = format!(
+        "local brunt = require 'brunt'
+         local ws = brunt.ws '{}'
+         brunt.scenario('s', function()
+           local socket = ws:connect()
+           for _ = 1, 4 do socket:receive() end
+           socket:receive {{ match = 'never', timeout = '700ms' }}
+           for _ = 1, 4 do socket:receive() end
+         end):inject {{ brunt.iterations_each(1, 1) }}",
+        server.url()
+    );
+    let done = run(["run", "-t", "1", &directory.file("s.lua", text)]);
+    assert!(!done.stdout.contains("froze"), "{}", done.stdout);
+}
+
 /// A script whose users each hold a socket to an echo.
 fn play_on_socket(users: u32, text: &str) -> Report {
     let server = Server::start(Config { speaks: ServedProtocol::WebSocket, ..Config::default() }).unwrap();

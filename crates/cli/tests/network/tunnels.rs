@@ -65,7 +65,7 @@ fn every_protocol_goes_through_a_proxy() {
         through(args, &server.url()).assert_all(50, 200);
     }
     let socket = Server::start(Config { speaks: ServedProtocol::WebSocket, ..Config::default() }).unwrap();
-    through(&["--body", "hi"], &socket.url()).assert_all(50, 0);
+    through(&["--message", "hi"], &socket.url()).assert_all(50, 0);
     assert_eq!(proxy.asked(), 10, "a tunnel for each connection");
     // The peer speaks first: what comes behind the proxy's answer is the peer's.
     let greets = TcpListener::bind("127.0.0.1:0").unwrap();

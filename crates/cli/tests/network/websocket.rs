@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_testbed::server::{Config, Delay, Listen, ServedProtocol, Server};
 use brunt_testbed::tls::Tls;
@@ -253,4 +255,25 @@ fn pings_are_answered_while_calls_wait() {
     let report = report(0, ["-c", "1", "-r", "2", "-n", "14", &server.url("/")]);
     report.assert_all(14, 0);
     assert!(report.number("/bytes/wire_out_bytes") > 14 * 11 + 20 * 6, "{:?}", report.at("/bytes"));
+}
+
+#[test]
+fn a_denied_handshake_is_tried_once_a_call() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (url, asked) = (format!("ws://{}/", listener.local_addr().unwrap()), Arc::new(AtomicU64::new(0)));
+    let counted = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, mut bytes) = (stream.unwrap(), [0; 4000]);
+            if std::io::Read::read(&mut stream, &mut bytes).is_ok_and(|n| n > 0) {
+                counted.fetch_add(1, Ordering::SeqCst);
+                let _ = std::io::Write::write_all(&mut stream, b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+            }
+        }
+    });
+    for (args, attempts) in [(&["--once"][..], 1), (&["-n", "3", "-c", "3"], 3), (&["-n", "5", "-c", "2"], 5)] {
+        asked.store(0, Ordering::SeqCst);
+        run([&["-t", "1"], args, &[&url]].concat()).with_status(3);
+        assert_eq!(asked.load(Ordering::SeqCst), attempts, "{args:?}");
+    }
 }

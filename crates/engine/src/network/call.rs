@@ -340,6 +340,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 return After::Ended;
             }
             Judgement::GoesOn { ends_sent } => {
+                self.recorder.heard(now);
                 // For the client it has begun anew, behind the calls that wait.
                 self.connections[token].take_call(position);
                 if let Some(call) = self.calls.get_mut(id) {

@@ -331,3 +331,39 @@ impl Client for NoClient {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::transport::route::Again;
+
+    #[test]
+    fn a_name_is_asked_again_by_the_clock_and_another_order_is_no_move() {
+        let at = |port: u16| Address::Tcp(([127, 0, 0, 1], port).into());
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&asked);
+        let find =
+            move || Ok(if counted.fetch_add(1, Ordering::SeqCst) == 0 { vec![at(2), at(1)] } else { vec![at(3)] });
+        let again = Some(Again::new(find, SECOND_NS));
+        let route = Route { addresses: vec![at(1), at(2)], sources: Vec::new(), tunnel: None, tls: None, again };
+        let clients: Arc<MakeClient> = Arc::new(|| Box::new(NoClient));
+        let mut origins = Origins::of_flood([route], &clients, 1);
+        let mut renew = |seconds: u64| origins.renew_addresses(OriginId::FIRST, Tick::from_ns(seconds * SECOND_NS));
+        assert!(!renew(5) && !renew(5));
+        assert_eq!(asked.load(Ordering::SeqCst), 0, "it was looked up when the run began");
+        let mut moved_at = None;
+        for second in 6..5_000 {
+            moved_at = moved_at.or(renew(second).then_some(asked.load(Ordering::SeqCst)));
+            if moved_at.is_some() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(moved_at >= Some(2), "{moved_at:?}: the first lookup has the same addresses in another order");
+        assert!(origins.has_moved(OriginId::FIRST));
+        assert_eq!(origins.route(OriginId::FIRST).map(|route| &route.addresses), Some(&vec![at(3)]));
+    }
+}

@@ -177,10 +177,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if !was_stalled {
             connection.link.client.stalled();
         }
-        // A peer that answers early holds its answer back until what it sent before is acknowledged (Nagle, RFC 896).
-        if !connection.link.channel.is_plain() && (has_taken || !was_stalled) {
-            self.driver.acknowledge_at_once(token);
-        }
         if has_taken || !was_stalled {
             let until = now.saturating_add(self.terms.timeout_ns).min(Tick::LAST);
             connection.link.stalled_until = until;

@@ -249,14 +249,6 @@ impl Driver for Epoll {
         Ok(sent)
     }
 
-    #[cfg(target_os = "linux")]
-    fn acknowledge_at_once(&mut self, token: ConnectionId) {
-        if let Ok(Socket::Tcp(reader)) = place(&mut self.sockets, token) {
-            // Best effort: without it the peer waits up to 40 ms for an acknowledgement.
-            let _ = rustix::net::sockopt::set_tcp_quickack(&reader.stream, true);
-        }
-    }
-
     fn close(&mut self, token: ConnectionId) {
         // Dropping closes the descriptor, and the kernel forgets its registration with it.
         if let Some(place) = self.sockets.get_mut(token.place()) {

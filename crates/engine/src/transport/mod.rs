@@ -125,9 +125,6 @@ pub(crate) trait Driver {
     /// Writes as much as fits; `WouldBlock` if nothing does. Writable is announced when something fits again.
     fn write(&mut self, token: ConnectionId, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Acknowledges what comes next at once, where the operating system would wait for bytes that carry it along.
-    fn acknowledge_at_once(&mut self, _token: ConnectionId) {}
-
     /// Closes the connection. It may be connected anew at once.
     fn close(&mut self, token: ConnectionId);
 

@@ -37,6 +37,14 @@ pub(crate) struct Again {
 }
 
 impl Again {
+    /// Lookups by `find`, for new connections every `every_ns`.
+    pub(crate) fn new(
+        find: impl Fn() -> Result<Vec<Address>, RouteError> + Send + Sync + 'static,
+        every_ns: u64,
+    ) -> Self {
+        Self { find: Arc::new(find), every_ns }
+    }
+
     /// The current addresses of the target's name.
     ///
     /// # Errors
@@ -67,8 +75,7 @@ impl Route {
         let is_named = transport.unix_socket.is_none() && transport.addresses.is_empty() && !is_address(host);
         let again = is_named.then(|| {
             let (plan, resolve) = (plan.clone(), Arc::clone(resolve));
-            let every_ns = transport.resolve_every_ns;
-            Again { find: Arc::new(move || self::addresses(&plan, default_port, &resolve)), every_ns }
+            Again::new(move || self::addresses(&plan, default_port, &resolve), transport.resolve_every_ns)
         });
         let tunnel = transport.proxy.as_ref().map(|proxy| connect_request(proxy, plan, default_port)).transpose()?;
         Ok(Self { addresses, sources, tunnel, tls, again })

@@ -205,7 +205,10 @@ fn delayed(times: &Histogram) -> Option<Remark> {
         share_ratio: Some(share),
         ..Remark::new(
             About::Modes,
-            format!("{} of the answers took 40ms, as long as an acknowledgement waits, and others far less", percent(share)),
+            format!(
+                "{} of the answers took 40ms, as long as an acknowledgement waits, and others far less",
+                percent(share)
+            ),
         )
     })
 }
@@ -239,7 +242,7 @@ fn two_modes(times: &Histogram) -> Option<Modes> {
     if around(valley) as f64 > VALLEY * around(low).min(around(high)) as f64 {
         return None;
     }
-    let middle = |bins: std::ops::Range<usize>| {
+    let middle = |bins: Range<usize>| {
         let mut part = Histogram::new();
         let within = times.values().filter(|(value, _)| bins.contains(&(place(*value) as usize)));
         within.for_each(|(value, n)| part.record_n(value, n));
