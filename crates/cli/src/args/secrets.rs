@@ -16,9 +16,16 @@ pub fn shown_value(id: &str, value: &str, registry: &Registry) -> String {
         // The name of a file is no secret.
         ("key", _) if !value.starts_with('@') => value.to_owned(),
         ("json", _) => String::from_utf8_lossy(&shown_body(value.as_bytes())).into_owned(),
+        ("proxy", _) => shown_proxy(value),
         (id, _) if OWN.contains(&id) => Template::secret(value).shown().into_owned(),
         _ => shown_url(value).into_owned(),
     }
+}
+
+/// A proxy's URL, which may lack its scheme.
+fn shown_proxy(value: &str) -> String {
+    let url = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
+    shown_url(&url).into_owned()
 }
 
 fn of_protocol(name: &str, registry: &Registry) -> Option<Flag> {
@@ -34,7 +41,11 @@ pub fn without_secrets(mut error: Error, registry: &Registry) -> Error {
     let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) else { return error };
     let name = flag.trim_start_matches('-').split([' ', '=', '[']).next().unwrap_or_default();
     let is_secret = OWN.contains(&name) || of_protocol(name, registry).is_some_and(|flag| flag.may_be_secret());
-    let shown = if is_secret { REDACTED.to_owned() } else { shown_url(value).into_owned() };
+    let shown = match name {
+        _ if is_secret => REDACTED.to_owned(),
+        "proxy" => shown_proxy(value),
+        _ => shown_url(value).into_owned(),
+    };
     if shown != *value {
         error.insert(ContextKind::InvalidValue, ContextValue::String(shown));
     }

@@ -41,7 +41,7 @@ fn flags_that_are_wrong() {
         (&[&add[..], &["-H", "grpc-timeout: 1S"]].concat(), "metadata grpc-timeout is gRPC's own, leave it out"),
         (
             &[&add[..], &["-H", "key-bin: hunter2!"]].concat(),
-            "metadata key-bin: the value of a name in -bin must be base64",
+            "metadata key-bin: the value of a name in -bin is base64, hex: and",
         ),
         (&[&add[..], &["--body", "x"]].concat(), "--body belongs to http://, https://"),
     ] {
