@@ -1,7 +1,8 @@
 //! The coordinator: merges the workers' reports into seconds for the observer, and into the run's recording.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+mod endings;
+mod seconds;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -13,11 +14,13 @@ use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::Figures;
 use brunt_record::live::{AgentSecond, Live};
 use brunt_record::observer::{Observer, RunningTotal};
-use brunt_record::recording::{Cause, Ending, Recording, Stop};
+use brunt_record::recording::Recording;
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::timeline::DueLog;
 
+use self::endings::Endings;
+use self::seconds::{Key, Second, Seconds};
 use crate::control::Control;
 use crate::transport::Clock;
 use crate::watchdog::{LAST_PATIENCE_NS, Watchdog};
@@ -25,18 +28,6 @@ use crate::worker::{Interval, Report};
 
 /// How often the watchdog looks.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// A second that some workers have yet to report.
-#[derive(Default)]
-struct Second {
-    length_ns: u64,
-    snapshot: Snapshot,
-    open_connections: u64,
-    in_flight: u64,
-    oldest_ns: u64,
-    /// Each agent's part, by its number, where agents report.
-    agents: Vec<Option<AgentSecond>>,
-}
 
 /// A worker's progress.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,16 +42,11 @@ struct Progress {
     untold: u64,
 }
 
-/// A second's place in the run: its phase, and its number in that.
-type Key = (Phase, u64);
-
 /// The reports of a run's workers, put together.
 pub(crate) struct Coordinator<'a> {
     plan: &'a Plan,
     observer: &'a mut dyn Observer,
-    seconds: BTreeMap<Key, Second>,
-    /// The last second that was passed on.
-    passed: Option<Key>,
+    seconds: Seconds,
     workers: Vec<Progress>,
     measured: Snapshot,
     drained: Snapshot,
@@ -70,23 +56,12 @@ pub(crate) struct Coordinator<'a> {
     passed_ns: u64,
     /// How many seconds of the drain were passed on.
     drain_seconds: u64,
-    /// How much of the measured part was handed over.
-    reported_ns: u64,
     /// Whether the run is in its warm-up, and the calls of that part that came due and have not ended.
     under_way: (bool, u64),
     /// Whether there are virtual users, and how the drain changed their number, which only falls there.
     has_users: bool,
     users_left: i64,
-    interrupted: bool,
-    failed: Option<String>,
-    /// Why the observer ended the run, if it has.
-    aborted: Option<Cause>,
-    /// Why a worker gave the target up before any load, if one has.
-    unreached: Option<String>,
-    /// Why a worker had no connection in all of its time, if no worker ever had one.
-    unconnected: Option<String>,
-    /// Why a script has ended the run, if one has.
-    stopped: Option<Stop>,
+    endings: Endings,
     watchdog: &'a mut Watchdog,
     stop: &'a StopHandle,
     clock: Clock,
@@ -111,25 +86,18 @@ impl<'a> Coordinator<'a> {
         Self {
             plan,
             observer,
-            seconds: BTreeMap::new(),
-            passed: None,
+            seconds: Seconds::default(),
             workers: vec![Progress::default(); workers as usize],
             measured: Snapshot::default(),
             drained: Snapshot::default(),
             series: Series::default(),
             measured_ns: 0,
             passed_ns: 0,
-            reported_ns: 0,
             drain_seconds: 0,
             under_way: (true, 0),
             has_users: false,
             users_left: 0,
-            interrupted: false,
-            failed: None,
-            aborted: None,
-            unreached: None,
-            unconnected: None,
-            stopped: None,
+            endings: Endings::default(),
             watchdog,
             stop,
             clock,
@@ -181,17 +149,17 @@ impl<'a> Coordinator<'a> {
                 Ok(Report::Part(part)) => {
                     self.add(*part);
                 }
-                Ok(Report::Unconnected(reason)) => self.unconnected = Some(reason),
+                Ok(Report::Unconnected(reason)) => self.endings.unconnect(reason),
                 Ok(Report::Finished { worker, .. }) if self.has_finished(worker) => {}
                 Ok(Report::Finished { worker, measured_ns, interrupted, failed, stopped, unreached }) => {
-                    self.unreached = self.unreached.take().or(unreached);
-                    self.failed = self.failed.take().or(failed);
-                    self.stopped = self.stopped.take().or(stopped);
+                    self.endings.unreach(unreached);
+                    self.endings.fail(failed);
+                    self.endings.stop(stopped);
+                    self.endings.interrupt(interrupted);
                     if let Some(progress) = self.workers.get_mut(worker as usize) {
                         progress.finished = true;
                     }
                     self.measured_ns = self.measured_ns.max(measured_ns);
-                    self.interrupted |= interrupted;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -202,25 +170,14 @@ impl<'a> Coordinator<'a> {
         self.pass_on(true);
         self.account_for_left_behind();
         // Nobody hears of a change that was to come after the end.
-        let measured_ns = if self.measured_ns == 0 { self.reported_ns } else { self.measured_ns };
+        let measured_ns = if self.measured_ns == 0 { self.seconds.reported_ns() } else { self.measured_ns };
         let mut changes = self.control.changes();
         changes.sort_by_key(|change| change.at_ns);
         changes.retain(|change| change.at_ns < 0 || change.at_ns as u64 <= measured_ns);
         let ended = |part: &Snapshot| part.statuses.total() + part.failures.total();
         let has_outcomes = ended(&self.measured) + ended(&self.drained) > 0;
         Recording {
-            ending: match (self.failed, self.unreached, self.aborted) {
-                (Some(reason), ..) => Ending::Failed(reason),
-                (None, Some(reason), _) => Ending::Unreached(reason),
-                (None, None, Some(cause)) => Ending::Aborted(cause),
-                _ if self.interrupted => Ending::Interrupted,
-                // Failed calls state their reasons themselves.
-                _ => match (self.stopped, self.unconnected.filter(|_| !has_outcomes)) {
-                    (Some(stop), _) => stop.ending(),
-                    (None, Some(reason)) => Ending::Unreached(reason),
-                    (None, None) => Ending::Completed,
-                },
-            },
+            ending: self.endings.ending(has_outcomes),
             // If every worker was given up, none reported the length.
             measured_ns,
             changes,
@@ -236,7 +193,7 @@ impl<'a> Coordinator<'a> {
         for stuck in self.watchdog.look((self.clock)(), self.stop.is_stopped()) {
             let (thread, function) = (stuck.worker + 1, self.watchdog.function(&stuck));
             let reason = format!("thread {thread}: {function} has not come back, and was left behind");
-            self.failed.get_or_insert(reason);
+            self.endings.fail(Some(reason));
             if let Some(progress) = self.workers.get_mut(stuck.worker as usize) {
                 progress.finished = true;
                 progress.untold = stuck.calls.saturating_sub(progress.due);
@@ -262,7 +219,7 @@ impl<'a> Coordinator<'a> {
             second.snapshot.times.record_bounds(Timing::Response, LAST_PATIENCE_NS, left);
             second.snapshot.times.record_bounds(Timing::Service, LAST_PATIENCE_NS, left);
             let mut by_due = DueLog::default();
-            by_due.unfinished(self.reported_ns, LAST_PATIENCE_NS, left);
+            by_due.unfinished(self.seconds.reported_ns(), LAST_PATIENCE_NS, left);
             second.snapshot.timeline = by_due.take();
             self.pass(Phase::Drain, self.drain_seconds, second);
         }
@@ -270,15 +227,6 @@ impl<'a> Coordinator<'a> {
 
     /// Adds what a worker has reported to its second.
     fn add(&mut self, interval: Interval) -> &mut Second {
-        let mut key = (interval.phase, interval.second);
-        if let Some((phase, passed)) = self.passed.filter(|passed| key <= *passed && interval.phase == passed.0) {
-            // Late reports of a second that was passed on count in the next one.
-            key = (phase, passed + 1);
-        }
-        if interval.phase == Phase::Measured {
-            let end = interval.second * brunt_record::SECOND_NS + interval.length_ns;
-            self.reported_ns = self.reported_ns.max(end);
-        }
         if let Some(progress) = self.workers.get_mut(interval.worker as usize)
             && interval.phase != Phase::Warmup
         {
@@ -289,15 +237,7 @@ impl<'a> Coordinator<'a> {
         let name = self.agents.get(worker);
         let of_agent =
             name.map(|name| AgentSecond::from_snapshot(name, Some(&interval.snapshot), &self.plan.ok_status));
-        let second = match self.seconds.entry(key) {
-            Entry::Vacant(place) => place.insert(Second { snapshot: interval.snapshot, ..Second::default() }),
-            Entry::Occupied(place) => {
-                let second = place.into_mut();
-                second.snapshot.merge(&interval.snapshot);
-                second
-            }
-        };
-        second.length_ns = second.length_ns.max(interval.length_ns);
+        let second = self.seconds.add(interval);
         if of_agent.is_some() {
             second.agents.resize(self.agents.len(), None);
             if let Some(place) = second.agents.get_mut(worker) {
@@ -309,13 +249,11 @@ impl<'a> Coordinator<'a> {
 
     /// Passes on the seconds that are complete, in order; `all` of them when no more reports come.
     fn pass_on(&mut self, all: bool) {
-        while let Some(entry) = self.seconds.first_entry() {
-            // Workers report in order: one that has reported a later second has reported all of this one.
-            let key = Some(*entry.key());
-            if !all && self.workers.iter().any(|worker| !worker.finished && worker.reported < key) {
-                return;
-            }
-            let ((phase, number), second) = entry.remove_entry();
+        // Workers report in order: one that has reported a later second has reported all of this one.
+        let is_reported = |workers: &[Progress], key: Key| {
+            workers.iter().all(|worker| worker.finished || worker.reported >= Some(key))
+        };
+        while let Some(((phase, number), second)) = self.seconds.pass(|key| all || is_reported(&self.workers, key)) {
             self.pass(phase, number, second);
         }
     }
@@ -332,7 +270,6 @@ impl<'a> Coordinator<'a> {
     }
 
     fn pass(&mut self, phase: Phase, number: u64, mut second: Second) {
-        self.passed = self.passed.max(Some((phase, number)));
         let elapsed_ns = number * brunt_record::SECOND_NS + second.length_ns;
         second.snapshot.watched = self.observer.watched(phase, elapsed_ns, second.length_ns);
         let waiting = self.backlog(phase, &second);
@@ -392,9 +329,8 @@ impl<'a> Coordinator<'a> {
             most_users: self.series.most_users(),
         };
         if let ControlFlow::Break(cause) = self.observer.second(&live, &so_far)
-            && self.aborted.is_none()
+            && self.endings.abort(cause)
         {
-            self.aborted = Some(cause);
             self.stop.stop();
         }
     }

@@ -198,7 +198,10 @@ mod tests {
         let credentials = Some(Template::secret("me:t0p6t0p6"));
         plan.transport.proxy = Some(Proxy { host: "p".into(), port: 3128, credentials });
         let secrets = plan.secrets();
-        assert_eq!(secrets.hide("Bearer t0p1 t0p2 t0p3 t0p4 t0p5 t0p6t0p6"), format!("{REDACTED} ").repeat(6).trim_end());
+        assert_eq!(
+            secrets.hide("Bearer t0p1 t0p2 t0p3 t0p4 t0p5 t0p6t0p6"),
+            format!("{REDACTED} ").repeat(6).trim_end()
+        );
         assert_eq!(secrets.hide("open 100 Authorization"), "open 100 Authorization");
     }
 

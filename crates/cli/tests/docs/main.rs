@@ -5,8 +5,8 @@
 
 mod clone;
 mod commands;
-mod markdown;
 mod first_lines;
+mod markdown;
 mod page;
 mod shape;
 

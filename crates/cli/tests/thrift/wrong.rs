@@ -43,7 +43,10 @@ fn flags_that_are_wrong() {
         (&["--idl", IDL, "--call", "told", "--result", "true"], "--result: expected i32, got true"),
         (&["--idl", IDL, "--call", "nothing", "--result", "1"], "--result: nothing is void: expected null"),
         (&["--idl", IDL, "--call", "told", "--max-answer", "0"], "expected a number of bytes from 1 to 2147483647"),
-        (&["--idl", IDL, "--call", "told", "--protocol", "json"], "expected binary or compact: brunt does not speak Thrift's JSON protocol"),
+        (
+            &["--idl", IDL, "--call", "told", "--protocol", "json"],
+            "expected binary or compact: brunt does not speak Thrift's JSON protocol",
+        ),
         (&["--idl", IDL, "--call", "told", "--body", "x"], "--body belongs to http://, https://"),
     ] {
         refused(&[args, &[URL]].concat(), expected);

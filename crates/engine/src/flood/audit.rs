@@ -17,7 +17,11 @@ impl Flood {
         let most = self.share.part_of(connections as u64).max(1) as usize;
         let places = network.places();
         assert!(places <= 2 * most || self.slots.is_some(), "{places} places for {most} connections");
-        if network.has_work() || self.slots.is_some() || !self.loading || self.is_held() || self.reach.ends_before(now)
+        if network.has_work()
+            || self.slots.is_some()
+            || !self.part.is_on()
+            || self.is_held()
+            || self.part.ends_before(now)
         {
             return;
         }
@@ -25,7 +29,7 @@ impl Flood {
         let has_room = network.connections.ids().any(|token| network.connections[token].room(self.pipeline) > 0);
         assert!(!(has_again && has_room), "a call that was turned away waits although a connection has room");
         match &self.pace {
-            Pace::Closed(quota) if now < self.calls_until && !quota.is_empty() && !self.interests.pauses => {
+            Pace::Closed(quota) if now < self.part.until() && !quota.is_empty() && !self.interests.pauses => {
                 assert!(!has_room, "a connection has room, and no call");
                 for token in network.connections.ids() {
                     assert!(
@@ -44,7 +48,10 @@ impl Flood {
                         "{token:?} has room, in no list"
                     );
                 }
-                let wakes = waits && self.ready.is_empty() && network.taking == 0 && network.connecting == 0;
+                let wakes = waits
+                    && self.lists.have_none_ready()
+                    && network.census.taking() == 0
+                    && network.census.connecting() == 0;
                 let looks = self.outage.next_look.is_set() || network.next_deadline().is_set();
                 assert!(!wakes || looks, "a due call waits for nothing");
             }

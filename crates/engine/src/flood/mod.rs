@@ -5,10 +5,12 @@ mod audit;
 mod changing;
 mod exposure;
 mod growth;
+mod lists;
 mod names;
 mod open;
 mod outage;
 pub(crate) mod own_delay;
+mod part;
 mod slots;
 mod waiting;
 mod workload;
@@ -18,18 +20,18 @@ use std::sync::Arc;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::share::{Portion, Share};
-use brunt_plan::timetable::Timetable;
 use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
 use self::exposure::Exposure;
 use self::growth::Growth;
 pub(crate) use self::growth::first_connections;
+use self::lists::Lists;
 use self::names::Names;
 use self::outage::Outage;
+use self::part::Part;
 use self::slots::Slots;
-use crate::control::Heard;
-use crate::gate::{Horizon, Reach};
+use crate::gate::Horizon;
 use crate::network::origins::OriginId;
 use crate::network::pool::KeptUp;
 use crate::network::{Call, CallId, Counted, End, Keeper, Network, State};
@@ -74,6 +76,26 @@ impl Quotas {
     }
 }
 
+/// The connections that a flood begins with.
+struct Ahead {
+    connections: usize,
+    /// How many of them have been begun.
+    begun: usize,
+}
+
+impl Ahead {
+    /// The next of them to be begun.
+    fn next(&mut self) -> Option<ConnectionId> {
+        let next = (self.begun < self.connections).then(|| ConnectionId::at(self.begun));
+        self.begun += usize::from(next.is_some());
+        next
+    }
+
+    fn are_begun(&self) -> bool {
+        self.begun == self.connections
+    }
+}
+
 /// One worker's share of a flood.
 pub(crate) struct Flood {
     plan: Arc<Plan>,
@@ -89,15 +111,8 @@ pub(crate) struct Flood {
     pace: Pace,
     /// The most calls in flight on one connection.
     pipeline: usize,
-    /// Whether calls are made, and whether they are measured.
-    loading: bool,
-    measured: bool,
-    /// When the closed model stops calling: at the end of its phase.
-    calls_until: Tick,
-    /// The open model's connections that can carry a call; some may have lost that since.
-    ready: VecDeque<ConnectionId>,
-    /// Places of the open model that get a connection once a call needs it; some may have one by now.
-    dormant: Vec<ConnectionId>,
+    part: Part,
+    lists: Lists,
     outage: Outage,
     /// Since when calls of the open model wait for a connection, delays of this worker aside; [`Tick::NEVER`] if none do.
     short_since: Tick,
@@ -107,20 +122,10 @@ pub(crate) struct Flood {
     again: VecDeque<CallId>,
     /// The connections to each target, where there are several targets.
     slots: Option<Slots>,
-    /// The number of connections when the load begins, and how many of them have been begun.
-    connections: usize,
-    begun: usize,
+    ahead: Ahead,
     /// Their growth, if they grow.
     growth: Option<Growth>,
     exposure: Exposure,
-    /// How far calls may be made; and whether some were not.
-    reach: Reach,
-    /// The changes heard of; the planned timetable of the phase, where it has one; and the beginning of the phase and
-    /// of the measured part on the run's clock, past or future.
-    heard: Heard,
-    planned: Option<Timetable>,
-    phase_began: Tick,
-    measured_began: Tick,
     /// The delay of the open model's last call, in nanoseconds: a connection made for later calls starts with it.
     held_up: u64,
 }
@@ -147,32 +152,23 @@ impl Flood {
             pace: Pace::Closed(quotas.warmup.clone()),
             quotas,
             pipeline: plan.pipeline as usize,
-            loading: false,
-            measured: false,
-            calls_until: Tick::NEVER,
+            part: Part::before_all(),
             exposure: Exposure::new(share == Share::WHOLE),
-            reach: Reach::default(),
-            heard: Heard::default(),
-            planned: None,
-            phase_began: Tick::EPOCH,
-            measured_began: Tick::EPOCH,
             held_up: 0,
-            ready: VecDeque::new(),
-            dormant: Vec::new(),
+            lists: Lists::default(),
             outage: Outage::new(share.count()),
             short_since: Tick::NEVER,
             owed: 0,
             again: VecDeque::new(),
             slots: has_several_targets.then(Slots::default),
-            connections,
-            begun: 0,
+            ahead: Ahead { connections, begun: 0 },
             plan,
         }
     }
 
     /// Limits its calls to this horizon.
     pub(crate) fn within(self, horizon: Horizon) -> Self {
-        Self { reach: horizon.into(), ..self }
+        Self { part: self.part.within(horizon), ..self }
     }
 
     /// Resumes once the horizon has moved on, or numbers have come: nothing else would wake connections that were freed
@@ -181,10 +177,10 @@ impl Flood {
         self.hear();
         let due = if let Pace::Open(schedule) = &self.pace { schedule.due().unwrap_or(now) } else { now };
         let is_fed = if let Pace::Closed(quota) = &mut self.pace { quota.is_fed() } else { false };
-        if !self.reach.lets_go(due) && !is_fed {
+        if !self.part.lets_go(due) && !is_fed {
             return;
         }
-        let measured = self.measured;
+        let measured = self.part.is_measured();
         if let Pace::Open(schedule) = &mut self.pace {
             schedule.skip(now, |due, calls| network.recorder.held_overdue(due, calls, measured, now));
         }
@@ -197,25 +193,25 @@ impl Flood {
 
     /// Whether new calls are made.
     fn is_loading(&self) -> bool {
-        self.loading && self.refusal.is_none()
+        self.part.is_on() && self.refusal.is_none()
     }
 
     /// Makes connections ahead of the load, some at a time. True once they are made, or no more can be.
     fn connect_ahead<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) -> bool {
-        while network.connections.len() < self.connections {
+        while network.connections.len() < self.ahead.connections {
             self.add(network);
         }
         if self.connects_for_calls() {
             return true;
         }
-        while network.connecting < CONNECTING_AT_ONCE && self.begun < self.connections {
-            let token = ConnectionId::at(self.begun);
-            self.begun += 1;
+        while network.census.connecting() < CONNECTING_AT_ONCE
+            && let Some(token) = self.ahead.next()
+        {
             network.connect(self, token, now);
         }
         // Ahead of the load, no connection is tried twice.
-        let settled = self.begun == self.connections && network.connecting == 0;
-        settled || now >= network.last_connected + CONNECTING_PATIENCE_NS
+        let settled = self.ahead.are_begun() && network.census.connecting() == 0;
+        settled || now >= network.signs.last_connected() + CONNECTING_PATIENCE_NS
     }
 
     /// A place for another connection, or for the first one of another slot.
@@ -228,8 +224,8 @@ impl Flood {
 
     /// As many connections as there were, but for those that leave and are not replaced yet.
     fn kept_up<D: Driver>(&self, network: &FloodNetwork<D>) -> KeptUp {
-        let there = network.places() - network.leaving;
-        KeptUp { most: there + self.owed, there, leaving: network.leaving }
+        let there = network.places() - network.census.leaving();
+        KeptUp { most: there + self.owed, there, leaving: network.census.leaving() }
     }
 
     /// Whether connections are made for calls, and not ahead of them.
@@ -239,18 +235,14 @@ impl Flood {
 
     /// The load of a phase begins at `began`: in the closed model every connection calls.
     fn begin_calls<D: Driver>(&mut self, network: &mut FloodNetwork<D>, phase: Phase, began: Tick, until: Tick) {
-        (self.loading, self.measured, self.calls_until) = (true, phase == Phase::Measured, until);
-        self.phase_began = began;
-        self.measured_began = if self.measured { began } else { began.saturating_add(self.plan.warmup_ns) };
-        self.planned = None;
+        let is_measured = phase == Phase::Measured;
+        let measured_began = if is_measured { began } else { began.saturating_add(self.plan.warmup_ns) };
+        self.part.begin(is_measured, began, until, measured_began);
         self.pace = match self.plan.profile(phase).zip(self.plan.arrivals(phase, self.share)) {
-            None if self.measured => Pace::Closed(self.quotas.measured.clone()),
+            None if is_measured => Pace::Closed(self.quotas.measured.clone()),
             None => Pace::Closed(self.quotas.warmup.clone()),
             Some((profile, mut arrivals)) => {
-                self.heard.look();
-                let planned = Timetable::new(profile);
-                arrivals.change(&planned.with(self.heard.changes(), began.measured_from(self.measured_began).ns()));
-                self.planned = Some(planned);
+                arrivals.change(&self.part.follow(profile));
                 if let Some(growth) = &mut self.growth {
                     growth.begin(arrivals.clone(), began);
                 }
@@ -259,7 +251,7 @@ impl Flood {
         };
         self.change();
         let now = network.driver.now();
-        let watches = self.measured && self.slots.is_none() && matches!(self.pace, Pace::Closed(_));
+        let watches = is_measured && self.slots.is_none() && matches!(self.pace, Pace::Closed(_));
         network.watch_for_server(watches.then_some(began));
         self.fail_refused(network, now);
         for token in network.connections.ids() {
@@ -283,7 +275,7 @@ impl Flood {
             let Some((failure, reason)) = self.outage.last_failure(OriginId::FIRST) else { return };
             let Pace::Closed(quota) = &mut self.pace else { return };
             let Some(number) = quota.take() else { return };
-            let id = network.begin(Call::new(number, now, self.measured, Counted::OnceSent));
+            let id = network.begin(Call::new(number, now, self.part.is_measured(), Counted::OnceSent));
             network.complete(self, id, End::Failed(failure, &reason), now);
         }
     }
@@ -342,7 +334,7 @@ impl Flood {
 
     /// Closed model: calls until the connection has as many in flight as it may.
     fn refill<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
-        if now >= self.calls_until || self.reach.holds_back(now) {
+        if now >= self.part.until() || self.part.holds_back(now) {
             return;
         }
         let mut composed = false;
@@ -383,8 +375,8 @@ impl Flood {
     fn refill_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         let is_free = self.slots.as_ref().is_some_and(|slots| slots.is_free(token, &network.connections));
         if is_free
-            && now < self.calls_until
-            && !self.reach.holds_back(now)
+            && now < self.part.until()
+            && !self.part.holds_back(now)
             && let Some(id) = self.next_call(network, now)
         {
             self.place(network, token, id, now);
@@ -435,7 +427,7 @@ impl Flood {
         }
         let Pace::Closed(quota) = &mut self.pace else { return None };
         let number = quota.take()?;
-        Some(network.begin(Call::new(number, now, self.measured, Counted::OnceSent)))
+        Some(network.begin(Call::new(number, now, self.part.is_measured(), Counted::OnceSent)))
     }
 
     /// A call that a peer has not processed and that has not ended since.
@@ -495,9 +487,9 @@ impl Flood {
             }
         }
         self.user.expect(0);
-        if !self.dormant.is_empty() && network.taking > 0 && !self.outage.has_failed(OriginId::FIRST) {
+        if !self.lists.have_none_dormant() && network.census.taking() > 0 && !self.outage.has_failed(OriginId::FIRST) {
             let now = network.driver.now();
-            self.wake_dormant(network, now, network.last_answer < network.last_connected);
+            self.wake_dormant(network, now, network.signs.last_answer() < network.signs.last_connected());
         }
         // Calls that end when they are sent have freed connections meanwhile: those have their turn after the next
         // read.
@@ -512,7 +504,7 @@ impl Flood {
     fn certain_calls(&self, freed: &[(ConnectionId, Tick)]) -> usize {
         let Some(&(_, since)) = freed.last() else { return 0 };
         let unlimited = matches!(self.pace, Pace::Closed(_)) && self.plan.stop.requests.is_none();
-        let certain = unlimited && !self.interests.pauses && self.is_loading() && since + ENDING_NS < self.calls_until;
+        let certain = unlimited && !self.interests.pauses && self.is_loading() && since + ENDING_NS < self.part.until();
         if certain { freed.len() } else { 0 }
     }
 }

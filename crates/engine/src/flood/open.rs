@@ -6,7 +6,7 @@ use brunt_record::time::Tick;
 use super::growth::Standing;
 use super::{Flood, FloodNetwork, Pace, own_delay};
 use crate::network::origins::OriginId;
-use crate::network::{Call, CallId, Counted, End, Listing, State};
+use crate::network::{Call, CallId, Counted, End, State};
 use crate::transport::{ConnectionId, Driver};
 
 impl Flood {
@@ -17,16 +17,14 @@ impl Flood {
             network.send(self, token, id, now);
         }
         let reconnect = self.plan.reconnect;
-        let connection = &mut network.connections[token];
+        let connection = &network.connections[token];
         let free = match connection.state {
             State::Open { .. } => connection.room(self.pipeline) > 0,
             State::Idle { .. } => reconnect && connection.carried() == 0,
             _ => false,
         };
         if free && connection.is_unlisted() {
-            connection.listing = Listing::Free;
-            connection.ready_since = now;
-            self.ready.push_back(token);
+            self.lists.offer(token, &mut network.connections, now);
         }
         let connection = &network.connections[token];
         if connection.is_idle() && !reconnect && connection.is_unlisted() {
@@ -45,9 +43,7 @@ impl Flood {
             self.place(network, home, id, now);
             return;
         }
-        let connection = &mut network.connections[home];
-        (connection.listing, connection.ready_since) = (Listing::Free, now);
-        self.ready.push_back(home);
+        self.lists.offer(home, &mut network.connections, now);
     }
 
     /// Open model: sends due calls on free connections, and adds connections where none is free, if they grow.
@@ -68,7 +64,7 @@ impl Flood {
 
     /// Adds connections for waiting calls, if none is free. Returns whether it did.
     fn grow<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> bool {
-        if !self.ready.is_empty() {
+        if !self.lists.have_none_ready() {
             if let Some(growth) = &mut self.growth {
                 growth.has_free();
             }
@@ -85,7 +81,7 @@ impl Flood {
         }
         let standing = Standing {
             connections: network.places(),
-            connecting: network.connecting,
+            connecting: network.census.connecting(),
             taken: schedule.taken(),
             held_up: self.held_up,
             heard: network.recorder.last_arrival(),
@@ -113,8 +109,8 @@ impl Flood {
         let mut now = network.driver.now();
         self.hear();
         while let Pace::Open(schedule) = &mut self.pace
-            && schedule.due().is_some_and(|due| due <= now && !self.reach.holds_back(due))
-            && let Some(token) = self.ready.pop_front()
+            && schedule.due().is_some_and(|due| due <= now && !self.part.holds_back(due))
+            && let Some(token) = self.lists.take_ready()
         {
             let connection = &mut network.connections[token];
             let opens = self.plan.reconnect && connection.is_idle() && connection.carried() == 0;
@@ -139,7 +135,7 @@ impl Flood {
             snapshot.times.record(Timing::Lag, own.call);
             snapshot.numbers.add(Counter::WaitedForConnection, u64::from(own.has_waited));
             let exposed = self.exposure.of(network, now.before(own.call), now);
-            let call = Call::new(number, due, self.measured, Counted::Already);
+            let call = Call::new(number, due, self.part.is_measured(), Counted::Already);
             let id = network.begin(Call { late: own.call, exposed, ..call });
             if self.slots.is_some() {
                 self.place(network, token, id, now);

@@ -7,7 +7,7 @@ use brunt_record::time::Tick;
 
 use super::{CONNECTING_AT_ONCE, Flood, FloodNetwork, Pace};
 use crate::network::origins::OriginId;
-use crate::network::{Call, Counted, Listing, Recorder};
+use crate::network::{Call, Counted, Recorder};
 use crate::transport::{ConnectionId, Driver};
 
 /// How long open connections are worth waiting for after one was answered, in nanoseconds.
@@ -27,7 +27,7 @@ impl Flood {
         self.hear();
         self.try_for_calls(network, now);
         let Pace::Open(schedule) = &self.pace else { return };
-        if self.ready.is_empty() && schedule.due().is_some_and(|due| due <= now) {
+        if self.lists.have_none_ready() && schedule.due().is_some_and(|due| due <= now) {
             // In time, connections may have been free for calls that are late by this worker's doing.
             let behind = if network.behind(now) > IN_TIME_NS { network.behind(now) } else { 0 };
             self.short_since = self.short_since.saturating_add(behind).min(now);
@@ -39,25 +39,25 @@ impl Flood {
     /// Whether the open model's next call lies beyond the horizon.
     pub(super) fn is_held(&self) -> bool {
         let Pace::Open(schedule) = &self.pace else { return false };
-        schedule.due().is_some_and(|due| self.reach.ends_before(due))
+        schedule.due().is_some_and(|due| self.part.ends_before(due))
     }
 
     /// Whether there is no connection worth waiting for: none is open and attempts fail, or the open ones are silent
     /// and another is refused.
     pub(super) fn is_out<D: Driver>(&self, network: &FloodNetwork<D>, now: Tick) -> bool {
         let has_failed = self.outage.has_failed(OriginId::FIRST);
-        if network.taking == 0 {
-            return has_failed || network.connecting == 0;
+        if network.census.taking() == 0 {
+            return has_failed || network.census.connecting() == 0;
         }
-        has_failed && now.since(network.last_answer.max(network.last_connected)) > ANSWERS_NS
+        has_failed && now.since(network.signs.last_answer().max(network.signs.last_connected())) > ANSWERS_NS
     }
 
     /// Lets each due call make an attempt of its own, or share the outcome of another.
     fn try_for_calls<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
-        while self.ready.is_empty() && self.is_out(network, now) && self.is_loading() {
+        while self.lists.have_none_ready() && self.is_out(network, now) && self.is_loading() {
             let Pace::Open(schedule) = &self.pace else { return };
             let Some(due) = schedule.due() else { return };
-            if self.reach.ends_before(due) {
+            if self.part.ends_before(due) {
                 return;
             }
             if due > now {
@@ -65,7 +65,7 @@ impl Flood {
                 return;
             }
             let free_at = self.outage.attempts.free_at();
-            if network.connecting < self.most_half_open()
+            if network.census.connecting() < self.most_half_open()
                 && free_at <= now
                 && let Some(token) = self.place_to_try(network)
             {
@@ -89,7 +89,7 @@ impl Flood {
         let Some((due, number)) = schedule.take() else { return };
         network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
         let late = network.behind(now).min(now.since(due));
-        let id = network.begin(Call { late, ..Call::new(number, due, self.measured, Counted::Already) });
+        let id = network.begin(Call { late, ..Call::new(number, due, self.part.is_measured(), Counted::Already) });
         network.enqueue(token, id);
         network.connect(self, token, now);
     }
@@ -105,48 +105,31 @@ impl Flood {
         let Some((due, _)) = schedule.take() else { return false };
         network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
         let end = now.max(due.saturating_add(outcome.took_ns));
-        network.recorder.failed_overdue(due, self.measured, outcome.failure, &outcome.reason, end);
+        network.recorder.failed_overdue(due, self.part.is_measured(), outcome.failure, &outcome.reason, end);
         true
     }
 
     /// A place without a connection, in which one can be tried.
     fn place_to_try<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> Option<ConnectionId> {
-        if let Some(token) = self.next_dormant(network) {
+        if let Some(token) = self.lists.take_dormant(&mut network.connections) {
             return Some(token);
         }
         let may_add = self.growth.as_ref().is_some_and(|growth| network.places() < growth.limit());
         may_add.then(|| self.add(network))
     }
 
-    /// A place that is tried only once a call needs it.
-    fn next_dormant<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> Option<ConnectionId> {
-        while let Some(token) = self.dormant.pop() {
-            let connection = &mut network.connections[token];
-            // A place that was given back, and perhaps taken again, is listed no more.
-            if connection.listing == Listing::Dormant && connection.is_idle() {
-                connection.unlist();
-                return Some(token);
-            }
-        }
-        None
-    }
-
     /// The place's last connection failed, and there is no other: the next due call tries again.
     pub(super) fn rest<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId) {
-        let connection = &mut network.connections[token];
-        if connection.is_unlisted() {
-            connection.listing = Listing::Dormant;
-            self.dormant.push(token);
-        }
+        self.lists.rest(token, &mut network.connections);
     }
 
     /// Connects waiting places to a target that takes connections again; only as often as attempts are allowed, if it
     /// is unknown whether it does.
     pub(super) fn wake_dormant<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick, is_attempt: bool) {
-        while !self.dormant.is_empty()
-            && network.connecting < self.most_half_open()
+        while !self.lists.have_none_dormant()
+            && network.census.connecting() < self.most_half_open()
             && (!is_attempt || self.outage.attempts.take(now))
-            && let Some(token) = self.next_dormant(network)
+            && let Some(token) = self.lists.take_dormant(&mut network.connections)
         {
             network.connect(self, token, now);
         }
@@ -157,7 +140,7 @@ impl Flood {
     fn expire_waiting<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
         let (timeout_ns, short_since) = (self.plan.timeout_ns, self.short_since);
         let Pace::Open(schedule) = &mut self.pace else { return };
-        let may_end = |due: &Tick| network.last_answer < *due && !self.reach.ends_before(*due);
+        let may_end = |due: &Tick| network.signs.last_answer() < *due && !self.part.ends_before(*due);
         while let Some(due) = schedule.due().filter(may_end) {
             let expires = due.max(short_since).saturating_add(timeout_ns);
             if expires > now {
@@ -168,7 +151,7 @@ impl Flood {
                 return;
             }
             network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
-            network.recorder.failed_overdue(due, self.measured, Failure::Timeout, UNANSWERED, expires);
+            network.recorder.failed_overdue(due, self.part.is_measured(), Failure::Timeout, UNANSWERED, expires);
         }
     }
 
@@ -176,17 +159,18 @@ impl Flood {
     /// as these carry at once. More are not worth a wait of their user's.
     pub(super) fn keep_waiting<D: Driver>(&mut self, network: &mut FloodNetwork<D>, end: Tick) {
         self.hear();
-        if !self.is_loading() || !self.measured || network.taking + network.connecting == 0 {
+        if !self.is_loading() || !self.part.is_measured() || network.census.taking() + network.census.connecting() == 0
+        {
             return;
         }
         let Pace::Open(schedule) = &mut self.pace else { return };
-        let places = (network.taking + network.connecting) * self.pipeline.max(1);
+        let places = (network.census.taking() + network.census.connecting()) * self.pipeline.max(1);
         for _ in 0..places {
-            let Some(due) = schedule.due().filter(|due| *due < end && !self.reach.ends_before(*due)) else { return };
+            let Some(due) = schedule.due().filter(|due| *due < end && !self.part.ends_before(*due)) else { return };
             let Some((_, number)) = schedule.take() else { return };
             network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
             let late = network.behind(end).min(end.since(due));
-            let call = Call::new(number, due, self.measured, Counted::Already);
+            let call = Call::new(number, due, self.part.is_measured(), Counted::Already);
             self.again.push_back(network.begin(Call { late, ..call }));
         }
     }
@@ -196,9 +180,9 @@ impl Flood {
     pub(super) fn drop_unsent<D: Driver>(&mut self, network: &mut FloodNetwork<D>, end: Tick) {
         // Calls that a peer has turned away may still be sent again.
         self.serve_again(network, end);
-        let silent_for = end.since(network.last_answer);
-        let is_silent = network.taking == 0 || silent_for >= ANSWERS_NS && network.behind(end) <= IN_TIME_NS;
-        let silent_since = if is_silent { network.last_answer } else { Tick::NEVER };
+        let silent_for = end.since(network.signs.last_answer());
+        let is_silent = network.census.taking() == 0 || silent_for >= ANSWERS_NS && network.behind(end) <= IN_TIME_NS;
+        let silent_since = if is_silent { network.signs.last_answer() } else { Tick::NEVER };
         let Pace::Open(schedule) = &mut self.pace else { return };
         let recorder = &mut network.recorder;
         let waited = |recorder: &mut Recorder, due: Tick, calls: u64| {
@@ -208,7 +192,7 @@ impl Flood {
                 recorder.unsent_overdue(due, calls, end);
             }
         };
-        let horizon = self.reach.until();
+        let horizon = self.part.horizon();
         if horizon < end {
             // Calls before the horizon waited for the target, the others for the horizon.
             schedule.skip(horizon, |due, calls| waited(recorder, due, calls));

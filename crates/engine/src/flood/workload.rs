@@ -23,7 +23,7 @@ impl<D: Driver> Workload<D> for Flood {
     }
 
     fn prepare(&mut self, network: &mut FloodNetwork<D>, now: Tick) -> Option<Tick> {
-        if self.begun == 0 {
+        if self.ahead.begun == 0 {
             self.names = Names::new(self.user.names(), &mut network.recorder);
             if self.user.traces() {
                 network.recorder.keep_slowest();
@@ -31,7 +31,7 @@ impl<D: Driver> Workload<D> for Flood {
             network.attempts = Attempts::new(self.share.count());
         }
         let is_ready = self.connect_ahead(network, now);
-        (!is_ready).then(|| network.last_connected + CONNECTING_PATIENCE_NS)
+        (!is_ready).then(|| network.signs.last_connected() + CONNECTING_PATIENCE_NS)
     }
 
     fn begin(&mut self, network: &mut FloodNetwork<D>, phase: Phase, began: Tick, until: Tick) {
@@ -39,10 +39,10 @@ impl<D: Driver> Workload<D> for Flood {
     }
 
     fn tick(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
-        if self.loading {
+        if self.part.is_on() {
             self.go_on(network, now);
             self.dispatch(network);
-            if self.ready.is_empty() {
+            if self.lists.have_none_ready() {
                 self.await_connection(network, now);
             } else {
                 self.short_since = Tick::NEVER;
@@ -57,14 +57,14 @@ impl<D: Driver> Workload<D> for Flood {
     fn next_wake(&self, now: Tick) -> Tick {
         match &self.pace {
             // Beyond the horizon, the next heartbeat looks whether the horizon has moved on.
-            Pace::Open(schedule) if self.loading && !self.ready.is_empty() => {
-                schedule.due().filter(|due| !self.reach.ends_before(*due)).unwrap_or(Tick::NEVER)
+            Pace::Open(schedule) if self.part.is_on() && !self.lists.have_none_ready() => {
+                schedule.due().filter(|due| !self.part.ends_before(*due)).unwrap_or(Tick::NEVER)
             }
             Pace::Open(_) if self.is_held() => Tick::NEVER,
-            Pace::Open(_) if self.loading => {
+            Pace::Open(_) if self.part.is_on() => {
                 self.growth.as_ref().map_or(Tick::NEVER, |growth| growth.next_look).min(self.outage.next_look)
             }
-            Pace::Closed(_) if self.loading => self.reach.resumes(now),
+            Pace::Closed(_) if self.part.is_on() => self.part.resumes(now),
             Pace::Open(_) | Pace::Closed(_) => Tick::NEVER,
         }
     }
@@ -75,13 +75,13 @@ impl<D: Driver> Workload<D> for Flood {
             && match &self.pace {
                 Pace::Closed(quota) => quota.is_used_up(),
                 // A pause may end.
-                Pace::Open(schedule) => schedule.due().is_none() && !self.heard.is_paused(),
+                Pace::Open(schedule) => schedule.due().is_none() && !self.part.is_paused(),
             }
     }
 
     fn next_due(&self) -> Tick {
         match &self.pace {
-            Pace::Open(schedule) if self.loading => schedule.due().unwrap_or(Tick::NEVER),
+            Pace::Open(schedule) if self.part.is_on() => schedule.due().unwrap_or(Tick::NEVER),
             Pace::Open(_) | Pace::Closed(_) => Tick::NEVER,
         }
     }
@@ -95,9 +95,9 @@ impl<D: Driver> Workload<D> for Flood {
 
     fn end_load(&mut self, network: &mut FloodNetwork<D>, end: Tick) {
         self.hear();
-        self.loading = false;
+        self.part.end();
         network.end_watch(end);
-        if self.measured {
+        if self.part.is_measured() {
             self.drop_unsent(network, end);
         }
     }
@@ -116,7 +116,7 @@ impl<D: Driver> Workload<D> for Flood {
     }
 
     fn gathers(&self) -> bool {
-        self.loading && self.pipeline > 1 && matches!(self.pace, Pace::Closed(_))
+        self.part.is_on() && self.pipeline > 1 && matches!(self.pace, Pace::Closed(_))
     }
 
     #[cfg(feature = "simulation")]
@@ -140,7 +140,7 @@ impl<D: Driver> Workload<D> for Flood {
         let (due, number, counted) = match &mut self.pace {
             Pace::Closed(quota) => (call.due, quota.take()?, Counted::OnceSent),
             Pace::Open(schedule) => {
-                schedule.due().filter(|due| !self.reach.ends_before(*due))?;
+                schedule.due().filter(|due| !self.part.ends_before(*due))?;
                 let (due, number) = schedule.take_ahead(call.due)?;
                 (due, number, Counted::Already)
             }
@@ -194,14 +194,14 @@ impl<D: Driver> Workload<D> for Flood {
     fn connect_failed(&mut self, network: &mut FloodNetwork<D>, attempt: &FailedAttempt<'_>, now: Tick) -> bool {
         self.outage.failed(attempt, now);
         // The peer took the connection and refused the protocol: that is an answer, which another attempt would get again.
-        if self.phase_began == Tick::EPOCH && !self.loading && attempt.failure == Failure::Handshake {
+        if self.part.is_ahead() && attempt.failure == Failure::Handshake {
             self.outage.refused_ahead += 1;
         }
         let mut has_cost = false;
         self.hear();
         while self.is_loading()
             && !self.connects_for_calls()
-            && self.ready.is_empty()
+            && self.lists.have_none_ready()
             && self.is_out(network, now)
             && self.share_outcome(network, now)
         {
@@ -260,10 +260,10 @@ impl<D: Driver> Workload<D> for Flood {
         }
         if tries_for_calls && network.connections[token].history.came_to_nothing() {
             let grows = self.growth.is_some();
-            if grows && (network.taking > 0 && !gone.was_ready || network.places() > self.connections) {
+            if grows && (network.census.taking() > 0 && !gone.was_ready || network.places() > self.ahead.connections) {
                 return network.vacate(token);
             }
-            if network.taking == 0 {
+            if network.census.taking() == 0 {
                 return self.rest(network, token);
             }
         }

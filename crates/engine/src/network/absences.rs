@@ -21,16 +21,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.watched_since = from.unwrap_or(Tick::NEVER);
     }
 
-    /// Whether a call was answered, or needed no answer.
-    pub(crate) fn has_answers(&self) -> bool {
-        self.last_answer > Tick::EPOCH
-    }
-
-    /// Whether nothing at all came back.
-    pub(crate) fn is_unheard(&self) -> bool {
-        !self.has_heard
-    }
-
     /// Whether a call under way has the first bytes of its answer.
     pub(crate) fn is_being_answered(&self) -> bool {
         let has_bytes = |id: &CallId| self.calls.get(*id).is_some_and(|call| call.first_byte.is_set());

@@ -97,9 +97,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     fn audit_counts(&self) {
         let count = |is: fn(&Connection) -> bool| self.connections.iter().filter(|connection| is(connection)).count();
-        assert_eq!(self.connecting, count(Connection::is_being_made));
-        assert_eq!(self.taking, count(Connection::is_open));
-        assert_eq!(self.leaving, count(Connection::is_draining));
+        assert_eq!(self.census.connecting(), count(Connection::is_being_made));
+        assert_eq!(self.census.taking(), count(Connection::is_open));
+        assert_eq!(self.census.leaving(), count(Connection::is_draining));
         assert_eq!(0, count(|connection| connection.state == State::Vacant), "places that are taken are not vacant");
     }
 }

@@ -296,7 +296,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ) -> bool {
         let connection = &mut self.connections[token];
         connection.has_served();
-        self.last_answer = now;
+        self.signs.answered(now);
         let generation = connection.generation;
         let found = connection.calls.get(position).copied();
         let (at, read) = (self.recorder.arrival(now), self.recorder.reads_so_far());
@@ -403,7 +403,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
         }
         self.connections[token].has_served();
-        self.last_answer = now;
+        self.signs.answered(now);
         if self.terms.reconnect {
             self.ended_with_answer(load, token, now);
         } else {

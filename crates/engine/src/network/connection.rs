@@ -567,9 +567,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
             }
         }
-        if !self.first_attempt.is_set() {
-            self.first_attempt = now;
-        }
+        self.signs.tried(now);
         let connection = &mut self.connections[token];
         connection.addresses.clear();
         let tells = |route: &&Route| route.addresses.len() > 1 || self.origins.has_moved(origin);
@@ -580,7 +578,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.link = Link::new(client, most, now);
         self.begun += 1;
         connection.number = self.begun;
-        self.connecting += 1;
+        self.census.begins();
         self.look_at_next(token);
         let until = now.saturating_add(self.terms.connect_timeout_ns).min(Tick::LAST);
         self.try_address(load, token, Attempt { until, address_until: until, tried: 0 }, now);
@@ -800,10 +798,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         let generation = connection.generation;
         self.newest = token;
-        self.connecting -= 1;
-        self.taking += 1;
-        self.last_connected = now;
-        self.has_connected = true;
+        self.census.opens();
+        self.signs.connected(now);
         self.recorder.snapshot.numbers.add(Counter::ConnectionsMade, 1);
         self.send_queue(load, token, now);
         if self.connections[token].generation == generation {
@@ -884,7 +880,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             // A peer that announces an error closes the connection (RFC 9113 §5.4.1): bytes that it sent before are
             // read until then.
             let fails = connection.link.client.farewell().is_some();
-            (self.taking, self.leaving) = (self.taking - 1, self.leaving + 1);
+            self.census.leaves();
             self.enter(token, State::Leaving { until: if fails { now + FAREWELL_NS } else { Tick::NEVER } });
             load.draining(self, token, now);
         }
@@ -939,14 +935,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         reason: &str,
         now: Tick,
     ) {
-        self.connecting -= 1;
+        self.census.is_given_up();
         self.recorder.snapshot.numbers.add(Counter::ConnectionsFailed, 1);
         if matches!(self.connections[token].state, State::Connecting(_)) {
             self.origins.seek_addresses(self.connections[token].origin, now);
         }
         // A silent target has not refused anything.
-        if !self.has_connected && failure != Failure::ConnectTimeout {
-            self.refusal = Some(reason.to_owned());
+        if failure != Failure::ConnectTimeout {
+            self.signs.refused(reason);
         }
         let connection = &mut self.connections[token];
         let history = &mut connection.history;
@@ -1000,7 +996,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let ended_one = match connection.link.client.closed() {
             Some(Ok(answer)) => {
                 connection.has_served();
-                self.last_answer = now;
+                self.signs.answered(now);
                 if let Some(id) = self.connections[token].calls.get(answer.position).copied() {
                     self.answered(load, token, answer.position, id, answer.status, now);
                 }
@@ -1008,7 +1004,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
             Some(Err(failed)) => {
                 connection.has_served();
-                self.last_answer = now;
+                self.signs.answered(now);
                 if let Some(id) = self.connections[token].take_call(failed.position) {
                     self.complete(load, id, End::Failed(failed.failure, &failed.reason), now);
                 }
@@ -1170,7 +1166,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
         self.say_goodbye(token);
         let connection = &mut self.connections[token];
-        self.connecting -= usize::from(connection.is_being_made());
+        if connection.is_being_made() {
+            self.census.is_given_up();
+        }
         let left: Vec<CallId> = connection.calls.drain(..).chain(connection.queue.drain(..)).collect();
         self.shut(token, Failure::Closed, REASON);
         for id in left {
@@ -1185,8 +1183,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let connection = &mut self.connections[token];
         let drained = connection.is_draining();
         let was_ready = connection.is_there();
-        self.taking -= usize::from(was_ready && !drained);
-        self.leaving -= usize::from(drained);
+        if was_ready {
+            self.census.is_gone(drained);
+        }
         connection.state = State::IDLE;
         connection.unsent.clear();
         connection.generation = connection.generation.wrapping_add(1);

@@ -42,7 +42,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ) {
         // The first bytes of an answer are a sign of life, too.
         if call.first_byte != Tick::NEVER {
-            self.last_answer = now;
+            self.signs.answered(now);
         }
         let has_failed = match end {
             End::Answered(status) => {
@@ -51,7 +51,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 !is_excused
             }
             End::Failed(failure, _) => {
-                self.has_timed_out |= failure == Failure::Timeout;
+                if failure == Failure::Timeout {
+                    self.signs.timed_out();
+                }
                 true
             }
             End::Unfinished | End::Unsent | End::Withdrawn => false,

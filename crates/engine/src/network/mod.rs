@@ -10,6 +10,7 @@ pub(crate) mod attempts;
 mod audit;
 mod call;
 mod calls;
+mod census;
 mod connection;
 mod deadlines;
 mod examples;
@@ -24,6 +25,7 @@ mod recorder;
 mod sampler;
 mod samples;
 mod sending;
+mod signs;
 mod stops;
 mod workload;
 
@@ -37,6 +39,7 @@ use brunt_record::time::Tick;
 use self::attempts::Attempts;
 use self::calls::Calls;
 pub(crate) use self::calls::{Call, CallId, Counted, End, Place};
+use self::census::Census;
 pub(crate) use self::connection::{Connections, Keeper, Listing, State};
 use self::deadlines::Deadlines;
 pub(crate) use self::failures::is_absence;
@@ -44,6 +47,7 @@ use self::origins::Origins;
 use self::pool::Pools;
 pub(crate) use self::recorder::{Core, CoreAnswer, Durations, Recorder};
 pub(crate) use self::samples::Told;
+use self::signs::Signs;
 use self::stops::{SHORTEST_NS, Stops};
 pub(crate) use self::workload::{AnswerOf, FailedAttempt, Gone, Judgement, LoadEnd, MessageOf, Nature, Workload};
 use crate::rules::{Rule, is_broken};
@@ -86,26 +90,10 @@ pub(crate) struct Network<D, T> {
     pub(crate) recorder: Recorder,
     /// Connections on which a call has ended since the load last had its turn, with the times.
     pub(crate) freed: Vec<(ConnectionId, Tick)>,
-    /// Connections being made.
-    pub(crate) connecting: usize,
-    /// Connections that take calls, and connections that take no more and have some in flight.
-    pub(crate) taking: usize,
-    pub(crate) leaving: usize,
-    /// When the last answer, or message of one, was read.
-    pub(crate) last_answer: Tick,
+    pub(crate) census: Census,
+    pub(crate) signs: Signs,
     /// How often connections are tried again.
     pub(crate) attempts: Attempts,
-    /// When a connection was last made.
-    pub(crate) last_connected: Tick,
-    /// Whether a connection was ever made, whether anything came back on one, and why the last attempt was refused.
-    pub(crate) has_connected: bool,
-    pub(crate) has_heard: bool,
-    pub(crate) refusal: Option<String>,
-    /// When the first attempt to connect was made; [`Tick::NEVER`] before.
-    pub(crate) first_attempt: Tick,
-    /// Whether a call has timed out, and the longest timeout of any, in nanoseconds.
-    pub(crate) has_timed_out: bool,
-    pub(crate) longest_timeout_ns: u64,
     terms: Terms,
     calls: Calls<T>,
     /// The connections that it began to make so far.
@@ -114,9 +102,7 @@ pub(crate) struct Network<D, T> {
     newest: ConnectionId,
     /// From when on time without a server is recorded; [`Tick::NEVER`] while it is not.
     watched_since: Tick,
-    /// Until when the worker last waited, if nothing came: later than that, it notices events late.
-    waited_until: Tick,
-    /// When it was late to do so.
+    /// When this worker itself was late.
     stops: Stops,
     /// While deadlines are about to pass: the time up to which everything that has come is read; [`Tick::NEVER`] otherwise.
     settles_at: Tick,
@@ -133,7 +119,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// A network without connections, for calls of which those with an `ok` status are a success.
     pub(crate) fn new(mut driver: D, mut origins: Origins, terms: Terms, ok: OkStatus) -> Self {
         origins.keep_own_sessions();
-        let last_connected = driver.now();
+        let signs = Signs::none(driver.now(), terms.timeout_ns);
         let buffer = vec![0; driver.read_buffer_bytes()];
         Self {
             driver,
@@ -142,24 +128,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             pools: Pools::default(),
             recorder: Recorder::new(terms, ok),
             freed: Vec::new(),
-            connecting: 0,
-            taking: 0,
-            leaving: 0,
-            last_answer: Tick::EPOCH,
+            census: Census::default(),
+            signs,
             attempts: Attempts::new(1),
-            last_connected,
-            has_connected: false,
-            has_heard: false,
-            refusal: None,
-            first_attempt: Tick::NEVER,
-            has_timed_out: false,
-            longest_timeout_ns: terms.timeout_ns,
             terms,
             calls: Calls::default(),
             begun: 0,
             newest: ConnectionId::at(0),
             watched_since: Tick::NEVER,
-            waited_until: Tick::NEVER,
             stops: Stops::default(),
             settles_at: Tick::NEVER,
             deadlines: Deadlines::default(),
@@ -174,13 +150,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// it notices now may be that old.
     #[inline]
     pub(crate) fn behind(&self, now: Tick) -> u64 {
-        now.since(self.waited_until)
+        self.stops.behind(now)
     }
 
     /// The worker waits until `until`, if nothing comes.
     #[inline]
     pub(crate) fn waits(&mut self, until: Tick) {
-        self.waited_until = until;
+        self.stops.waits(until);
     }
 
     /// How late the worker goes on at `now`, in nanoseconds, if that is worth a look.
@@ -192,7 +168,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The worker stood still for this long, in nanoseconds, since it last began to wait.
     pub(crate) fn stood_still(&mut self, ns: u64) {
         if !is_broken(Rule::OwnStopsAreNoWait) {
-            self.stops.add(self.waited_until, self.waited_until.saturating_add(ns));
+            self.stops.stood_still(ns);
         }
     }
 

@@ -125,7 +125,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     fn received<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, bytes: &[u8], now: Tick) {
-        self.has_heard |= !self.has_connected;
+        self.signs.heard();
         if self.connections[token].link.channel.is_plain() {
             self.received_clear(load, token, bytes, now);
         } else {
@@ -229,7 +229,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     return false;
                 };
                 connection.has_served();
-                self.last_answer = now;
+                self.signs.answered(now);
                 let connection = &self.connections[token];
                 // The answer came before the request was sent in full: nobody will read the rest of that.
                 let sent = self

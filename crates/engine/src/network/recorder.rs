@@ -4,6 +4,8 @@ mod by_end;
 mod by_name;
 mod cores;
 mod examples;
+mod success;
+mod timed;
 
 use brunt_plan::plan::ArrivalTimes;
 use brunt_record::catalogue::{Counter, Timing};
@@ -23,6 +25,8 @@ use super::looks::Looks;
 use super::sampler::{SLOW, Sampler, Timed};
 use by_end::ByEnd;
 use cores::SampledCores;
+use success::{Judged, Success};
+use timed::{Exact, StandIns};
 
 pub(crate) use by_end::Core;
 pub(crate) use cores::{CoreAnswer, Durations};
@@ -55,29 +59,18 @@ pub(crate) struct Recorder {
     by_due: DueLog,
     /// Calls and messages by when they ended, whenever they were due.
     by_end: ByEnd,
-    /// Such calls by the kernel's time of arrival, weighted, and their number.
-    exact: Histogram,
-    exact_calls: u64,
+    exact: Exact,
     sampler: Sampler,
     sampled: SampledCores,
     /// When the worker woke to read, where reads are sampled.
     woke_at: Tick,
-    /// The times of the last answer that was timed by chance, and whether it was a success.
-    last_timed: Option<(CallTimes, bool)>,
-    /// The times of the first answer as read, and whether it was a success, if the kernel told none: it begins to tell
-    /// a moment after it was asked.
-    untimed: Option<(CallTimes, bool)>,
+    stand_ins: StandIns,
     reading: Reading,
     /// The number of reads, which tells messages of one read from those of another.
     reads: u64,
     /// The latest time at which an answer arrived, or was read where the kernel did not tell.
     last_arrival: Tick,
-    /// Which statuses are a success.
-    ok: OkStatus,
-    /// The last successful status, which needs no look-up.
-    usual: Option<u16>,
-    /// Whether the next answer counts as a success although its status does not.
-    excused: bool,
+    success: Success,
     /// An excerpt of the answer being handled, where its status is no success, with its call.
     pub(super) excerpt: Option<(CallId, String)>,
     /// The rows of calls, where each call is written down.
@@ -102,7 +95,12 @@ impl Recorder {
             ArrivalTimes::Kernel if terms.is_open => Timed::All,
             ArrivalTimes::Kernel => Timed::Some,
         };
-        Self { sampler: Sampler { timed, ..Sampler::default() }, ok, slow_from_ns: u64::MAX, ..Self::default() }
+        Self {
+            sampler: Sampler { timed, ..Sampler::default() },
+            success: Success::with(ok),
+            slow_from_ns: u64::MAX,
+            ..Self::default()
+        }
     }
 
     /// The measured part begins at `now`.
@@ -181,20 +179,17 @@ impl Recorder {
         snapshot.times.merge_known(Timing::Service, &self.plain);
         snapshot.times.merge_known(Timing::FirstByte, &self.plain);
         self.plain.clear();
-        let exact_calls = std::mem::take(&mut self.exact_calls);
-        instrument::add_exact(&mut snapshot.numbers, &mut snapshot.times, &self.exact, exact_calls);
+        self.exact.hand_over(&mut snapshot.numbers, &mut snapshot.times);
         // The last timed answer stands for those after it, even from the interval before. Without a timed one, where
         // failures alone would stand for all, the times as read stand.
         let is_of_failures = Parts::of_response(&snapshot.times).cover();
-        if let Some(last) = self.last_timed.as_ref().or(self.untimed.as_ref().filter(|_| is_of_failures)) {
-            let (last, is_ok) = last;
+        if let Some((last, is_ok)) = self.stand_ins.get(is_of_failures) {
             let skipped = std::mem::take(&mut self.sampler.skipped);
             instrument::weigh_more(&mut snapshot.times, last, skipped);
             if !is_ok && skipped > 0 {
                 snapshot.had_no_success(last, skipped);
             }
         }
-        self.exact.clear();
         snapshot
     }
 
@@ -345,7 +340,7 @@ impl Recorder {
 
     #[inline]
     fn answered<T>(&mut self, call: &Call<T>, status: u16, now: Tick) {
-        let is_ok = self.usual == Some(status) || self.unusual(status, call.response_ns(now));
+        let is_ok = self.success.is_usual(status) || self.unusual(status, call.response_ns(now));
         let snapshot = &mut self.snapshot;
         snapshot.statuses.record(status);
         let is_plain = call.due == call.sent && call.first_byte == now;
@@ -354,8 +349,8 @@ impl Recorder {
         match self.reading {
             Reading::Untimed => {
                 self.sampler.skipped += 1;
-                if self.last_timed.is_none() && self.untimed.is_none() {
-                    self.untimed = Some((Self::times(call, Self::first_byte(call, now, now), now, now), is_ok));
+                if self.stand_ins.are_none() {
+                    self.stand_ins.untimed(Self::times(call, Self::first_byte(call, now, now), now, now), is_ok);
                 }
             }
             Reading::Arrived(at) if is_plain => {
@@ -364,14 +359,13 @@ impl Recorder {
                 if self.sampler.timed == Timed::All {
                     response_ns = at - call.due;
                 }
-                self.exact.record_n(at - call.sent, weight);
-                self.exact_calls += 1;
+                self.exact.record(at - call.sent, weight);
                 snapshot.times.record_n(Timing::Receiving, now - at, weight);
                 if !is_ok {
                     instrument::record_not_ok(&mut snapshot.times, Part::exactly(at - call.sent), weight);
                 }
                 if !self.sampler.is_slow {
-                    self.last_timed = Some((Self::times(call, Some(at), at, now), is_ok));
+                    self.stand_ins.timed(Self::times(call, Some(at), at, now), is_ok);
                 }
             }
             Reading::Arrived(at) => {
@@ -385,7 +379,7 @@ impl Recorder {
                     snapshot.had_no_success(&times, weight);
                 }
                 if !self.sampler.is_slow {
-                    self.last_timed = Some((times, is_ok));
+                    self.stand_ins.timed(times, is_ok);
                 }
             }
             // A call that ends when it is sent has no answer that could be late.
@@ -424,8 +418,7 @@ impl Recorder {
     /// A call of the warm-up was answered in the measured time: it counts in the throughput, and in no other figure.
     #[cold]
     fn carried(&mut self, status: u16, now: Tick) {
-        let is_excused = std::mem::take(&mut self.excused);
-        let (at, is_ok) = (self.arrival(now), is_excused || self.is_ok(status));
+        let (at, is_ok) = (self.arrival(now), self.success.judge(status) != Judged::Refused);
         self.answered_by_end(Core::All, at, is_ok);
         self.count_end(Core::All, Counter::EndedCarried, at, 1);
         self.by_due.completed(at.ns());
@@ -433,28 +426,24 @@ impl Recorder {
 
     /// Whether the next answer, whose status is no success, counts as one all the same.
     pub(super) fn excuses(&mut self, excused: bool) {
-        self.excused = excused;
+        self.success.excuse(excused);
     }
 
     /// Whether an answer with this status is a success.
     pub(crate) fn is_ok(&self, status: u16) -> bool {
-        self.usual == Some(status) || self.ok.holds(status)
+        self.success.holds(status)
     }
 
     /// An answer has another status than the last success. Returns whether this status is a success.
     #[cold]
     fn unusual(&mut self, status: u16, response_ns: u64) -> bool {
-        let is_excused = std::mem::take(&mut self.excused);
-        let is_ok = self.ok.holds(status);
-        if is_ok {
-            self.usual = Some(status);
-        } else if is_excused {
-            self.snapshot.excused.record(status);
-            return true;
-        } else {
-            self.snapshot.times.record(Timing::Refused, response_ns);
+        let judged = self.success.judge(status);
+        match judged {
+            Judged::Success => {}
+            Judged::Excused => self.snapshot.excused.record(status),
+            Judged::Refused => self.snapshot.times.record(Timing::Refused, response_ns),
         }
-        is_ok
+        judged != Judged::Refused
     }
 
     fn failed<T>(&mut self, call: &Call<T>, failure: Failure, reason: &str, now: Tick) {

@@ -13,25 +13,52 @@ const MOST: usize = 256;
 ///
 /// While it stands still a peer's window fills, and requests of which a part is unsent do not go on. So a time limit
 /// counts only the time in which the worker ran.
-#[derive(Debug, Default)]
-pub(super) struct Stops(VecDeque<(Tick, Tick)>);
+#[derive(Debug)]
+pub(super) struct Stops {
+    /// Until when the worker last waited, if nothing came: later than that, it notices events late.
+    waited_until: Tick,
+    stops: VecDeque<(Tick, Tick)>,
+}
+
+impl Default for Stops {
+    fn default() -> Self {
+        Self { waited_until: Tick::NEVER, stops: VecDeque::new() }
+    }
+}
 
 impl Stops {
+    /// The worker waits until `until`, if nothing comes.
+    #[inline]
+    pub(super) fn waits(&mut self, until: Tick) {
+        self.waited_until = until;
+    }
+
+    /// How much later than that it is, in nanoseconds.
+    #[inline]
+    pub(super) fn behind(&self, now: Tick) -> u64 {
+        now.since(self.waited_until)
+    }
+
+    /// It stood still for so long since then, in nanoseconds.
+    pub(super) fn stood_still(&mut self, ns: u64) {
+        self.add(self.waited_until, self.waited_until.saturating_add(ns));
+    }
+
     /// The worker stood still from `from` until `until`.
-    pub(super) fn add(&mut self, from: Tick, until: Tick) {
+    fn add(&mut self, from: Tick, until: Tick) {
         if until.since(from) < SHORTEST_NS {
             return;
         }
-        if self.0.len() >= MOST {
-            self.0.pop_front();
+        if self.stops.len() >= MOST {
+            self.stops.pop_front();
         }
-        self.0.push_back((from, until));
+        self.stops.push_back((from, until));
     }
 
     /// The end of a time limit that began at `since` and would end at `until` without stops.
     pub(super) fn put_off(&self, since: Tick, until: Tick) -> Tick {
-        let begins = self.0.partition_point(|(_, end)| *end <= since);
-        let during = self.0.range(begins..).map(|(from, end)| ((*from).max(since), *end));
+        let begins = self.stops.partition_point(|(_, end)| *end <= since);
+        let during = self.stops.range(begins..).map(|(from, end)| ((*from).max(since), *end));
         during.fold(until, |until, (from, end)| if from < until { until.saturating_add(end - from) } else { until })
     }
 }
@@ -69,6 +96,6 @@ mod tests {
         for n in 0..10_000 {
             stops.add(Tick::from_ns(n * 10 * MS), Tick::from_ns(n * 10 * MS + MS));
         }
-        assert_eq!(stops.0.len(), MOST);
+        assert_eq!(stops.stops.len(), MOST);
     }
 }

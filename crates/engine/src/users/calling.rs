@@ -122,7 +122,7 @@ impl VirtualUsers {
         now: Tick,
     ) {
         let timeout_ns = asked.timeout_ns.or_else(|| self.clients.get(asked.client)?.timeout_ns);
-        network.longest_timeout_ns = network.longest_timeout_ns.max(timeout_ns.unwrap_or(0));
+        network.signs.may_take(timeout_ns.unwrap_or(0));
         let arrived = self.users.get_mut(user).and_then(|user| {
             if matches!(hears, Hears::Waiting) {
                 user.wait = Wait::Call(slot);

@@ -35,9 +35,8 @@ impl Loading {
         (self.is_on, self.began) = (true, began);
     }
 
-    /// Returns whether it was on.
-    pub(super) fn end(&mut self) -> bool {
-        std::mem::take(&mut self.is_on)
+    pub(super) fn end(&mut self) {
+        self.is_on = false;
     }
 
     /// Whether the load is on. It goes on for a moment after a script has ended it.

@@ -6,24 +6,21 @@ use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::time::Tick;
 
 use super::{Interval, Report, Worker};
-use crate::network::Recorder;
 use crate::network::Workload;
 use crate::transport::Driver;
 
 impl<D: Driver, W: Workload<D>> Worker<D, W> {
     /// Reports every second that has ended by `now`.
     pub(super) fn close_seconds(&mut self, phase: Phase, now: Tick) {
-        while now >= self.phase_began + (self.second + 1) * SECOND_NS {
-            let end = self.phase_began + (self.second + 1) * SECOND_NS;
-            self.hand_over(phase, end, SECOND_NS);
+        while now >= self.second.ends() {
+            self.hand_over(phase, self.second.ends(), SECOND_NS);
         }
     }
 
     /// Reports the rest of the phase's last second.
     pub(super) fn close_phase(&mut self, phase: Phase, end: Tick) {
         self.close_seconds(phase, end);
-        let began = self.phase_began + self.second * SECOND_NS;
-        let left = end.since(began);
+        let left = end.since(self.second.begins());
         // A phase that ends with a full second has nothing left, except for calls that ended at that very moment.
         let Snapshot { numbers, figures, .. } = &self.network.recorder.snapshot;
         if left > 0
@@ -38,8 +35,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
 
     /// Reports the second under way so far.
     pub(super) fn report_part(&mut self, phase: Phase, now: Tick) {
-        let began = self.phase_began + self.second * SECOND_NS;
-        let length_ns = now.since(began);
+        let length_ns = now.since(self.second.begins());
         if length_ns < SECOND_NS {
             self.load.hand_over(&mut self.network, now);
             let part = self.interval(phase, length_ns);
@@ -49,7 +45,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
 
     /// Everything since the last report, in the second under way.
     fn interval(&mut self, phase: Phase, length_ns: u64) -> Interval {
-        let end = self.phase_began + self.second * SECOND_NS + length_ns;
+        let end = self.second.begins() + length_ns;
         let oldest_due = self.network.oldest_due().unwrap_or(Tick::NEVER).min(self.load.next_due());
         self.network.note_events(end);
         let mut snapshot = self.network.recorder.take();
@@ -57,7 +53,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         Interval {
             worker: self.number,
             phase,
-            second: self.second,
+            second: self.second.number(),
             length_ns,
             snapshot,
             open_connections: self.network.connections.open(),
@@ -73,9 +69,8 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         numbers.set(Counter::WorkersScript, self.load.take_busy_ns());
         let interval = self.interval(phase, length_ns);
         self.network.recorder.looks.fit();
-        self.second += 1;
-        let next = Recorder::second_ends(self.phase_began, self.second);
-        self.network.recorder.open_second(next.min(self.load_until));
+        self.second = self.second.next();
+        self.network.recorder.open_second(self.second.ends().min(self.load_until));
         let _ = self.reports.send(Report::Interval(Box::new(interval)));
     }
 }

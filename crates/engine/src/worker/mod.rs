@@ -6,6 +6,7 @@
 mod closing;
 mod gathering;
 mod reports;
+mod second;
 mod target;
 mod vitals;
 
@@ -27,12 +28,14 @@ use brunt_record::time::Tick;
 use self::gathering::Gathering;
 pub use self::reports::Report;
 pub(crate) use self::reports::{Interval, StartingLine};
+use self::second::Second;
+use self::target::Target;
 use self::vitals::Vitals;
 use crate::control::Control;
 use crate::error::EngineError;
 use crate::gate::Gate;
 use crate::network::origins::Origins;
-use crate::network::{LoadEnd, Network, Recorder, Terms, Workload};
+use crate::network::{LoadEnd, Network, Terms, Workload};
 use crate::transport::{Driver, Machine, Ready};
 
 /// The times of making a connection.
@@ -100,7 +103,10 @@ fn next_heartbeat(now: Tick) -> Tick {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Connections are made.
-    Preparing,
+    Preparing {
+        /// Until when that waits, if nothing happens.
+        until: Tick,
+    },
     /// This worker is ready and waits for the others.
     Waiting,
     /// The load is on, measured or not, or drains.
@@ -119,11 +125,8 @@ pub(crate) struct Worker<D: Driver, W: Workload<D>> {
     vitals: Vitals,
     gathering: Gathering,
     stage: Stage,
-    /// Until when preparing waits, if nothing happens.
-    prepares_until: Tick,
-    /// When the phase began, and which second of it is under way.
-    phase_began: Tick,
-    second: u64,
+    /// The second of the phase that is under way.
+    second: Second,
     /// When it reports again within the second, if it may be left behind.
     next_part: Tick,
     /// When the load's phase ends: [`Tick::NEVER`] if not by time.
@@ -136,11 +139,7 @@ pub(crate) struct Worker<D: Driver, W: Workload<D>> {
     /// known.
     user_stopped: bool,
     drain_until: Tick,
-    /// Whether the target has not answered yet; and why the run was ended for that.
-    awaits_target: bool,
-    unreached: Option<String>,
-    /// The reason for which it had no connection in all of its time.
-    unconnected: Option<String>,
+    target: Target,
     /// When calls began.
     load_began: Tick,
     /// Figures of the connections made before the load.
@@ -167,10 +166,8 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
             number,
             vitals: Vitals::new(now, is_real_time),
             gathering: Gathering::default(),
-            stage: Stage::Preparing,
-            prepares_until: Tick::NEVER,
-            phase_began: now,
-            second: 0,
+            stage: Stage::Preparing { until: Tick::NEVER },
+            second: Second::first(now),
             next_part: Tick::NEVER,
             load_until: Tick::NEVER,
             measured_began: Tick::EPOCH,
@@ -178,9 +175,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
             interrupted: false,
             user_stopped: false,
             drain_until: Tick::NEVER,
-            awaits_target: true,
-            unreached: None,
-            unconnected: None,
+            target: Target::default(),
             load_began: now,
             connected_ahead: Snapshot::default(),
         }
@@ -214,7 +209,8 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         }
         let leaving = self.load.leaving();
         let shown = |reason: String| self.shared.secrets.hide(&reason).into_owned();
-        if let Some(reason) = self.unconnected.take() {
+        let (unreached, unconnected) = self.target.take_reasons();
+        if let Some(reason) = unconnected {
             let _ = self.reports.send(Report::Unconnected(shown(reason)));
         }
         let finished = Report::Finished {
@@ -229,7 +225,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
                 Some(LoadEnd::Stopped(stop)) => Some(Stop { reason: shown(stop.reason), ok: stop.ok }),
                 _ => None,
             },
-            unreached: self.unreached.take().map(shown),
+            unreached: unreached.map(shown),
         };
         // The coordinator listens until every worker has finished; if it is gone, so is the run.
         let _ = self.reports.send(finished);
@@ -284,9 +280,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
     #[inline]
     fn closes_second(&self, now: Tick) -> bool {
         matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured))
-            && (now >= self.load_until
-                || now >= Recorder::second_ends(self.phase_began, self.second)
-                || self.shared.stop.is_stopped())
+            && (now >= self.load_until || now >= self.second.ends() || self.shared.stop.is_stopped())
     }
 
     /// How long to let answers gather, in nanoseconds.
@@ -301,9 +295,9 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
     /// Does everything that is due by time.
     fn tick(&mut self, now: Tick) {
         match self.stage {
-            Stage::Preparing => {
+            Stage::Preparing { .. } => {
                 if let Some(until) = self.load.prepare(&mut self.network, now) {
-                    self.prepares_until = until;
+                    self.stage = Stage::Preparing { until };
                 } else {
                     self.shared.line.arrive(self.shared.plan.workers, now);
                     self.stage = Stage::Waiting;
@@ -317,7 +311,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
             Stage::Loading(phase) => self.tick_phase(phase, now),
             Stage::Over => {}
         }
-        if self.awaits_target {
+        if self.target.is_awaited() {
             self.look_for_target(now);
         }
         match self.load.leaving() {
@@ -398,7 +392,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
     fn next_wake(&self, now: Tick) -> Tick {
         let wake = self.network.next_deadline().min(next_heartbeat(now));
         wake.min(match self.stage {
-            Stage::Preparing => self.prepares_until,
+            Stage::Preparing { until } => until,
             Stage::Waiting => self.shared.line.time().unwrap_or(now + STARTING_LOOK_NS),
             Stage::Loading(phase) => {
                 let end = match phase {
@@ -407,7 +401,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
                     Phase::Warmup | Phase::Measured => self.load_until.min(self.load.next_wake(now)),
                     Phase::Drain => self.drain_until,
                 };
-                end.min(self.phase_began + (self.second + 1) * SECOND_NS)
+                end.min(self.second.ends())
             }
             Stage::Over => Tick::NEVER,
         })
@@ -446,12 +440,12 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
     }
 
     fn begin_phase(&mut self, phase: Phase, began: Tick, length_ns: Option<u64>) {
-        (self.phase_began, self.second) = (began, 0);
+        self.second = Second::first(began);
         self.next_part = if self.load.nature().may_hang { began } else { Tick::NEVER };
         self.load_until = length_ns.map_or(Tick::NEVER, |length| began.saturating_add(length));
         // What comes after the warm-up counts in the measured part, however late this worker closes the one and begins the other.
         let stop = if phase == Phase::Measured { self.load_until } else { Tick::NEVER };
-        let until = Recorder::second_ends(began, self.second).min(self.load_until);
+        let until = self.second.ends().min(self.load_until);
         self.network.recorder.begin_ends(began, until, stop);
         self.stage = Stage::Loading(phase);
         self.load.begin(&mut self.network, phase, began, self.load_until);
@@ -468,7 +462,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         self.network.recorder.carried_under_way(carried);
         self.load.end_load(&mut self.network, end);
         self.close_phase(Phase::Measured, end);
-        (self.phase_began, self.second) = (end, 0);
+        self.second = Second::first(end);
         self.drain_until = end.saturating_add(self.shared.plan.drain_ns);
         self.stage = Stage::Loading(Phase::Drain);
         self.tick_phase(Phase::Drain, end);
@@ -488,7 +482,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
     /// Ends the load early. Returns false if it had ended already.
     fn end_early(&mut self, now: Tick) -> bool {
         match self.stage {
-            Stage::Preparing | Stage::Waiting | Stage::Loading(Phase::Warmup) => {
+            Stage::Preparing { .. } | Stage::Waiting | Stage::Loading(Phase::Warmup) => {
                 self.network.recorder.warming_up = false;
                 self.network.complete_all(&mut self.load, now);
                 self.stage = Stage::Over;

@@ -16,39 +16,69 @@ const REFUSED_NS: u64 = SECOND_NS;
 /// twice (after 1 and 3 s), and for a slow handshake. Where calls may take longer, it is a second more than those.
 const UNHEARD_NS: u64 = 10 * SECOND_NS;
 
+/// What this worker knows of whether its target is there.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// Whether it has not answered yet.
+    is_awaited: bool,
+    /// Why the run was ended for that.
+    unreached: Option<String>,
+    /// The reason for which this worker had no connection in all of its time.
+    unconnected: Option<String>,
+}
+
+impl Default for Target {
+    fn default() -> Self {
+        Self { is_awaited: true, unreached: None, unconnected: None }
+    }
+}
+
+impl Target {
+    /// Whether it has not answered yet.
+    #[inline]
+    pub(super) fn is_awaited(&self) -> bool {
+        self.is_awaited
+    }
+
+    /// Why the run was ended since the target is not there; and why this worker had no connection in all of its time.
+    pub(super) fn take_reasons(&mut self) -> (Option<String>, Option<String>) {
+        (self.unreached.take(), self.unconnected.take())
+    }
+}
+
 impl<D: Driver, W: Workload<D>> Worker<D, W> {
     /// Ends the run if no part of it has ever had an answer, and none will: nothing takes its connections, or what
     /// takes them says nothing.
     pub(super) fn look_for_target(&mut self, now: Tick) {
-        if self.network.has_connected {
+        if self.network.signs.has_connected() {
             self.shared.reached.store(true, Ordering::Relaxed);
         }
-        if self.network.has_answers() {
+        if self.network.signs.has_answers() {
             self.shared.answered.store(true, Ordering::Relaxed);
         }
         if self.shared.answered.load(Ordering::Relaxed) {
-            self.awaits_target = false;
+            self.target.is_awaited = false;
             return;
         }
         if !matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured)) {
             return;
         }
-        let waited = now.since(self.load_began.max(self.network.first_attempt));
-        let patience = UNHEARD_NS.max(self.network.longest_timeout_ns.saturating_add(SECOND_NS));
+        let waited = now.since(self.load_began.max(self.network.signs.first_attempt()));
+        let patience = UNHEARD_NS.max(self.network.signs.longest_timeout_ns().saturating_add(SECOND_NS));
         let patience_of_refused = if self.load.nature().calls_at_once { REFUSED_NS } else { patience };
-        let reason = match &self.network.refusal {
+        let reason = match self.network.signs.refusal() {
             _ if self.shared.reached.load(Ordering::Relaxed) => {
-                if waited < patience || !self.network.has_timed_out || self.network.is_being_answered() {
+                if waited < patience || !self.network.signs.has_timed_out() || self.network.is_being_answered() {
                     return;
                 }
                 format!("the target took connections and answered nothing in {}s", waited / SECOND_NS)
             }
             Some(reason) if waited >= patience_of_refused => unreached(waited, reason),
-            None if waited >= patience && self.network.is_unheard() => unreached(waited, self.network.silence()),
+            None if waited >= patience && self.network.signs.is_unheard() => unreached(waited, self.network.silence()),
             _ => return,
         };
-        self.unreached = Some(reason);
-        self.awaits_target = false;
+        self.target.unreached = Some(reason);
+        self.target.is_awaited = false;
         self.shared.ended.store(true, Ordering::Relaxed);
         self.end_early(now);
     }
@@ -56,8 +86,8 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
     /// Keeps the reason for which a run that is over never had a connection, if it had none.
     pub(super) fn look_back_for_target(&mut self, now: Tick) {
         if self.load.nature().calls_at_once && !self.shared.reached.load(Ordering::Relaxed) {
-            let reason = self.network.refusal.as_deref().unwrap_or_else(|| self.network.silence());
-            self.unconnected = Some(unreached(now.since(self.load_began), reason));
+            let reason = self.network.signs.refusal().unwrap_or_else(|| self.network.silence());
+            self.target.unconnected = Some(unreached(now.since(self.load_began), reason));
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Calls and messages by when they ended: the throughput, apart from everything by due.
 
-use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::figures::NameId;
 use brunt_record::time::Tick;
@@ -137,10 +136,5 @@ impl Recorder {
     pub(crate) fn has_ends(&self) -> bool {
         let numbers = &self.snapshot.numbers;
         [Counter::EndedAnswered, Counter::EndedMessages].iter().any(|counter| numbers.get(*counter) > 0)
-    }
-
-    /// The end of the second that is under way, number `second` of a phase that began at `began`.
-    pub(crate) const fn second_ends(began: Tick, second: u64) -> Tick {
-        began.saturating_add((second + 1).saturating_mul(SECOND_NS))
     }
 }

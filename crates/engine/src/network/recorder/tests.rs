@@ -29,11 +29,8 @@ fn answers_before_the_first_that_is_timed_are_lost_to_nobody() {
 
 /// Calls of a flood, by the numbers of their names, of which the kernel tells each tenth arrival.
 fn sampled(names: impl Iterator<Item = usize>, took_ns: impl Fn(usize) -> u64) -> Snapshot {
-    let mut recorder = Recorder {
-        sampler: Sampler { timed: Timed::Some, ..Sampler::default() },
-        ok: OkStatus::default(),
-        ..Recorder::default()
-    };
+    let mut recorder =
+        Recorder { sampler: Sampler { timed: Timed::Some, ..Sampler::default() }, ..Recorder::default() };
     for (call, name) in names.enumerate() {
         let at = Tick::from_ns(call as u64 * 1_000_000);
         let (arrived, read) = (at + took_ns(name), at + took_ns(name) + 500);
@@ -74,11 +71,7 @@ fn names_beyond_the_most_are_sampled_together() {
 #[test]
 fn names_and_all_calls_agree_where_no_arrival_is_told() {
     for timed in [Timed::None, Timed::All, Timed::Some] {
-        let mut recorder = Recorder {
-            sampler: Sampler { timed, ..Sampler::default() },
-            ok: OkStatus::default(),
-            ..Recorder::default()
-        };
+        let mut recorder = Recorder { sampler: Sampler { timed, ..Sampler::default() }, ..Recorder::default() };
         for number in 0..300_u64 {
             let due = Tick::from_ns(number * 1_000_000);
             let (sent, read) = (due + 40_000, due + 40_000 + 1_000 * (number + 1));
