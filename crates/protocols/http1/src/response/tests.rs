@@ -402,7 +402,7 @@ fn a_page_in_place_of_events_is_no_stream() {
         ("200 OK\r\nContent-Type: application/json", Framing::Sse, &page),
         ("200 OK\r\ncontent-type:Text/Event-Stream; charset=utf-8", Framing::Sse, &stream),
         ("200 OK", Framing::Sse, &stream),
-        ("200 OK\r\nContent-Type: text/plain", Framing::Lines, &(String::new(), 2)),
+        ("200 OK\r\nContent-Type: text/plain", Framing::Lines, &(String::new(), 1)),
         ("404 Not Found\r\nContent-Type: text/event-stream", Framing::Sse, &page),
     ] {
         assert_eq!(&streamed(head, framing, Streaming::default()), expected, "{head}");
