@@ -38,21 +38,18 @@ struct Life {
 
 impl Life {
     fn start(language: &str, protocol: &str, behaviour: &str, port: u16) -> Self {
-        let mut command = match language {
-            "Python" => {
-                let mut command = Command::new(python("lives-python", in_lives("requirements.txt"), &[]));
-                command.arg(in_lives("lives.py")).env("PYTHONDONTWRITEBYTECODE", "1");
-                command
-            }
-            _ => {
-                let files = ["package.json", "package-lock.json", "lives.js"].map(in_lives);
-                let home = installed("lives-node", &files, |home| {
-                    succeed(Command::new("npm").args(["ci", "--silent", "--no-audit", "--no-fund"]).current_dir(home));
-                });
-                let mut command = Command::new("node");
-                command.arg(home.join("lives.js"));
-                command
-            }
+        let mut command = if language == "Python" {
+            let mut command = Command::new(python("lives-python", in_lives("requirements.txt"), &[]));
+            command.arg(in_lives("lives.py")).env("PYTHONDONTWRITEBYTECODE", "1");
+            command
+        } else {
+            let files = ["package.json", "package-lock.json", "lives.js"].map(in_lives);
+            let home = installed("lives-node", &files, |home| {
+                succeed(Command::new("npm").args(["ci", "--silent", "--no-audit", "--no-fund"]).current_dir(home));
+            });
+            let mut command = Command::new("node");
+            command.arg(home.join("lives.js"));
+            command
         };
         command.args([protocol, behaviour, &port.to_string()]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -120,24 +117,24 @@ fn ok_of(protocol: &str) -> u64 {
 
 /// Asserts what a run tells of a server that behaves so. That its sums close was seen as it was read.
 fn assert_told(protocol: &str, behaviour: &str, told: &Report, whose: &str) {
+    const LOST: [&str; 5] = ["closed", "read", "write", "handshake", "connect"];
+
     let (statuses, failures) = (told.statuses(), told.failures());
     let (due, ok) = (told.outcome("due"), ok_of(protocol));
     let whole = || format!("{whose}: {statuses:?}, {:?}", told.reasons());
     let only = |allowed: &[&str]| failures.keys().all(|failure| allowed.contains(failure));
     let all = |status: u64| statuses == BTreeMap::from([(status, due)]);
-    const LOST: [&str; 5] = ["closed", "read", "write", "handshake", "connect"];
     let holds = match (behaviour, protocol) {
         ("closes", _) => statuses.is_empty() && failures.values().sum::<u64>() == due && only(&LOST),
         // A farewell that nobody has asked for is no answer, or that of the call that had just been sent.
         ("first", "http1") => statuses.keys().all(|status| *status == 408) && only(&LOST),
         // A message may come before the first call, or be taken for its answer.
         ("first", "websocket") => statuses.keys().eq([&ok]) && only(&["mismatch"]),
-        ("first", _) => all(ok),
         // What was sent of a large body meets a socket that is closed.
         ("early", "http1") => statuses.keys().all(|status| *status == 413) && !statuses.is_empty() && only(&LOST),
         ("early", "http2") => all(413),
         ("early", "grpc") => all(8),
-        ("early", _) => all(ok),
+        ("first" | "early", _) => all(ok),
         // These say before the answer that it is the last, or which calls they have not processed.
         ("drains", "http1" | "http2" | "grpc") => statuses.keys().eq([&ok]) && failures.is_empty(),
         ("drains", _) => statuses.keys().all(|status| *status == ok) && only(&["closed", "read", "write"]),

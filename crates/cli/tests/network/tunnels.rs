@@ -28,7 +28,7 @@ impl Proxy {
         );
         let settings = dir.file("tinyproxy.conf", text);
         let child = Command::new("tinyproxy").args(["-d", "-c", &settings]).stdout(Stdio::null()).spawn();
-        let child = child.expect("tinyproxy: make test installs it");
+        let child = child.unwrap_or_else(|error| panic!("tinyproxy: {error}: make test installs it"));
         let address = format!("127.0.0.1:{port}");
         until("tinyproxy listens", || std::net::TcpStream::connect(&address).is_ok());
         Self { child, address, dir }

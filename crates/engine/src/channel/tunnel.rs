@@ -125,6 +125,6 @@ mod tests {
             let refused = fed(answer.as_bytes(), 7).0.unwrap_err();
             assert!(refused.contains(words), "{refused}");
         }
-        assert!(fed(&[b'a'; 70_000], 1000).0.unwrap_err().contains("64 KiB"));
+        assert!(fed(&vec![b'a'; 70_000], 1000).0.unwrap_err().contains("64 KiB"));
     }
 }

@@ -207,7 +207,7 @@ fn connect_request(proxy: &Proxy, plan: &Plan, default_port: u16) -> Result<Arc<
     let mut request = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n");
     if let Some(credentials) = &proxy.credentials {
         let basic = credentials.basic(|name| plan.environment.value(name)).map_err(RouteError::Proxy)?;
-        request.push_str(&format!("Proxy-Authorization: {basic}\r\n"));
+        request.extend(["Proxy-Authorization: ", &basic, "\r\n"]);
     }
     request.push_str("\r\n");
     Ok(request.into_bytes().into())
