@@ -8,7 +8,8 @@ use brunt_protocol::{
 };
 use brunt_record::kinds::Look;
 
-use super::client::{Http1Client, Streaming};
+use super::client::Http1Client;
+use super::hints::Streaming;
 use super::http2::{Http2, Http2Client};
 use super::options::Version;
 

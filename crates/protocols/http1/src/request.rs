@@ -15,7 +15,7 @@ use brunt_protocol::OptionsError;
 use brunt_protocol::headers::{Header, authorization, check_token, header_value};
 
 use self::framing::{Framing, in_chunks};
-use super::client::{KEEPS, asks_to_close, closing_hint};
+use super::hints::{KEEPS, asks_to_close, closing_hint};
 use super::line::Line;
 use super::names;
 use super::options::{Lines, Options, Order};

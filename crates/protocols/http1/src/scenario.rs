@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use brunt_plan::target::{self, Target, Url};
 use cookie::time::OffsetDateTime;
 
-use super::client::{DISCARD, Http1Client, Streaming, closing_hint, streams_hint};
+use super::client::Http1Client;
+use super::fields::fields_of;
+use super::hints::{DISCARD, Streaming, closing_hint, streams_hint};
 use super::options::Version;
 use super::request::framing::{check_coding, in_chunks};
 use super::request::{check_method, is_idempotent};
@@ -330,14 +332,6 @@ fn message_of<'a>(parts: &AnswerParts<'a>) -> [&'a [u8]; 3] {
 fn body_of<'a>(parts: &AnswerParts<'a>) -> Result<Cow<'a, [u8]>, OptionsError> {
     let codings = fields_of(parts.head).filter(|(name, _)| name.eq_ignore_ascii_case(b"content-encoding"));
     content_coding::decoded(parts.body, codings.map(|(_, value)| value))
-}
-
-/// Names and values of the header fields in `head`.
-pub(crate) fn fields_of(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    head.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
-        let colon = line.iter().position(|byte| *byte == b':')?;
-        Some((line.get(..colon)?, line.get(colon + 1..)?.trim_ascii()))
-    })
 }
 
 /// The header fields by their names in lower case. Repeated fields become one list (RFC 9110 §5.3), except cookies,

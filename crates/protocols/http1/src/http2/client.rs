@@ -11,8 +11,8 @@ use brunt_record::kinds::Look;
 use brunt_record::outcome::Failure;
 
 use super::request::Writer;
-use crate::client::{DISCARD, Streaming};
 use crate::expected::{Expected, Search};
+use crate::hints::{DISCARD, Streaming};
 use crate::response::{ENDED_EARLY, keep_message, note_location};
 use crate::seen::Seen;
 

@@ -9,8 +9,8 @@ mod tests;
 use std::sync::{Arc, OnceLock};
 
 use super::chunked::Decoded;
-use super::client::Streaming;
 use super::expected::Search;
+use super::hints::Streaming;
 use super::seen::{Seen, shown_location};
 use brunt_protocol::messages::Reader;
 use brunt_protocol::{KeptAnswer, Malformed};

@@ -1,9 +1,9 @@
 //! What becomes of the content of answers: it is counted by whoever reads the socket, kept, searched, or cut into
 //! messages.
 
-use crate::client::Streaming;
 use crate::expected::Search;
-use crate::scenario::fields_of;
+use crate::fields::fields_of;
+use crate::hints::Streaming;
 use brunt_protocol::messages::{Message, Reader};
 use brunt_protocol::{KeptAnswer, Malformed};
 
