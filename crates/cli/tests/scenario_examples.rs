@@ -265,7 +265,8 @@ fn pool() {
 #[test]
 fn data() {
     let shown = show("data.lua", &[]).with_status(0);
-    shown.checks_passed(6 * 3);
+    // Who finds no voucher left ends the run, while the two others may wait for their answers.
+    shown.checks_passed(4 * 3);
     let (free, pro) = (shown.named("tags", "plan=free"), shown.named("tags", "plan=pro"));
     assert_eq!((number(free, "due"), number(pro, "due")), (3, 3));
     assert!(number(&shown.result["measured"], "length_ns") < 9_000_000_000, "the queue ends it");

@@ -41,13 +41,12 @@ const SHIFT_NS: u64 = 50_000_000;
 
 /// Replay an access log: its requests, at its times, in its sessions, and its answers compared
 #[derive(Debug, Default, Args)]
+#[command(override_usage = "brunt replay [OPTIONS] <LOG>... <URL>")]
 pub struct Replay {
-    /// The log, also .gz or .zst; - is standard input. Several, as of a rotation or of several servers, are read as one by time
-    #[arg(value_name = "LOG", required = true, num_args = 1..)]
-    pub log: Vec<PathBuf>,
-    /// The target: a scheme, a host and a port. No other host is called
-    #[arg(value_name = "URL", required = true)]
-    pub url: String,
+    /// The log, also .gz or .zst; - is standard input; several are read as one, by time. Last the target: a scheme, a host, a port
+    // One argument: clap takes the only log before a flag for the URL where there are two.
+    #[arg(value_names = ["LOG", "URL"], required = true, num_args = 1..)]
+    pub logs_and_url: Vec<PathBuf>,
     #[command(flatten)]
     pub reading: Reading,
     #[command(flatten)]
@@ -68,6 +67,22 @@ pub struct Replay {
     pub output: Output,
     #[command(flatten)]
     pub saving: Saving,
+}
+
+impl Replay {
+    /// The logs, and the target's URL.
+    ///
+    /// # Errors
+    /// When there is no log or no URL.
+    fn logs_and_url(&self) -> Result<(&[PathBuf], &str)> {
+        let (last, logs) = self.logs_and_url.split_last().context("no log is given")?;
+        let url = last.to_str().filter(|url| !logs.is_empty() || url.contains("://"));
+        match (url, logs) {
+            (Some(url), [_, ..]) => Ok((logs, url)),
+            (Some(url), []) => bail!("no log is given: brunt replay LOG {url}"),
+            (None, _) => bail!("no URL is given: brunt replay {} http://localhost:8080/", named(&self.logs_and_url)),
+        }
+    }
 }
 
 /// How the log is read.
@@ -187,7 +202,7 @@ pub fn run(args: &Replay, program: &Program) -> Result<Exit> {
     if !args.output.quiet {
         let how =
             if args.reading.log_format.is_some() || args.reading.layout.is_some() { "as given" } else { "recognised" };
-        console::note(&format!("{}: {} format, {how}", named(&args.log), log.format().name()));
+        console::note(&format!("{}: {} format, {how}", named(args.logs_and_url()?.0), log.format().name()));
     }
     let (watch, format) = (log.watch(), log.format());
     let keep = Keep::from_flags(&args.saving, args.output.quiet);
@@ -272,14 +287,15 @@ fn nothing_left(replayed: &brunt_record::replayed::Replayed, format: Format) -> 
 /// The plan and the log by the flags.
 fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
     let Replay { reading, selecting, timing, calling, .. } = args;
-    let url = Url::parse(&args.url).map_err(|e| anyhow!("URL {e}"))?;
+    let (logs, url) = args.logs_and_url()?;
+    let url = Url::parse(url).map_err(|e| anyhow!("URL {e}"))?;
     if url.target.path != "/" {
         bail!(
             "the paths are the log's: leave {} out of the URL (--rewrite /=/PREFIX/ puts it before them)",
             url.target.path
         );
     }
-    let (first, more) = logs_of(args)?;
+    let (first, more) = logs_of(logs, timing.repeats)?;
     let (protocol, _) = program.registry.named(&url.target.scheme)?;
     if !matches!(url.target.scheme.as_str(), "http" | "https") {
         bail!("a log's requests are HTTP: give a URL that begins with http:// or https://");
@@ -313,7 +329,7 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         trace_ratio: calling.trace,
         fingerprint,
         ..Replayed::new(
-            &if by_agents { path.display().to_string() } else { named(&args.log) },
+            &if by_agents { path.display().to_string() } else { named(logs) },
             reading.log_format.map_or("", Format::name),
         )
     };
@@ -372,13 +388,13 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
 ///
 /// # Errors
 /// When they cannot be read as the flags ask.
-fn logs_of(args: &Replay) -> Result<(&PathBuf, &[PathBuf])> {
-    let (first, more) = args.log.split_first().context("no log is given")?;
-    let has_input = args.log.iter().any(|log| log.as_os_str() == "-");
+fn logs_of(logs: &[PathBuf], repeats: bool) -> Result<(&PathBuf, &[PathBuf])> {
+    let (first, more) = logs.split_first().context("no log is given")?;
+    let has_input = logs.iter().any(|log| log.as_os_str() == "-");
     if has_input && !more.is_empty() {
         bail!("standard input is replayed by itself: give files, or one log");
     }
-    if args.timing.repeats && has_input {
+    if repeats && has_input {
         bail!("--loop reads the log from its beginning again, and standard input has none: give a file");
     }
     Ok((first, more))

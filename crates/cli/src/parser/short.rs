@@ -83,7 +83,7 @@ const BRIEF: [(&str, &[&str]); 14] = [
     ),
     (
         "replay",
-        &["log", "url", "log_format", "session", "window", "unsafe", "speed", "scale", "think", "fail_if", "outputs"],
+        &["logs_and_url", "log_format", "session", "window", "unsafe", "speed", "scale", "think", "fail_if", "outputs"],
     ),
     (
         "find",

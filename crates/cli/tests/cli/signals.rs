@@ -169,7 +169,8 @@ fn after_two_signals_teardown_is_cut_off_and_what_there_is_is_reported() {
         running.send(Signal::TERM);
         let done = running.wait().ended_by(&[Signal::INT, Signal::TERM]);
         assert_eq!(server.requests(), phase.ended + 1, "{}: {done:#?}", phase.name);
-        let cut_off = done.stdout.contains("teardown had not returned, and was cut off");
+        let cut_off =
+            done.stdout.contains("✗ teardown (") && done.stdout.contains("s.lua:4) had not returned, and was cut");
         assert!(cut_off, "{}: {done:#?}", phase.name);
     }
 }
@@ -182,5 +183,8 @@ fn a_setup_that_was_cut_off_is_not_torn_down() {
     running.send(Signal::TERM);
     let done = running.wait().ended_by(&[Signal::INT, Signal::TERM]);
     assert_eq!(server.requests(), 1, "{done:#?}");
-    assert!(done.stderr.contains("setup had not returned, and was cut off"), "{done:#?}");
+    assert!(
+        done.stderr.contains("error: setup (") && done.stderr.contains("had not returned, and was cut off"),
+        "{done:#?}"
+    );
 }

@@ -12,7 +12,7 @@ use super::table::{Cell, Table};
 use super::watched;
 use crate::csv::Row;
 use crate::made;
-use crate::numbers::{clean, percent};
+use crate::numbers::{clean, counted, percent};
 use crate::style::{Paint, Role};
 use crate::text::{WIDTH, wrapped};
 
@@ -238,7 +238,7 @@ pub(super) fn notes(compared: &Compared) -> Vec<String> {
         Some(Design::Runs { a, b }) if a.min(b) < LEAST_RUNS => {
             let (few, many) = if a < b { ("A", "B") } else { ("B", "A") };
             let (is, runs) = if a.min(b) == 1 { ("is one run", a.max(b)) } else { ("is two runs", a.max(b)) };
-            notes.push(format!("{few} {is}: the spread of {many}'s {runs} stands for its own"));
+            notes.push(format!("{few} {is}: the spread of {many}'s {runs} runs stands for its own"));
         }
         Some(Design::Runs { .. }) => notes.push(
             "runs made at different times: were they not made in turn, what the machine did meanwhile is part of the \
@@ -257,7 +257,7 @@ fn differences(comparison: &Comparison, paint: Paint) -> Vec<String> {
     let scale = Around::fit(ends, if has_messages { PLOT_BESIDE_LONG_NAMES } else { PLOT });
     let what = match comparison.design {
         Design::Rounds { rounds } => format!("{rounds} rounds"),
-        Design::Runs { a, b } => format!("{a} runs of A, {b} of B"),
+        Design::Runs { a, b } => format!("{} of A, {b} of B", counted(a as u64, "run")),
         Design::Blocks { a, b } => format!("{a} blocks of seconds of A, {b} of B"),
     };
     let mut lines = vec![format!("{}  {what}, 95 % intervals", paint.strong("B over A"))];
