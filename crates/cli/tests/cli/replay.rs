@@ -341,7 +341,7 @@ fn logs_of_several_servers_and_of_a_rotation_are_one_by_time() {
     let samples = directory.path("calls.csv");
     let url = server.url();
     let args =
-        ["replay", &newer, &older, &other, &url, "--speed", "100x", "--samples", &samples, "--allow-less", "50%"];
+        ["replay", &newer, &older, "--speed", "100x", &other, "--samples", &samples, "--allow-less", "50%", &url];
     let done = run(args.into_iter().chain(["--format", "json"])).with_status(0);
     let json: Value = serde_json::from_str(&done.stdout).unwrap();
     // None came too late for the window in which lines are sorted.
@@ -357,4 +357,8 @@ fn logs_of_several_servers_and_of_a_rotation_are_one_by_time() {
     assert_eq!(order, "abcdefg", "{rows}");
     let refused = run(["replay", &newer, "-", &url]).with_status(2);
     assert!(refused.stderr.contains("standard input is replayed by itself"), "{refused:#?}");
+    for (only, said) in [(&newer, "no URL is given: brunt replay "), (&url, "no log is given: brunt replay LOG http")] {
+        let lacking = run(["replay", only, "--speed", "2x"]).with_status(2);
+        assert!(lacking.stderr.contains(said), "{lacking:#?}");
+    }
 }
