@@ -275,7 +275,7 @@ fn listed(file: &Path, loaded: &Loaded, outline: &Outline, thresholds: &[&Thresh
     text
 }
 
-/// Lines for people, such as `users.lua, lines 7 to 9, 12`; `None` if there are none.
+/// The file with its line numbers in words, such as `users.lua, lines 7 to 9, 12`; `None` without line numbers.
 fn lines_of(stretches: &[Unreached]) -> Option<String> {
     let mut text = String::new();
     let mut file = "";

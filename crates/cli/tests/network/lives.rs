@@ -1,5 +1,5 @@
-//! Each protocol against servers in two other languages, each of which closes at once, speaks first, answers early, drains, restarts, refuses, and
-//! sends garbage behind an answer.
+//! Each protocol against real servers in Python and JavaScript, through seven behaviours: one that closes at once, one that speaks first, and
+//! so on ([`BEHAVIOURS`]).
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};

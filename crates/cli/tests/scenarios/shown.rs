@@ -1,6 +1,6 @@
 //! What a script logs, and what `--once` shows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use brunt_testbed::server::{Config, Delay, Server};
@@ -178,6 +178,12 @@ fn a_row_for_each_call_gives_the_reports_percentiles() {
     let done = run(["-n", "50", "--samples", &file, "--samples-share", "10%", &url]).with_status(0);
     let left = 50 - rows(&file).len();
     assert!(done.stdout.contains(&format!("{left} calls have none, as 10% of calls have one")), "{}", done.stdout);
+    // A row has the bytes of its own call, and not those of calls before it that have none.
+    let received = |share: &str| {
+        run(["-n", "100", "-c", "1", "-t", "1", "--samples", &file, "--samples-share", share, &url]).with_status(0);
+        rows(&file).into_iter().map(|row| row["bytes_in"].clone()).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(received("30%"), received("100%"));
     let refused = run(["-n", "1", "--samples", "calls.txt", &url]).with_status(2);
     assert!(refused.stderr.contains("FILE.csv or FILE.ndjson"), "{refused:#?}");
 }

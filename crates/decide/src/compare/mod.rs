@@ -513,7 +513,7 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Judges what was made of the `asked` runs, of which a share may be missing. What its user ended was not asked for.
+    /// Notes a shortage of the `asked` runs beyond the allowed share. After an interruption only the runs made count as asked for.
     #[must_use]
     pub fn judged(mut self, asked: usize, most_less_ratio: f64) -> Self {
         let asked = if self.interrupted { self.runs.len() } else { asked };

@@ -139,19 +139,19 @@ fn runs_made_by_themselves_are_compared_as_such() {
     assert!(found >= TRIALS * 95 / 100, "{found}");
 }
 
-/// Kept runs of both sides on one machine, made in turn as long as both have some, of which B's take `cost` times as long.
+/// Simulated runs of A and B, alternating while both have runs left. B's times are `cost` times A's.
 fn kept(seed: u64, machine: (f64, f64, f64), sides: (usize, usize), cost: f64) -> Comparison {
     let (memory, step, trend) = machine;
     let mut machine = Machine::new(seed, memory, step, trend);
     let (mut a, mut b) = (Vec::new(), Vec::new());
     while a.len() < sides.0 || b.len() < sides.1 {
-        // The side of which more are left is next.
+        // The side with more runs left goes next.
         if sides.0 - a.len() > sides.1 - b.len() { a.push(machine.run(1.0)) } else { b.push(machine.run(cost)) }
     }
     Comparison::of_runs(&a, &b).unwrap()
 }
 
-/// Machines of which one run is like the other but for some percent: steady, noisy, drifting, and wandering.
+/// Machines whose runs differ by a few percent: steady, noisy, drifting, and wandering.
 const DAYS: [(f64, f64, f64); 4] = [(0.0, 0.0, 0.0), (0.0, 0.01, 0.0), (0.0, 0.01, 0.2), (0.9, 0.01, 0.0)];
 
 #[test]

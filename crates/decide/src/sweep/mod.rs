@@ -172,7 +172,7 @@ impl Sweep {
         }
     }
 
-    /// Judges what was made of what was asked for, of which a share may be missing. What its user ended was not asked for.
+    /// Notes a shortage of runs beyond the allowed share. After an interruption only the runs made count as asked for.
     #[must_use]
     pub fn judged(mut self, most_less_ratio: f64) -> Self {
         let asked = if self.ended.is_empty() { self.planned.len() } else { self.steps.len() };

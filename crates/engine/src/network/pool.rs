@@ -11,7 +11,7 @@ use super::origins::{OriginId, Origins};
 use crate::rules::{Rule, is_broken};
 use crate::transport::ConnectionId;
 
-/// Connections of which a number is kept up.
+/// A set of connections that is held at a fixed number.
 ///
 /// **When one that leaves is replaced**: a peer may take no more calls on a connection that still has some. As many
 /// of these as are kept up are replaced at once. Any more keep their places until they have ended, so that there are

@@ -42,14 +42,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         };
         let at = recorder.ended_at(call, failure, now);
         let Some(samples) = &mut recorder.samples else { return };
-        if !samples.takes_next() {
-            return;
-        }
         let connection = call.connection().map(|token| &mut connections[token]);
+        // Counted for a call without a row as well: the next one's bytes would have its own among them.
         let (connection, bytes_in) = connection.map_or((None, 0), |connection| {
             let link = &mut connection.link;
             (Some(connection.number), link.bytes_in - std::mem::replace(&mut link.told_in, link.bytes_in))
         });
+        if !samples.takes_next() {
+            return;
+        }
         let sent = call.was_sent().then_some(call.sent);
         let row = Row {
             due_ns: call.due.ns(),
