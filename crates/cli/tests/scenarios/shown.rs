@@ -178,6 +178,11 @@ fn a_row_for_each_call_gives_the_reports_percentiles() {
     let done = run(["-n", "50", "--samples", &file, "--samples-share", "10%", &url]).with_status(0);
     let left = 50 - rows(&file).len();
     assert!(done.stdout.contains(&format!("{left} calls have none, as 10% of calls have one")), "{}", done.stdout);
+    // A disk that is full ends in an error, and no rows are said to be there.
+    let full = format!("{file}.full.csv");
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+    let done = run(["-n", "5", "--samples", &full, &url]).with_status(2);
+    assert!(done.stdout.contains("is not whole: No space left on device"), "{}", done.stdout);
     // A row has the bytes of its own call, and not those of calls before it that have none.
     let received = |share: &str| {
         run(["-n", "100", "-c", "1", "-t", "1", "--samples", &file, "--samples-share", share, &url]).with_status(0);

@@ -174,11 +174,15 @@ pub(crate) fn connections(summary: &Summary) -> String {
     parts.extend(without.map(|share| format!("without a server for {} of the time", percent(share))));
     parts.join(", ")
 }
+
 /// Such as `run.csv has 1,000 rows; 20 calls have none, as the file is full`.
 fn rows_of(sampled: &Sampled) -> String {
     let Sampled {
         file, rows, share_ratio, left_out_by_share, left_out_by_limit, left_out_by_delay, never_begun, ..
     } = sampled;
+    if let Some(problem) = &sampled.problem {
+        return format!("{} is not whole: {}", clean(file), clean(problem));
+    }
     let mut text = format!("{} has {}", clean(file), counted(*rows, "row"));
     for (calls, why) in [
         (*left_out_by_share, format!("as {} of calls have one", percent(*share_ratio))),
