@@ -1,0 +1,177 @@
+// The running user: its numbers, tags and groups, and what happens before it waits.
+import * as native from "brunt:native";
+
+/** The user that this runtime stands for. Other modules read it; they write tags by `setTag` only. */
+export const user = {
+    /** Whether a function of the script runs; false in the init context. */
+    running: false,
+    id: 0,
+    iteration: 0,
+    scenario: "",
+    /** The path of the group that the user is in, as k6 writes it: `::outer::inner`, or empty. */
+    group: "",
+    /** Every tag that samples get beside their own. */
+    tags: {},
+};
+
+/** Keys under which a Response carries its label, its ticket, and whether a check of it has failed. */
+export const LABEL = Symbol("label");
+export const TICKET = Symbol("ticket");
+export const JUDGED = Symbol("judged");
+
+/** Tags that the user has by where it is, rather than by the script's wish. */
+const PLACE_TAGS = new Set(["group", "scenario", "vu", "iter"]);
+/** The system tags that k6 sets where the script does not choose. */
+const DEFAULT_SYSTEM_TAGS = [
+    "proto", "subproto", "status", "method", "url", "name", "group", "check", "error", "error_code",
+    "tls_version", "scenario", "service", "expected_response", "rpc_type",
+];
+
+const waitHooks = [];
+const iterationHooks = [];
+const groups = [];
+let systemTags = new Set(DEFAULT_SYSTEM_TAGS);
+let key;
+
+/** Registers a hook that runs before each wait. */
+export function beforeWaiting(hook) {
+    waitHooks.push(hook);
+}
+
+/** Registers a hook that runs before each iteration. */
+export function eachIteration(hook) {
+    iterationHooks.push(hook);
+}
+
+/** Runs the hooks of a wait. */
+export function aboutToWait() {
+    for (let at = 0; at < waitHooks.length; at += 1) waitHooks[at]();
+}
+
+/** Calls a native function that waits. */
+export function wait(call, ...values) {
+    aboutToWait();
+    return call(...values);
+}
+
+/** Pauses the user; its groups count the time as a pause. */
+export function pause(seconds) {
+    aboutToWait();
+    const from = native.now();
+    native.pause(seconds);
+    paused(native.now() - from);
+}
+
+/** Counts milliseconds as a pause of the groups that the user is in. */
+export function paused(milliseconds) {
+    for (const group of groups) group.paused += milliseconds;
+}
+
+/** Whether samples carry this system tag, by the option `systemTags`. */
+export function hasSystemTag(name) {
+    return systemTags.has(name);
+}
+
+/** Takes the run's tags and system tags from the options, once they are known. */
+export function configureTags(options) {
+    const chosen = options?.systemTags;
+    systemTags = new Set(Array.isArray(chosen) ? chosen : DEFAULT_SYSTEM_TAGS);
+    addTags(options?.tags);
+}
+
+/** Adds tags that all samples of the user get. */
+function addTags(tags) {
+    for (const [name, value] of Object.entries(tags ?? {})) user.tags[name] = String(value);
+    key = undefined;
+}
+
+/** Sets a tag of the user, which stays from one iteration to the next. */
+export function setTag(name, value) {
+    user.tags[name] = String(value);
+    key = undefined;
+}
+
+/** Removes a tag of the user. */
+export function deleteTag(name) {
+    delete user.tags[name];
+    key = undefined;
+}
+
+/** A text that is the same for as long as the user's place and tags are. */
+export function placeKey() {
+    key ??= JSON.stringify([user.scenario, user.group, user.tags]);
+    return key;
+}
+
+/** The user's tags but for those of its place. */
+export function ownTags() {
+    const own = {};
+    for (const name of Object.keys(user.tags)) if (!PLACE_TAGS.has(name)) own[name] = user.tags[name];
+    return own;
+}
+
+/** The path of the group that the user is in, as brunt writes it: `outer/inner`, or empty. */
+export function groupName() {
+    return user.group.slice(2).replaceAll("::", "/");
+}
+
+/** Sets a tag of the user's place, where the script has not turned it off. */
+function setPlaceTag(name, value) {
+    const text = String(value);
+    if (!systemTags.has(name) || user.tags[name] === text) return;
+    user.tags[name] = text;
+    key = undefined;
+}
+
+/** Makes `path` the group that the user is in. */
+function moveTo(path) {
+    if (user.group !== path) key = undefined;
+    user.group = path;
+    setPlaceTag("group", path);
+}
+
+/** Enters a group inside the current one. */
+export function enterGroup(name) {
+    const outer = user.group;
+    moveTo(`${outer}::${name}`);
+    groups.push({ id: native.groupBegin(groupName()), outer, from: native.now(), paused: 0 });
+}
+
+/** Leaves the current group. Returns how long it took, in milliseconds. */
+export function leaveGroup(ok) {
+    const group = groups.pop();
+    const took = native.now() - group.from;
+    native.groupEnded(group.id, nanoseconds(took), nanoseconds(took - group.paused), ok);
+    moveTo(group.outer);
+    return took;
+}
+
+function nanoseconds(milliseconds) {
+    return Math.max(0, Math.round(milliseconds * 1e6));
+}
+
+/** Begins an iteration or a function beside the load: takes the user's numbers and leaves all groups. */
+export function begin(place) {
+    const now = native.user();
+    user.running = true;
+    user.id = now.id;
+    user.iteration = now.iteration;
+    if (user.scenario !== now.scenario) beginScenario(now);
+    groups.length = 0;
+    moveTo(place ? `::${place}` : "");
+    setPlaceTag("vu", user.id);
+    setPlaceTag("iter", user.iteration);
+    globalThis.__VU = user.id;
+    globalThis.__ITER = user.iteration;
+    for (const hook of iterationHooks) hook();
+}
+
+/** Takes the tags of the scenario that the user works for from now on. */
+function beginScenario(now) {
+    user.scenario = now.scenario;
+    const options = native.options();
+    user.tags = {};
+    configureTags(options);
+    if (now.scenario) setPlaceTag("scenario", now.scenario);
+    addTags(options?.scenarios?.[now.scenario]?.tags);
+}
