@@ -1,0 +1,91 @@
+// Shared arrays, encodings, digests and what a script asks of its run.
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { test } from "node:test";
+import { newUser } from "./harness.mjs";
+
+/** What a script's expressions give, as JSON. */
+async function values(imports, expressions, given) {
+    const user = await newUser(given);
+    await user.iterate(`${imports}\nexport default () => { for (const show of [${expressions.map((text) => `() => ${text}`)}]) {
+        try { console.log(JSON.stringify(show()) ?? "undefined"); } catch (error) { console.log("threw " + error.message); } } };`);
+    return user.printed();
+}
+
+test("a shared array is an array that is read-only", async () => {
+    const imports = `import { SharedArray } from "k6/data";
+        const a = new SharedArray("a", () => [{ n: 1, in: { x: 1 } }, { n: 2 }, { n: 3 }]);
+        const again = new SharedArray("a", () => { throw new Error("made twice"); });`;
+    assert.deepEqual(await values(imports, [
+        "a.length", "a[1].n", "a[3]", "a[-1]", "Array.isArray(a)", "a.map((e) => e.n)", "[...a].length", "a.find((e) => e.n === 3)",
+        "JSON.stringify(a)", "Object.keys(a)", "again[0] === again[0]", "a.at(-1).n", "a.slice(1).length", "2 in a", "3 in a",
+        "a.filter((e) => e.n > 1).length", "a.reduce((s, e) => s + e.n, 0)", "a.forEach((e) => e)", "a.indexOf(a[0])", "Object.isFrozen(a[0].in)",
+    ]), [
+        "3", "2", "undefined", "undefined", "true", "[1,2,3]", "3", '{"n":3}', '"[{\\"n\\":1,\\"in\\":{\\"x\\":1}},{\\"n\\":2},{\\"n\\":3}]"',
+        '["0","1","2"]', "false", "3", "2", "true", "false", "2", "6", "undefined", "-1", "true",
+    ]);
+    const changes = await values(imports, ["a[0] = 1", "a.push(1)", "a.sort()", "delete a[0]", "a.length = 0", "(a[0].n = 5)", "(a[0].in.x = 5)"]);
+    for (const text of changes) assert.match(text, /^threw /);
+});
+
+test("a shared array is made by a function that returns an array, in the init context", async () => {
+    for (const text of [`new SharedArray("a", () => ({}))`, `new SharedArray("a", 5)`, `new SharedArray("", () => [])`]) {
+        await assert.rejects(async () => (await newUser()).script(`import { SharedArray } from "k6/data"; ${text};`), { name: "TypeError" });
+    }
+    assert.match((await values(`import { SharedArray } from "k6/data";`, [`new SharedArray("a", () => [])`]))[0], /init context/);
+});
+
+test("base64 in its four kinds", async () => {
+    const imports = `import encoding, { b64encode, b64decode } from "k6/encoding";`;
+    assert.deepEqual(await values(imports, [
+        `b64encode("a?>é~")`, `b64encode("a?>é~", "url")`, `b64encode("ab", "rawstd")`, `b64encode("ab", "rawurl")`, `b64encode(new Uint8Array([255, 254]).buffer)`,
+        `encoding.b64decode("YT8+w6l+", "std", "s")`, `b64decode("YWI", "rawurl", "s")`, `[...new Uint8Array(b64decode("//4="))]`, `b64decode("*")`,
+    ]), ['"YT8+w6l+"', '"YT8-w6l-"', '"YWI"', '"YWI"', '"//4="', '"a?>é~"', '"ab"', "[255,254]", "threw not base64: *"]);
+});
+
+test("digests and HMACs in each output", async () => {
+    const imports = `import crypto, { createHash, createHMAC, hmac, md5, sha256, hexEncode, randomBytes } from "k6/crypto";`;
+    const sha = createHash("sha256").update("hello world").digest();
+    assert.deepEqual(await values(imports, [
+        `md5("hello", "hex")`, `sha256("hello world", "base64")`, `sha256("hello world", "base64url")`, `sha256("hello world", "base64rawurl")`,
+        `sha256("hello world", "binary").byteLength`, `createHash("sha256").update("hello ").update(new Uint8Array([119, 111, 114, 108, 100]).buffer).digest("hex")`,
+        `hmac("sha1", "key", "data", "hex")`, `createHMAC("sha1", "key").update("da").update("ta").digest("hex")`, `hexEncode("az")`, `randomBytes(7).byteLength`,
+        `crypto.sha512_256("", "hex").length`, `md5("a", "what")`, `createHash("sha3")`, `md5(null, "hex")`, `randomBytes(0)`,
+    ]), [
+        '"5d41402abc4b2a76b9719d911017c592"', `"${sha.toString("base64")}"`, `"${sha.toString("base64url")}="`, `"${sha.toString("base64url")}"`,
+        "32", `"${sha.toString("hex")}"`, '"104152c5bfdca07bc633eebd46199f0255c9f49d"', '"104152c5bfdca07bc633eebd46199f0255c9f49d"', '"617a"', "7", "64",
+        "threw unknown output encoding 'what': use one of hex, base64, base64url, base64rawurl, binary",
+        "threw unknown algorithm 'sha3': use one of md4, md5, sha1, sha256, sha384, sha512, sha512_224, sha512_256, ripemd160",
+        "threw a text or an ArrayBuffer is wanted, not null", "threw randomBytes() wants a number of bytes, not 0",
+    ]);
+});
+
+test("execution: numbers, tags and options", async () => {
+    const given = {
+        user: { id: 3, iteration: 5, scenario: "buy" },
+        options: { vus: 2, tags: { team: "red" } },
+        execution: {
+            instance: { iterationsInterrupted: 1, iterationsCompleted: 9, vusActive: 2, vusInitialized: 4, currentTestRunDuration: 1500 },
+            scenario: { executor: "constant-vus", startTime: 1000, progress: 0.5, iterationInInstance: 8, iterationInTest: 8 },
+            vu: { idInInstance: 3, iterationInScenario: 2 },
+        },
+    };
+    const imports = `import exec, { vu } from "k6/execution";`;
+    assert.deepEqual(await values(imports, [
+        "exec.instance", "exec.scenario", "vu.idInTest", "vu.iterationInScenario", "vu.iterationInInstance", "exec.test.options.vus",
+        "exec.vu.tags", "(vu.tags.page = 1, vu.metrics.tags.page)", "(vu.metrics.tags['x'] = true, Object.keys(vu.tags))", "(delete vu.tags.page, vu.tags.page)",
+        "(vu.tags.y = {})", "(vu.metrics.metadata.trace = 'abc', vu.metrics.metadata)",
+    ], given), [
+        JSON.stringify(given.execution.instance), '{"name":"buy","executor":"constant-vus","startTime":1000,"progress":0.5,"iterationInInstance":8,"iterationInTest":8}',
+        "3", "2", "5", "2", '{"team":"red","scenario":"buy","group":""}', '"1"', '["team","scenario","group","page","x"]', "undefined",
+        "threw exec.vu.metrics.tags['y'] wants a text, a number or a boolean", '{"trace":"abc"}',
+    ]);
+    const user = await newUser(given);
+    await assert.rejects(() => user.iterate(`import exec from "k6/execution"; export default () => { exec.test.fail("bad"); exec.test.abort("why"); };`), /stopped/);
+    assert.deepEqual([...user.called("failRun"), ...user.called("stop")], [["bad"], ["test aborted: why", false]]);
+});
+
+test("execution knows nothing of a user in the init context", async () => {
+    await assert.rejects(async () => (await newUser()).script(`import exec from "k6/execution"; exec.scenario.name;`), /init context/);
+    await assert.rejects(async () => (await newUser()).script(`import exec from "k6/execution"; exec.vu.idInTest;`), /init context/);
+});
