@@ -56,10 +56,8 @@ function map(what, values, write, remove) {
             return { value: values()[name], writable: true, enumerable: true, configurable: true };
         },
         set(_, name, value) {
-            if (!["string", "number", "boolean"].includes(typeof value)) {
-                throw new TypeError(`${what}['${String(name)}'] wants a text, a number or a boolean`);
-            }
-            write(String(name), String(value));
+            if (["string", "number", "boolean"].includes(typeof value)) write(String(name), String(value));
+            else refuseValue(`${what}['${String(name)}'] wants a text, a number or a boolean, not ${typeof value}`);
             return true;
         },
         deleteProperty(_, name) {
@@ -67,6 +65,12 @@ function map(what, values, write, remove) {
             return true;
         },
     });
+}
+
+/** Throws where the script has the option `throw`; else warns, and the value is left out. */
+function refuseValue(problem) {
+    if (native.options()?.throw) throw new TypeError(problem);
+    native.log("warn", problem);
 }
 
 /** Replaces all values of a map. */
@@ -110,9 +114,8 @@ export const vu = Object.defineProperties(facts("exec.vu", {
 });
 
 export const test = {
-    /** Ends the whole run. */
+    /** Ends the whole run; in the init context before it begins. */
     abort(reason) {
-        refuseInit("exec.test.abort");
         native.stop(reason === undefined ? "test aborted" : `test aborted: ${reason}`, false);
     },
     /** Lets the run go on to its end, and fail. */

@@ -1,7 +1,7 @@
 // The event loop of a user: timers, events of calls that run beside the script, and the functions that the script exports.
 import * as native from "brunt:native";
-import { aboutToWait, begin, paused, user } from "brunt:user";
-import { sample, wants } from "brunt:samples";
+import { aboutToWait, begin, paused } from "brunt:user";
+import { sample } from "brunt:samples";
 
 /** Timers by their numbers: `{ run, due, every, order }`. */
 const timers = new Map();
@@ -105,7 +105,6 @@ function runAt(place, run, values) {
 
 /** Runs an iteration of the script's function. Throws what ended it. */
 export function iterate(run, ...values) {
-    if (!wants("iterations") && !wants("iteration_duration")) return void runAt("", run, values);
     const from = native.now();
     try {
         runAt("", run, values);
@@ -115,12 +114,15 @@ export function iterate(run, ...values) {
     }
 }
 
-/** Runs a function beside the load (`setup`, `teardown`, or `handleSummary` with an empty `place`). Returns its value. */
+/**
+ * Runs a function beside the load (`setup`, `teardown`, or `handleSummary` with an empty `place`). Returns its value.
+ * k6 gives setup and teardown a group of their name, and an `iteration_duration`.
+ */
 export function runOnce(run, place, ...values) {
-    return runAt(place, run, values);
-}
-
-/** Whether the script's function has something under way. */
-export function isBusy() {
-    return user.running && (timers.size > 0 || handlers.size > 0);
+    const from = native.now();
+    try {
+        return runAt(place, run, values);
+    } finally {
+        if (place) sample("iteration_duration", native.now() - from);
+    }
 }

@@ -4,6 +4,7 @@ import { createHash, createHmac, randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import vm from "node:vm";
+import { pages } from "./page.mjs";
 
 export const LIBRARY = path.resolve(import.meta.dirname, "../../src/library");
 
@@ -90,6 +91,7 @@ function mock(world) {
         sharedMake: note("sharedMake", (name, items) => void (shared.has(name) || shared.set(name, [...items]))),
         execution: () => world.execution,
         isTerminal: () => false,
+        ...pages,
         ...world.overrides,
     };
 }
