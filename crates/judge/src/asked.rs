@@ -202,7 +202,7 @@ fn of_scenarios(plan: &Plan, scenarios: &Scenarios, run: &Recording, total: &Sna
     let mut found = Vec::new();
     let arrivals: f64 = steps().filter_map(arriving).sum();
     if arrivals > 0.0 {
-        let came = sum(|of| of.users_started) as f64;
+        let came = total.figures.scenarios.iter().map(|(name, of)| scenarios.came(name, of)).sum::<u64>() as f64;
         let known = came + not_admitted as f64;
         // Where rows are used up nobody comes any more; otherwise those who came are known better than by the plan, as
         // random arrivals vary.
@@ -258,7 +258,6 @@ fn held(step: &Step) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_plan::arrivals::Spread;
     use brunt_plan::replay::Replay;
 
     use super::*;
@@ -269,8 +268,7 @@ mod tests {
     /// A run of these steps of one scenario, with these figures.
     fn played(steps: Vec<Step>, figures: impl FnOnce(&mut ScenarioFigures)) -> Summary {
         let (mut plan, mut run) = run();
-        let population =
-            Population { scenarios: Vec::new(), steps, arrivals: Spread::default(), most_alive: None, after: None };
+        let population = Population { steps, ..Population::default() };
         let scenarios = serde_json::json!({"files": [], "populations": []});
         let scenarios: Scenarios = serde_json::from_value(scenarios).unwrap();
         plan.scenarios = Some(Scenarios { populations: vec![population], ..scenarios });

@@ -194,7 +194,9 @@ fn is_constant(plan: &Plan) -> bool {
 
 fn is_constant_population(population: &Population) -> bool {
     match population.steps.as_slice() {
-        [Step::Users { from, to, .. } | Step::Rate { from, to, .. }] => population.after.is_none() && from == to,
+        [Step::Users { from, to, .. } | Step::Rate { from, to, .. }] => {
+            population.after.is_none() && population.start_seconds == 0.0 && from == to
+        }
         _ => false,
     }
 }
@@ -359,9 +361,7 @@ mod tests {
             let population = Population {
                 scenarios: vec![Weighted { scenario: "shop".into(), weight: 1.0 }],
                 steps: steps.to_vec(),
-                arrivals: Spread::Uniform,
-                most_alive: None,
-                after: None,
+                ..Population::default()
             };
             let scenarios = Scenarios {
                 files: Vec::new(),

@@ -76,6 +76,20 @@ impl Curve {
         self.seconds()
     }
 
+    /// Closed: the most users that are wanted at any time from `from` to `to`, in seconds; at its last moment where both
+    /// are after its end.
+    pub fn most_users(&self, from: f64, to: f64) -> f64 {
+        let from = from.min(self.seconds()).max(0.0);
+        let ends = self.steps.iter().zip(&self.seconds_before).filter_map(|(step, before)| match *step {
+            Step::Users { from: first, to: last, seconds } if from <= before + seconds && to >= *before => {
+                let at = |second: f64| first + (last - first) * ((second - before) / seconds).clamp(0.0, 1.0);
+                Some(at(from).max(at(to)))
+            }
+            _ => None,
+        });
+        ends.fold(0.0, f64::max)
+    }
+
     /// Closed: how many users are wanted after `seconds`.
     pub fn users_at(&self, seconds: f64) -> f64 {
         for (step, before) in self.steps.iter().zip(&self.seconds_before) {
@@ -249,6 +263,12 @@ mod tests {
             Step::Users { from: 10.0, to: 10.0, seconds: 5.0 },
         ]);
         assert_eq!([0.0, 5.0, 12.0, 15.0].map(|at| curve.users_at(at)), [0.0, 5.0, 10.0, 0.0]);
+        let falls = Curve::new(&[
+            Step::Users { from: 10.0, to: 0.0, seconds: 10.0 },
+            Step::Users { from: 4.0, to: 2.0, seconds: 2.0 },
+        ]);
+        let most = [(-5.0, 0.0), (0.0, 5.0), (7.0, 9.0), (7.0, 10.0), (9.0, 11.0), (11.0, 15.0), (20.0, 25.0)];
+        assert_eq!(most.map(|(from, to)| falls.most_users(from, to)), [10.0, 10.0, 3.0, 4.0, 4.0, 3.0, 2.0]);
         assert_eq!(curve.seconds(), 15.0);
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use brunt_record::SECOND_NS;
-use brunt_record::figures::OwnKind;
+use brunt_record::figures::{OwnKind, ScenarioFigures};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::arrivals::Spread;
@@ -146,7 +146,7 @@ pub struct Streamed {
 }
 
 /// The users of one injection.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Population {
@@ -163,6 +163,34 @@ pub struct Population {
     /// The index of the population after whose end this one begins.
     #[serde(default)]
     pub after: Option<usize>,
+    /// Open: an arrival is an iteration of a user that has ended its last one, with its state and its connections; only
+    /// where none is idle does a new user come. Users end when nobody arrives any more.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub reuse_users: bool,
+    /// How long it waits before it begins, in seconds: after the load began, or after the population before it ended.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub start_seconds: f64,
+    /// Iterations: how long after its beginning the last of them may begin, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_seconds: Option<f64>,
+    /// How long iterations may go on after its end before they are cut off, in seconds. Without it, arrivals and counted
+    /// iterations are waited for, and other users have as long as the run's drain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_seconds: Option<f64>,
+    /// How long a user that is wanted no more, as the number of users falls, may go on before its iteration is cut off, in
+    /// seconds. Without it, its iteration is waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ramp_down_grace_seconds: Option<f64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(seconds: &f64) -> bool {
+    *seconds == 0.0
 }
 
 /// A scenario by its name, with its weight: the share of a population's users who carry it out, relative to the other
@@ -333,9 +361,22 @@ impl Population {
         self.steps.iter().find_map(Step::is_open).unwrap_or(true)
     }
 
-    /// How long its injection lasts, in seconds.
+    /// How long its injection lasts, in seconds, from its start; 0 for iterations and users who come at once.
     pub fn seconds(&self) -> f64 {
         self.steps.iter().map(Step::seconds).sum()
+    }
+
+    /// Whether its users make a number of iterations.
+    pub fn counts_iterations(&self) -> bool {
+        self.steps.iter().any(Step::counts_iterations)
+    }
+
+    /// Drops options that are for other steps than it has.
+    fn leave_out_what_does_not_fit(&mut self) {
+        let (is_open, counts) = (self.is_open(), self.counts_iterations());
+        self.reuse_users &= is_open;
+        self.longest_seconds = self.longest_seconds.filter(|_| counts);
+        self.ramp_down_grace_seconds = self.ramp_down_grace_seconds.filter(|_| !is_open && !counts);
     }
 
     fn validate(&self) -> Result<(), InjectionError> {
@@ -353,8 +394,10 @@ impl Population {
                     .to_owned(),
             ));
         }
-        if self.steps.len() > 1 && self.steps.iter().any(Step::counts_iterations) {
-            return Err(InjectionError("iterations are the only step of their injection".to_owned()));
+        if self.steps.len() > 1 && self.counts_iterations() {
+            return Err(InjectionError(
+                "iterations are the only step of their injection: start = \"10s\" lets them begin later".to_owned(),
+            ));
         }
         if self.scenarios.is_empty() || self.scenarios.iter().any(|one| one.weight.is_nan() || one.weight <= 0.0) {
             return Err(InjectionError("a weight must be above 0".to_owned()));
@@ -362,7 +405,27 @@ impl Population {
         if self.most_alive == Some(0) {
             return Err(InjectionError("the most users alive must be above 0".to_owned()));
         }
-        Ok(())
+        let lengths = [
+            ("start", Some(self.start_seconds), 0.0),
+            ("longest", self.longest_seconds, 1e-9),
+            ("grace", self.grace_seconds, 0.0),
+            ("ramp_down_grace", self.ramp_down_grace_seconds, 0.0),
+        ];
+        for (name, seconds, least) in lengths {
+            if seconds.is_some_and(|seconds| !(least..=LONGEST_SECONDS).contains(&seconds)) {
+                return Err(InjectionError(format!("{name} must be a length of at most 720h")));
+            }
+        }
+        let refused = [
+            (self.reuse_users && !self.is_open(), "reuse_users is for users who arrive: closed steps keep theirs"),
+            (self.reuse_users && self.scenarios.len() > 1, "reuse_users is for one scenario, and not for a mix"),
+            (self.longest_seconds.is_some() && !self.counts_iterations(), "longest is for steps that count iterations"),
+            (
+                self.ramp_down_grace_seconds.is_some() && (self.is_open() || self.counts_iterations()),
+                "ramp_down_grace is for numbers of users, such as brunt.ramp_users(10, 0, \"30s\")",
+            ),
+        ];
+        refused.iter().find(|(is_so, _)| *is_so).map_or(Ok(()), |(_, why)| Err(InjectionError((*why).to_owned())))
     }
 }
 
@@ -390,6 +453,14 @@ impl Scenarios {
         Ok(())
     }
 
+    /// The users of this scenario who came, by its figures. Where users are reused, each iteration is an arrival.
+    pub fn came(&self, name: &str, figures: &ScenarioFigures) -> u64 {
+        let reuses = |population: &Population| {
+            population.reuse_users && population.scenarios.iter().any(|one| one.scenario == name)
+        };
+        if self.populations.iter().any(reuses) { figures.iterations_begun() } else { figures.users_started }
+    }
+
     /// The most workers, on all machines, that can keep the script's limits, and the limit behind that. Each worker
     /// keeps its own share of a limit, and needs at least one user, or one connection.
     pub fn most_workers(&self) -> Option<(u32, &'static str)> {
@@ -404,9 +475,8 @@ impl Scenarios {
         let once = |(place, name): (usize, &String)| Population {
             scenarios: vec![Weighted { scenario: name.clone(), weight: 1.0 }],
             steps: vec![Step::IterationsEach { users: 1.0, iterations: 1.0 }],
-            arrivals: Spread::Uniform,
-            most_alive: None,
             after: place.checked_sub(1),
+            ..Population::default()
         };
         self.populations = names.iter().enumerate().map(once).collect();
         self.throttle = None;
@@ -436,6 +506,7 @@ impl Scenarios {
     pub fn inject(&mut self, name: &str, steps: Vec<Step>) {
         if let Some(population) = self.populations.iter_mut().find(|population| population.name() == name) {
             population.steps = steps;
+            population.leave_out_what_does_not_fit();
             return;
         }
         for population in &mut self.populations {
@@ -444,9 +515,7 @@ impl Scenarios {
         self.populations.push(Population {
             scenarios: vec![Weighted { scenario: name.to_owned(), weight: 1.0 }],
             steps,
-            arrivals: Spread::Uniform,
-            most_alive: None,
-            after: None,
+            ..Population::default()
         });
     }
 
@@ -465,12 +534,15 @@ impl Scenarios {
         }
     }
 
-    /// Changes the length to `seconds`, with every step in proportion, if any step has a length.
+    /// Changes the length to `seconds`, with every step and start in proportion, if any step has a length.
     pub fn stretch(&mut self, seconds: f64) {
         let whole = self.seconds();
         if whole > 0.0 {
-            for step in self.populations.iter_mut().flat_map(|population| &mut population.steps) {
-                *step = step.stretched(seconds / whole);
+            for population in &mut self.populations {
+                population.start_seconds *= seconds / whole;
+                for step in &mut population.steps {
+                    *step = step.stretched(seconds / whole);
+                }
             }
         }
     }
@@ -480,7 +552,9 @@ impl Scenarios {
         let mut ends: Vec<f64> = Vec::new();
         for population in &self.populations {
             let begin = population.after.and_then(|after| ends.get(after)).copied().unwrap_or(0.0);
-            ends.push(begin + population.seconds());
+            let lasts = population.seconds();
+            // What begins later and has no length of its own gives the run none.
+            ends.push(begin + if lasts > 0.0 { population.start_seconds + lasts } else { 0.0 });
         }
         ends.into_iter().fold(0.0, f64::max)
     }

@@ -186,8 +186,9 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
 fn turned_away(summary: &Summary) -> Vec<Statement> {
     let mut all = Vec::new();
     for (name, scenario) in summary.total.figures.scenarios.iter() {
+        let came = summary.plan.scenarios.as_ref().map_or(0, |all| all.came(name, scenario));
+        let arrived = came + scenario.not_admitted + scenario.out_of_rows;
         let name = clean(name);
-        let arrived = scenario.users_started + scenario.not_admitted + scenario.out_of_rows;
         if scenario.not_admitted > 0 {
             let not = Number(scenario.not_admitted as f64);
             let text = format!(

@@ -280,10 +280,16 @@ fn random_users(choices: &mut Choices) -> (Plan, usize) {
         tasks @ 2.. => format!("for _ = 1, {tasks} do brunt.spawn(function() mux:call {{}} end) end brunt.wait()"),
         _ => "mux:call {}".to_owned(),
     };
+    let injected = match choices.below(6) {
+        0 => format!("brunt.rate({iterations}, '1s'), most_alive = {users}, reuse_users = true, grace = '100ms'"),
+        1 => format!("brunt.ramp_users({users}, 0, '1s'), grace = '100ms', ramp_down_grace = '50ms'"),
+        2 => format!("brunt.iterations_shared({users}, {iterations}), start = '50ms', longest = '300ms', grace = 0"),
+        _ => format!("brunt.iterations_each({users}, {iterations})"),
+    };
     let script = format!(
         "local brunt = require 'brunt'
          local mux = brunt.mux {{ base = 'mux://127.0.0.1', {pool} }}
-         brunt.scenario('s', function() {calls} end):inject {{ brunt.iterations_each({users}, {iterations}) }}"
+         brunt.scenario('s', function() {calls} end):inject {{ {injected} }}"
     );
     let plan = scenario(&script);
     let plan = Plan { timeout_ns: 150 * MS, connect_timeout_ns: 100 * MS, drain_ns: 400 * MS, ..plan };

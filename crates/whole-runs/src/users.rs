@@ -1,6 +1,7 @@
 //! Virtual users on a made-up network, in made-up time: scripts of scenarios as they are written, whole workers under them.
 
 mod absences;
+mod arriving;
 mod conversing;
 mod garbage;
 mod iterating;

@@ -29,8 +29,8 @@ pub(super) const TURNED_AWAY: &str = "the peer turned the call away on each of 9
 const LATE: &str = "no complete answer within the timeout";
 /// The reason of a call that its user left before any message had come.
 const LEFT: &str = "its user left the stream before its first message";
-/// The reason of a connection closed because nobody reads a stream on it.
-const CUT: &str = "the user of a stream left it before its end";
+/// The reason of a connection closed because nobody waits for an answer on it.
+const CUT: &str = "the user of a call on it left before its end";
 
 /// What follows an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -517,7 +517,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         reason: Option<(Failure, &str)>,
         now: Tick,
     ) {
-        let Some(place) = self.calls.get(id).map(|call| call.place) else { return };
+        if self.calls.get(id).is_none() {
+            return;
+        }
         let end = match (reason, self.calls.streaming(id)) {
             (Some((failure, reason)), _) => End::Failed(failure, reason),
             (None, stream) => match stream.and_then(|(_, stream)| stream.leave()) {
@@ -525,13 +527,25 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 None => End::Failed(Failure::Closed, LEFT),
             },
         };
-        match place {
-            Place::Waiting => self.complete(load, id, end, now),
-            Place::Queued(token) => {
+        self.leave_with(load, id, end, now);
+    }
+
+    /// The user of a call is cut off: the call ends as it would with the run.
+    pub(crate) fn cut_off<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, now: Tick) {
+        if let Some(end) = self.calls.get(id).map(Call::cut_short) {
+            self.leave_with(load, id, end, now);
+        }
+    }
+
+    fn leave_with<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, end: End<'_>, now: Tick) {
+        match self.calls.get(id).map(|call| call.place) {
+            None => {}
+            Some(Place::Waiting) => self.complete(load, id, end, now),
+            Some(Place::Queued(token)) => {
                 self.connections[token].queue.retain(|queued| *queued != id);
                 self.complete(load, id, end, now);
             }
-            Place::InFlight(token) => self.leave_in_flight(load, token, id, end, now),
+            Some(Place::InFlight(token)) => self.leave_in_flight(load, token, id, end, now),
         }
     }
 
@@ -616,13 +630,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             connection.queue.clear();
         }
         for id in self.calls.ids() {
-            let end = match self.calls.get(id) {
-                // Without an answer it counts for nothing.
-                Some(call) if call.is_optional() => End::Withdrawn,
-                // A call that waits for its connection waits for the target.
-                Some(call) if call.was_sent() || matches!(call.place, Place::Queued(_)) => End::Unfinished,
-                _ => End::Unsent,
-            };
+            let end = self.calls.get(id).map_or(End::Unsent, Call::cut_short);
             self.complete(load, id, end, now);
         }
     }

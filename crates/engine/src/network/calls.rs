@@ -58,7 +58,7 @@ pub(crate) enum End<'a> {
     Answered(u16),
     /// Without a good answer, for this reason.
     Failed(Failure, &'a str),
-    /// In flight when the drain ended.
+    /// In flight when the drain ended, or when its user was cut off.
     Unfinished,
     /// Due and never sent.
     Unsent,
@@ -147,6 +147,18 @@ impl<T> Call<T> {
     /// Whether its answer need not come.
     pub(crate) fn is_optional(&self) -> bool {
         self.counted == Counted::OnceEnded
+    }
+
+    /// Its end where the run ends, or its user is cut off, before it.
+    pub(crate) fn cut_short(&self) -> End<'static> {
+        match self.place {
+            // Without an answer it counts for nothing.
+            _ if self.is_optional() => End::Withdrawn,
+            // A call that waits for its connection waits for the target.
+            Place::Queued(_) => End::Unfinished,
+            _ if self.was_sent() => End::Unfinished,
+            _ => End::Unsent,
+        }
     }
 
     /// Sends it at `now`, with `timeout_ns` to end. A call that is sent again keeps its first time and its timeout.

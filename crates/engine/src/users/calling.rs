@@ -981,6 +981,23 @@ impl VirtualUsers {
         }
     }
 
+    /// Ends the calls of a user, or a task, that is cut off.
+    pub(super) fn cut_off_calls<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: UserId, now: Tick) {
+        self.forget_answers(user);
+        self.forget_wait(user);
+        let Some(of) = self.users.get_mut(user) else { return };
+        let awaited = of.awaited();
+        if let Wait::Others(wait) = std::mem::replace(&mut of.wait, Wait::Nothing) {
+            self.meetings.leave(wait);
+        }
+        for slot in of.begun.take_started().into_iter().chain(of.begun.take_streams()).chain(awaited) {
+            match self.calls.get(slot).and_then(UserCall::id) {
+                Some(id) => network.cut_off(self, id, now),
+                None => drop(self.calls.free(slot)),
+            }
+        }
+    }
+
     /// Tells whoever waits for the next message of a stream that its call has ended.
     pub(super) fn stream_call_ended(&mut self, slot: u32) {
         let inbox = self.calls.get_mut(slot).and_then(UserCall::inbox_mut);

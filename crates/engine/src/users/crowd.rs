@@ -1,5 +1,7 @@
 //! When users arrive, and whether they iterate again.
 
+use std::collections::VecDeque;
+
 use brunt_plan::injection::{Curve, UserArrivals, population_seed};
 use brunt_plan::plan::Plan;
 use brunt_plan::random;
@@ -9,6 +11,7 @@ use brunt_record::figures::NameId;
 use brunt_record::time::Tick;
 
 use super::among_workers::AmongWorkers;
+use super::ids::UserId;
 use super::loading::Loading;
 use super::user::{Outcome, Who};
 use crate::network::Recorder;
@@ -22,7 +25,7 @@ const LOOK_NS: u64 = 1_000_000;
 /// How the number of users is determined.
 enum Kind {
     /// Users arrive at their own due times, each for one iteration. `next` is the next due time, from the beginning.
-    Open { arrivals: Box<UserArrivals>, next: Option<u64> },
+    Open { arrivals: Box<UserArrivals>, next: Option<u64>, lasts_ns: u64 },
     /// A number of users that follows a curve over time.
     Closed { curve: Curve, target: usize, changes: Changes },
     /// A fixed number of users, each with a fixed number of iterations.
@@ -43,9 +46,26 @@ struct Choice {
     weight: f64,
 }
 
+/// How long a population waits, and how long its iterations may go on, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Limits {
+    /// How long it waits before it begins.
+    start_ns: u64,
+    /// How long after its beginning iterations that are counted may begin.
+    longest_ns: Option<u64>,
+    /// How long iterations may go on after its end.
+    grace_ns: Option<u64>,
+    /// How long users may go on who are wanted no more, in seconds.
+    ramp_down_grace: Option<f64>,
+}
+
 /// A worker's share of a population.
 struct Crowd {
     kind: Kind,
+    limits: Limits,
+    /// Whether an arrival takes a user who is idle; and those who are, the one that has been so for longest first.
+    reuses: bool,
+    idle: VecDeque<UserId>,
     choices: Vec<Choice>,
     most_alive: usize,
     after: Option<usize>,
@@ -59,6 +79,8 @@ struct Crowd {
     alive: usize,
     /// Whether no user comes any more, and present users end with their iteration.
     closed: bool,
+    /// Whether users between two iterations were told that their time is up.
+    called_in: bool,
     /// Whether the other workers were told that it has ended here.
     announced: bool,
 }
@@ -90,43 +112,50 @@ impl Crowd {
             _ if population.is_open() => {
                 let mut arrivals = UserArrivals::for_population(population, place, plan.seed, share);
                 let next = arrivals.next();
-                Kind::Open { arrivals: Box::new(arrivals), next }
+                Kind::Open { arrivals: Box::new(arrivals), next, lasts_ns: nanoseconds(population.seconds()) }
             }
             _ => Kind::Closed { curve: Curve::new(&population.steps), target: 0, changes: Vec::new() },
         };
         let most = population.most_alive.unwrap_or(MOST_ALIVE);
         Ok(Self {
-            kind,
-            choices,
+            limits: Limits {
+                start_ns: nanoseconds(population.start_seconds),
+                longest_ns: population.longest_seconds.map(nanoseconds),
+                grace_ns: population.grace_seconds.map(nanoseconds),
+                ramp_down_grace: population.ramp_down_grace_seconds,
+            },
+            reuses: population.reuse_users,
             most_alive: share.part_of(most) as usize,
             after: population.after,
+            ..Self::of(kind, choices, share, seed ^ 0xca11)
+        })
+    }
+
+    fn of(kind: Kind, choices: Vec<Choice>, share: Share, seed: u64) -> Self {
+        Self {
+            kind,
+            limits: Limits::default(),
+            reuses: false,
+            idle: VecDeque::new(),
+            choices,
+            most_alive: 1,
+            after: None,
             share,
-            seed: seed ^ 0xca11,
+            seed,
             chosen: 0,
             began: None,
             looked: false,
             alive: 0,
             closed: false,
+            called_in: false,
             announced: false,
-        })
+        }
     }
 
     /// One user for one iteration.
     fn once(place: u32, name: &str) -> Self {
-        Self {
-            kind: Kind::Each { users: 1, iterations: 1 },
-            choices: vec![Choice { place, name: name.to_owned(), id: None, weight: 1.0 }],
-            most_alive: 1,
-            after: None,
-            share: Share::WHOLE,
-            seed: 0,
-            chosen: 0,
-            began: None,
-            looked: false,
-            alive: 0,
-            closed: false,
-            announced: false,
-        }
+        let choices = vec![Choice { place, name: name.to_owned(), id: None, weight: 1.0 }];
+        Self::of(Kind::Each { users: 1, iterations: 1 }, choices, Share::WHOLE, 0)
     }
 
     /// Takes changed numbers of users, each from a time on. Only populations with a given number of users follow them.
@@ -149,8 +178,13 @@ impl Crowd {
     /// Begins with the load, unless it follows another population.
     fn begin_first(&mut self, now: Tick) {
         if self.after.is_none() {
-            self.began = Some(now);
+            self.begin(now);
         }
+    }
+
+    /// Begins once its start has passed.
+    fn begin(&mut self, now: Tick) {
+        self.began = Some(now.saturating_add(self.limits.start_ns));
     }
 
     /// Whether its users come at a rate.
@@ -170,10 +204,58 @@ impl Crowd {
 
     /// The time at which iterations stop, where a time stops them.
     fn ends(&self) -> Option<Tick> {
-        match (&self.kind, self.began) {
-            (Kind::Closed { curve, .. }, Some(began)) => Some(began + nanoseconds(curve.seconds())),
-            _ => None,
+        let lasts_ns = match &self.kind {
+            Kind::Closed { curve, .. } => Some(nanoseconds(curve.seconds())),
+            Kind::Open { lasts_ns, .. } => Some(*lasts_ns),
+            Kind::Each { .. } | Kind::Shared { .. } => self.limits.longest_ns,
+        };
+        Some(self.began?.saturating_add(lasts_ns?))
+    }
+
+    /// The time at which iterations under way are cut off, where its users have a grace.
+    fn cut(&self) -> Option<Tick> {
+        Some(self.ends()?.saturating_add(self.limits.grace_ns?))
+    }
+
+    /// Whether the time for counted iterations is up.
+    fn is_out_of_time(&self, now: Tick) -> bool {
+        self.limits.longest_ns.is_some() && self.ends().is_some_and(|end| now >= end)
+    }
+
+    /// How many of its users have had their grace at `now`: all of them, or those by which there are more than were
+    /// wanted at any time of a grace. A changed number of users takes none away.
+    fn beyond_grace(&self, now: Tick) -> Beyond {
+        if self.alive > 0 && self.cut().is_some_and(|cut| now >= cut) {
+            return Beyond::All;
         }
+        let (Kind::Closed { curve, target, changes }, Some(began), Some(grace)) =
+            (&self.kind, self.began, self.limits.ramp_down_grace)
+        else {
+            return Beyond::Nobody;
+        };
+        if self.alive <= *target || !changes.is_empty() {
+            return Beyond::Nobody;
+        }
+        let at = seconds(now.since(began));
+        let wanted = self.share.part_of((curve.most_users(at - grace, at) + 1e-6) as u64);
+        match self.alive.saturating_sub(wanted as usize) {
+            0 => Beyond::Nobody,
+            users => Beyond::Some(users),
+        }
+    }
+
+    /// When iterations have to be stopped, or cut off, next.
+    fn next_limit(&self, now: Tick) -> Tick {
+        let cut = self.cut().filter(|_| self.alive > 0);
+        let end = self.ends().filter(|_| self.limits.longest_ns.is_some() && !self.called_in);
+        let falls = match (&self.kind, self.began, self.limits.ramp_down_grace) {
+            (Kind::Closed { curve, target, .. }, Some(began), Some(grace)) if self.alive > *target => {
+                let next = curve.next_change((seconds(now.since(began)) - grace).max(0.0));
+                Some(began + nanoseconds(next + grace)).filter(|at| *at > now)
+            }
+            _ => None,
+        };
+        [cut, end, falls].into_iter().flatten().fold(Tick::NEVER, Tick::min)
     }
 
     /// Whether every present user iterates again, as far as that is certain without asking for each.
@@ -195,7 +277,7 @@ impl Crowd {
                 let change = changes.iter().map(|(at, _)| *at).find(|at| *at > now);
                 change.map_or(curves, |at| at.min(curves))
             }
-            Kind::Each { .. } | Kind::Shared { .. } => now,
+            Kind::Each { .. } | Kind::Shared { .. } => began.max(now),
         }
     }
 
@@ -224,10 +306,21 @@ fn nanoseconds(seconds: f64) -> u64 {
 /// A user who comes.
 pub(super) struct Arrival {
     pub(super) who: Who,
+    /// The user who comes again, if it was there before.
+    pub(super) again: Option<UserId>,
     /// When it was due, if it comes at a rate.
     pub(super) due: Option<Tick>,
     /// The number of its iterations, if they are counted.
     pub(super) iterations: Option<u64>,
+}
+
+/// The users whose iterations are cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beyond {
+    Nobody,
+    /// So many of those in an iteration.
+    Some(usize),
+    All,
 }
 
 /// What a population does next.
@@ -236,6 +329,8 @@ pub(super) enum Admission {
     Comes(Arrival),
     /// Its time is over: users between two iterations are told that no other follows.
     CallsIn,
+    /// Nobody arrives any more: these users, who are idle, end.
+    Retires(VecDeque<UserId>),
     /// Nothing for now.
     Nothing,
 }
@@ -316,7 +411,7 @@ impl Crowds {
         let may_begin = after.is_none_or(|after| self.among.is_over(after));
         let Some(crowd) = self.list.get_mut(place) else { return false };
         if crowd.began.is_none() && may_begin {
-            crowd.began = Some(now);
+            crowd.begin(now);
         }
         let opens = crowd.began.is_some_and(|began| began <= now) && !crowd.closed;
         crowd.looked |= opens;
@@ -327,6 +422,20 @@ impl Crowds {
     pub(super) fn came_before(&self, place: usize, until: Tick) -> bool {
         let comes = |crowd: &Crowd| crowd.is_open() && crowd.began.is_some_and(|began| began < until) && !crowd.closed;
         self.list.get(place).is_some_and(comes)
+    }
+
+    /// Whether the time for counted iterations of a population is up. True once.
+    pub(super) fn runs_out_of_time(&mut self, place: usize, now: Tick) -> bool {
+        let Some(crowd) = self.list.get_mut(place) else { return false };
+        !crowd.called_in && crowd.is_out_of_time(now) && {
+            (crowd.closed, crowd.called_in) = (true, true);
+            true
+        }
+    }
+
+    /// How many users of a population have had their grace at `now`.
+    pub(super) fn beyond_grace(&self, place: usize, now: Tick) -> Beyond {
+        self.list.get(place).map_or(Beyond::Nobody, |crowd| crowd.beyond_grace(now))
     }
 
     /// Tells the other workers, once, that a population has ended here.
@@ -345,11 +454,12 @@ impl Crowds {
         while let Some(crowd) = self.list.get_mut(place) {
             let Some(began) = crowd.began else { return Admission::Nothing };
             let mut iterations = None;
+            let is_late = crowd.is_out_of_time(now);
             let due = match &mut crowd.kind {
-                Kind::Open { arrivals, next } => {
+                Kind::Open { arrivals, next, .. } => {
                     let Some(at) = *next else {
                         crowd.closed = true;
-                        return Admission::Nothing;
+                        return Admission::Retires(std::mem::take(&mut crowd.idle));
                     };
                     if began + at > now {
                         return Admission::Nothing;
@@ -360,7 +470,7 @@ impl Crowds {
                         crowd.chosen += 1;
                         continue;
                     }
-                    if crowd.alive >= crowd.most_alive {
+                    if crowd.alive >= crowd.most_alive && crowd.idle.is_empty() {
                         if let (_, Some(id)) = crowd.choose(recorder) {
                             recorder.snapshot.figures.scenarios.at(id).not_admitted += 1;
                         }
@@ -384,7 +494,7 @@ impl Crowds {
                     None
                 }
                 Kind::Each { users, iterations: each } => {
-                    if *users == 0 {
+                    if *users == 0 || is_late {
                         crowd.closed = true;
                         return Admission::Nothing;
                     }
@@ -393,7 +503,7 @@ impl Crowds {
                     None
                 }
                 Kind::Shared { users, quota } => {
-                    if *users == 0 || quota.take().is_none() {
+                    if *users == 0 || is_late || quota.take().is_none() {
                         crowd.closed = true;
                         return Admission::Nothing;
                     }
@@ -402,14 +512,17 @@ impl Crowds {
                 }
             };
             let (in_script, Some(scenario)) = crowd.choose(recorder) else { continue };
+            let who = Who { id: self.next_id, crowd: place, place: in_script, scenario };
+            if let Some(user) = crowd.idle.pop_front() {
+                return Admission::Comes(Arrival { who, again: Some(user), due, iterations });
+            }
             crowd.alive += 1;
             self.alive += 1;
-            let who = Who { id: self.next_id, crowd: place, place: in_script, scenario };
             self.next_id += self.share.count();
             let figures = &mut recorder.snapshot.figures;
             figures.scenarios.at(scenario).users_started += 1;
             figures.most_users = figures.most_users.max(self.among.came());
-            return Admission::Comes(Arrival { who, due, iterations });
+            return Admission::Comes(Arrival { who, again: None, due, iterations });
         }
         Admission::Nothing
     }
@@ -423,13 +536,25 @@ impl Crowds {
         }
     }
 
-    /// Whether there are more users than wanted, so that one between two iterations begins no other.
+    /// Whether there are more users than wanted, or their time is up, so that one between two iterations begins no other.
     #[inline]
-    pub(super) fn has_surplus(&self, place: usize) -> bool {
+    pub(super) fn has_surplus(&self, place: usize, now: Tick) -> bool {
         self.list.get(place).is_some_and(|crowd| match &crowd.kind {
             Kind::Closed { target, .. } => crowd.closed || crowd.alive > *target,
-            Kind::Open { .. } | Kind::Each { .. } | Kind::Shared { .. } => false,
+            Kind::Open { .. } => false,
+            Kind::Each { .. } | Kind::Shared { .. } => crowd.is_out_of_time(now),
         })
+    }
+
+    /// Keeps a user whose iteration ended with `outcome` for a later arrival, where its population reuses users. Returns
+    /// whether it does.
+    pub(super) fn keeps(&mut self, place: usize, user: UserId, outcome: Outcome) -> bool {
+        let Some(crowd) = self.list.get_mut(place) else { return false };
+        let keeps = crowd.reuses && !crowd.closed && outcome != Outcome::Left;
+        if keeps {
+            crowd.idle.push_back(user);
+        }
+        keeps
     }
 
     /// Whether every present user iterates again, as far as that is certain without asking for each.
@@ -439,9 +564,9 @@ impl Crowds {
 
     /// Whether a user whose iteration ended with `outcome` begins another, of which it had this many `left` if they are
     /// counted.
-    pub(super) fn goes_on(&mut self, place: usize, outcome: Outcome, left: &mut Option<u64>) -> bool {
+    pub(super) fn goes_on(&mut self, place: usize, outcome: Outcome, left: &mut Option<u64>, now: Tick) -> bool {
         let Some(crowd) = self.list.get_mut(place) else { return false };
-        if outcome == Outcome::Left {
+        if outcome == Outcome::Left || crowd.is_out_of_time(now) {
             return false;
         }
         match &mut crowd.kind {
@@ -457,16 +582,16 @@ impl Crowds {
     }
 
     /// Closes a population whose data is used up: no user joins it any more, and present users end with their
-    /// iteration.
-    pub(super) fn exhaust(&mut self, place: usize) {
-        if let Some(crowd) = self.list.get_mut(place) {
-            crowd.closed = true;
-            match &mut crowd.kind {
-                Kind::Open { next, .. } => *next = None,
-                Kind::Closed { target, .. } => *target = 0,
-                Kind::Each { users, .. } | Kind::Shared { users, .. } => *users = 0,
-            }
+    /// iteration. Returns those who are idle.
+    pub(super) fn exhaust(&mut self, place: usize) -> VecDeque<UserId> {
+        let Some(crowd) = self.list.get_mut(place) else { return VecDeque::new() };
+        crowd.closed = true;
+        match &mut crowd.kind {
+            Kind::Open { next, .. } => *next = None,
+            Kind::Closed { target, .. } => *target = 0,
+            Kind::Each { users, .. } | Kind::Shared { users, .. } => *users = 0,
         }
+        std::mem::take(&mut crowd.idle)
     }
 
     /// When a population has to be looked at, at the latest.
@@ -482,7 +607,7 @@ impl Crowds {
                         now + LOOK_NS
                     }
                 }
-                _ => crowd.next_wake(now),
+                _ => crowd.next_wake(now).min(crowd.next_limit(now)),
             }
         };
         self.list.iter().map(wake).fold(Tick::NEVER, Tick::min)
@@ -491,7 +616,10 @@ impl Crowds {
     /// Whether every population has ended and its users are gone, or had their time to finish.
     pub(super) fn have_ended(&self, now: Tick) -> bool {
         let over = self.list.iter().all(Crowd::is_over);
-        let cut = |crowd: &Crowd| crowd.is_over() || crowd.ends().is_some_and(|end| now >= end + self.grace_ns);
+        let cut = |crowd: &Crowd| {
+            let is_timed = matches!(crowd.kind, Kind::Closed { .. }) && crowd.limits.grace_ns.is_none();
+            crowd.is_over() || is_timed && crowd.ends().is_some_and(|end| now >= end + self.grace_ns)
+        };
         over && self.alive == 0 || self.list.iter().all(cut)
     }
 }

@@ -11,7 +11,7 @@ use brunt_record::time::Tick;
 use super::absences::Presence;
 use super::agenda::{TimedWake, Wake};
 use super::call::{Hears, State, UserCall, slot_of};
-use super::crowd::{Admission, Arrival};
+use super::crowd::{Admission, Arrival, Beyond};
 use super::ids::{UserId, WaitId};
 use super::user::{Doing, Outcome, VirtualUser, Wait};
 use super::{UsersNetwork, VirtualUsers};
@@ -57,6 +57,9 @@ impl VirtualUsers {
             if self.crowds.opens(place, now) {
                 self.admit_to(place, now, recorder);
             }
+            if self.crowds.runs_out_of_time(place, now) {
+                self.call_in(place);
+            }
             self.crowds.announce(place);
         }
     }
@@ -76,19 +79,27 @@ impl VirtualUsers {
             match self.crowds.admit(place, now, &self.loading, recorder) {
                 Admission::Comes(arrival) => self.come(&arrival),
                 Admission::CallsIn => return self.call_in(place),
+                Admission::Retires(idle) => return self.retire(idle),
                 Admission::Nothing => return,
             }
         }
     }
 
-    /// A user comes.
+    /// A user comes, for the first time or again.
     fn come(&mut self, arrival: &Arrival) {
-        let user = self.users.settle(arrival.who);
+        let user = arrival.again.unwrap_or_else(|| self.users.settle(arrival.who));
         if let Some(of) = self.users.get_mut(user) {
             (of.arrived, of.iterations) = (arrival.due, arrival.iterations);
             of.presence = Presence::new(arrival.due.is_none());
         }
         self.make_ready(user, Wake::Begin);
+    }
+
+    /// Ends users who are idle, as nobody arrives any more.
+    fn retire(&mut self, idle: impl IntoIterator<Item = UserId>) {
+        for user in idle {
+            self.make_ready(user, Wake::Stop(true));
+        }
     }
 
     /// Tells users between two iterations that no other iteration follows.
@@ -112,6 +123,7 @@ impl VirtualUsers {
         if self.loading.lets_go(now) {
             self.send_held(network);
         }
+        self.cut_off_late(network, now);
         while let Some((at, user, wake)) = self.agenda.due(&self.users, now) {
             let wake = match wake {
                 TimedWake::Begin => Wake::Begin,
@@ -174,7 +186,7 @@ impl VirtualUsers {
         let mut operation = match wake {
             // The user may have been told twice.
             Wake::Begin if self.user(user).is_none_or(|user| user.doing != Doing::Nothing) => return,
-            Wake::Begin if self.is_surplus(user) => return self.stop_or_end(network, user, true),
+            Wake::Begin if self.is_surplus(user, now) => return self.stop_or_end(network, user, true),
             Wake::Stop(between) => match self.begin_stop(user, between, now) {
                 Some(operation) => operation,
                 None => return self.end_user(network, user, between),
@@ -215,10 +227,10 @@ impl VirtualUsers {
         }
     }
 
-    /// Whether there are more users than wanted, so that this one begins no other iteration.
+    /// Whether this user, as one too many or too late, begins no other iteration.
     #[inline]
-    fn is_surplus(&self, user: UserId) -> bool {
-        self.users.get(user).is_some_and(|of| self.crowds.has_surplus(of.who.crowd))
+    fn is_surplus(&self, user: UserId, now: Tick) -> bool {
+        self.users.get(user).is_some_and(|of| self.crowds.has_surplus(of.who.crowd, now))
     }
 
     fn begin_iteration(&mut self, user: UserId, now: Tick) -> Operation {
@@ -412,9 +424,10 @@ impl VirtualUsers {
             }
             Operation::Exhausted => {
                 let of = self.users.get(user)?;
-                self.crowds.exhaust(of.who.crowd);
+                let (is_task, idle) = (of.kin.is_task(), self.crowds.exhaust(of.who.crowd));
                 network.recorder.snapshot.figures.scenarios.at(of.who.scenario).out_of_rows += 1;
-                if of.kin.is_task() {
+                self.retire(idle);
+                if is_task {
                     return Some(self.go(user, now, Resumption::Nothing));
                 }
                 self.finish(network, user, Outcome::Left, now);
@@ -640,7 +653,10 @@ impl VirtualUsers {
                 }
             }
         }
-        if stopping || !self.goes_on(user, outcome) {
+        if !stopping && self.waits_for_an_arrival(user, outcome) {
+            return;
+        }
+        if stopping || !self.goes_on(user, outcome, now) {
             return self.stop_or_end(network, user, matches!(outcome, Outcome::Returned { .. }));
         }
         let pacing_ns = match outcome {
@@ -661,10 +677,16 @@ impl VirtualUsers {
         }
     }
 
+    /// Whether a user whose iteration ended with `outcome` is kept for a later arrival.
+    fn waits_for_an_arrival(&mut self, user: UserId, outcome: Outcome) -> bool {
+        let Some(of) = self.users.get(user) else { return false };
+        self.crowds.keeps(of.who.crowd, user, outcome)
+    }
+
     /// Whether a user whose iteration ended with `outcome` begins another.
-    fn goes_on(&mut self, user: UserId, outcome: Outcome) -> bool {
+    fn goes_on(&mut self, user: UserId, outcome: Outcome, now: Tick) -> bool {
         let Some(of) = self.users.get_mut(user) else { return false };
-        self.crowds.goes_on(of.who.crowd, outcome, &mut of.iterations)
+        self.crowds.goes_on(of.who.crowd, outcome, &mut of.iterations, now)
     }
 
     /// A pause of `user` begins at `now`.
@@ -709,21 +731,76 @@ impl VirtualUsers {
     /// Ends the users who are left when the run is over.
     pub(super) fn end_users(&mut self, recorder: &mut Recorder, now: Tick) {
         for user in self.users.ids() {
+            self.leave_unfinished(recorder, user, now);
             let Some(of) = self.users.get(user) else { continue };
             let (scenario, is_task) = (of.who.scenario, of.kin.is_task());
-            let figures = &mut recorder.snapshot.figures;
-            if let Doing::Iteration(activity) = of.doing
-                && !is_task
-            {
-                figures.scenarios.at(scenario).unfinished_iteration(now.since(activity.began));
-            }
-            for (id, with, without) in self.script.library().leave_groups(user.slot(), now) {
-                figures.groups.at(NameId::from_number(id)).unfinished(with, without);
-            }
-            figures.scenarios.at(scenario).users_ended += u64::from(!is_task);
+            recorder.snapshot.figures.scenarios.at(scenario).users_ended += u64::from(!is_task);
             self.users.free(user);
         }
         self.script.library().flush();
+    }
+
+    /// Records the iteration and the groups of a user, or a task, that ends within them.
+    fn leave_unfinished(&self, recorder: &mut Recorder, user: UserId, now: Tick) {
+        let Some(of) = self.users.get(user) else { return };
+        let figures = &mut recorder.snapshot.figures;
+        if let Doing::Iteration(activity) = of.doing
+            && !of.kin.is_task()
+        {
+            figures.scenarios.at(of.who.scenario).unfinished_iteration(now.since(activity.began));
+        }
+        for (id, with, without) in self.script.library().leave_groups(user.slot(), now) {
+            figures.groups.at(NameId::from_number(id)).unfinished(with, without);
+        }
+    }
+}
+
+/// Being cut off: the population has ended, or wants fewer users, and the grace is over.
+impl VirtualUsers {
+    /// Cuts off the users who have had their grace.
+    fn cut_off_late<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
+        for place in self.crowds.places() {
+            let beyond = self.crowds.beyond_grace(place, now);
+            if beyond != Beyond::Nobody {
+                self.cut_off_beyond(network, place, beyond, now);
+                self.crowds.announce(place);
+            }
+        }
+    }
+
+    /// Cuts off users of a population. Where only some have to go, users who stand between two iterations go by
+    /// themselves, as do those in their last function, and of the others the last to have come go first.
+    #[cold]
+    fn cut_off_beyond<D: Driver>(&mut self, network: &mut UsersNetwork<D>, place: usize, beyond: Beyond, now: Tick) {
+        let mut present: Vec<(u64, UserId, Doing)> = Vec::new();
+        for user in self.users.ids() {
+            let of = self.users.get(user).filter(|of| of.who.crowd == place && !of.kin.is_task());
+            present.extend(of.map(|of| (of.who.id, user, of.doing)));
+        }
+        if let Beyond::Some(mut users) = beyond {
+            for (_, user, _) in present.extract_if(.., |(.., doing)| !matches!(doing, Doing::Iteration(_))) {
+                self.make_ready(user, Wake::Begin);
+                users = users.saturating_sub(1);
+            }
+            present.sort_unstable_by_key(|(id, ..)| std::cmp::Reverse(*id));
+            present.truncate(users);
+        }
+        for (_, user, _) in present {
+            self.cut_off(network, user, now);
+        }
+    }
+
+    /// Ends a user where it stands, with its tasks and its calls, which nobody waits for any more.
+    fn cut_off<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: UserId, now: Tick) {
+        let tasks = self.user(user).map(|of| of.kin.tasks().to_vec()).unwrap_or_default();
+        for task in tasks {
+            self.cut_off_calls(network, task, now);
+            self.end_task(network, task, now);
+        }
+        self.cut_off_calls(network, user, now);
+        self.leave_unfinished(&mut network.recorder, user, now);
+        let between = self.user(user).is_some_and(|of| of.doing == Doing::Nothing);
+        self.end_user(network, user, between);
     }
 }
 
@@ -872,9 +949,7 @@ impl VirtualUsers {
         self.leave_streams(network, task, now);
         self.forget_wait(task);
         self.forget_answers(task);
-        for (id, with, without) in self.script.library().leave_groups(task.slot(), now) {
-            network.recorder.snapshot.figures.groups.at(NameId::from_number(id)).unfinished(with, without);
-        }
+        self.leave_unfinished(&mut network.recorder, task, now);
         self.script.library().forget(task.slot(), false);
         self.pause(network, task, now);
         let Some(of) = self.user(task) else { return };

@@ -111,7 +111,7 @@ fn iterations_of(population: &Population, mean_s: f64) -> f64 {
 
 /// The share of a population's load that is over after `seconds`, from 0 to 1.
 fn share_done(population: &Population, seconds: f64, iterations: f64) -> f64 {
-    let (mut done, mut all, mut begin) = (0.0, 0.0, 0.0);
+    let (mut done, mut all, mut begin) = (0.0, 0.0, population.start_seconds);
     for step in &population.steps {
         let length = step.seconds();
         let x = if length > 0.0 { ((seconds - begin) / length).clamp(0.0, 1.0) } else { 1.0 };

@@ -4,9 +4,7 @@ pub(super) fn population(steps: &[Step]) -> Population {
     Population {
         scenarios: vec![Weighted { scenario: "shop".into(), weight: 1.0 }],
         steps: steps.to_vec(),
-        arrivals: Spread::Uniform,
-        most_alive: None,
-        after: None,
+        ..Population::default()
     }
 }
 

@@ -75,13 +75,21 @@ fn populations() -> impl Strategy<Value = Population> {
         spreads(),
         any::<Option<u64>>(),
         any::<Option<usize>>(),
+        (any::<bool>(), 0.0..9.0_f64, prop::option::of(0.1..9.0_f64)),
     )
-        .prop_map(|(scenarios, steps, arrivals, most_alive, after)| Population {
-            scenarios,
-            steps,
-            arrivals,
-            most_alive,
-            after,
+        .prop_map(|(scenarios, steps, arrivals, most_alive, after, (reuse_users, start_seconds, length))| {
+            Population {
+                scenarios,
+                steps,
+                arrivals,
+                most_alive,
+                after,
+                reuse_users,
+                start_seconds,
+                longest_seconds: length,
+                grace_seconds: length,
+                ramp_down_grace_seconds: length,
+            }
         })
 }
 

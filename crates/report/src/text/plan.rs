@@ -177,19 +177,27 @@ fn population_text(population: &Population, all: &[Population]) -> String {
         parts.push("poisson arrivals".to_owned());
     }
     parts.extend(population.most_alive.map(|most| format!("at most {most} alive")));
+    parts.extend(population.reuse_users.then(|| "users reused".to_owned()));
+    parts.extend(population.longest_seconds.map(|longest| format!("for {} at most", length(longest))));
     let after = population.after.and_then(|place| all.get(place));
     parts.extend(after.map(|before| format!("after {}", plain_names(before))));
+    if population.start_seconds > 0.0 {
+        parts.push(format!("started {} later", length(population.start_seconds)));
+    }
+    let graces = [(population.grace_seconds, "at its end"), (population.ramp_down_grace_seconds, "as users go")];
+    parts.extend(graces.iter().filter_map(|(grace, when)| Some(format!("{} of grace {when}", length((*grace)?)))));
     let model = if population.is_open() { "open model" } else { "closed model" };
     format!("{model}, {}", parts.join(", "))
 }
 
+fn length(seconds: f64) -> String {
+    let ns = (seconds * 1e9).round() as u64;
+    // A stretched length is seldom a round one.
+    if ns.is_multiple_of(1_000_000) { ExactDuration(ns).to_string() } else { Duration(ns).to_string() }
+}
+
 /// One step of an injection, for people.
 fn step(step: &Step) -> String {
-    let length = |seconds: f64| {
-        let ns = (seconds * 1e9).round() as u64;
-        // A stretched length is seldom a round one.
-        if ns.is_multiple_of(1_000_000) { ExactDuration(ns).to_string() } else { Duration(ns).to_string() }
-    };
     let users = |n: f64| counted(n.round() as u64, "user");
     match *step {
         Step::NothingFor { seconds } => format!("nobody for {}", length(seconds)),

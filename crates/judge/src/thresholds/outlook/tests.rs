@@ -99,9 +99,7 @@ fn the_outlook_of_scenarios_follows_their_injection() {
     let population = |steps: &[Step]| Population {
         scenarios: vec![brunt_plan::scenario::Weighted { scenario: "shop".into(), weight: 1.0 }],
         steps: steps.to_vec(),
-        arrivals: brunt_plan::arrivals::Spread::Uniform,
-        most_alive: None,
-        after: None,
+        ..Population::default()
     };
     let ramp = population(&[
         Step::AtOnce { users: 10.0 },
@@ -114,6 +112,8 @@ fn the_outlook_of_scenarios_follows_their_injection() {
     }
     let users = population(&[Step::Users { from: 10.0, to: 10.0, seconds: 10.0 }]);
     assert!((share_done(&users, 4.0, 0.0) - 0.4).abs() < 1e-9);
+    let later = Population { start_seconds: 2.0, ..users.clone() };
+    assert_eq!([1.0, 6.0].map(|seconds| share_done(&later, seconds, 0.0)), [0.0, 0.4]);
     let each = population(&[Step::IterationsEach { users: 5.0, iterations: 20.0 }]);
     assert!((share_done(&each, 4.0, 25.0) - 0.25).abs() < 1e-9);
     assert!((iterations_of(&ramp, 0.5) - (10.0 + 180.0 + 10.0)).abs() < 1e-9);

@@ -150,7 +150,8 @@ end
 local Scenario = {}
 Scenario.__index = Scenario
 
-local injecting = { arrivals = true, most_alive = true, after = true }
+local injecting = { arrivals = true, most_alive = true, after = true, reuse_users = true, start = true, longest = true,
+  grace = true, ramp_down_grace = true }
 
 -- Sets when users come to the scenario (or to those of a mix).
 function Scenario:inject(what)
@@ -182,12 +183,20 @@ function Scenario:inject(what)
       wrong("after takes a scenario whose users were injected before, not " .. shown(what.after))
     end
   end
+  local function length(name)
+    return what[name] ~= nil and seconds(name, what[name]) or nil
+  end
   local problem, place = host.population({
     scenarios = self.weighted,
     steps = steps,
     arrivals = what.arrivals,
     most_alive = what.most_alive,
     after = after,
+    reuse_users = what.reuse_users,
+    start_seconds = length("start"),
+    longest_seconds = length("longest"),
+    grace_seconds = length("grace"),
+    ramp_down_grace_seconds = length("ramp_down_grace"),
   })
   if problem then
     wrong(problem)

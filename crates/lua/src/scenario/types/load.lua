@@ -28,6 +28,11 @@ local Scenario = {}
 ---@field arrivals? "uniform"|"poisson" How the arrivals of rates are spread; uniform unless it says otherwise.
 ---@field most_alive? integer The most users alive at once: who comes when there is no place is counted as not admitted.
 ---@field after? brunt.Scenario Begins when the users of this scenario, injected before, have ended.
+---@field reuse_users? boolean Open: an arrival takes a user who is idle, with its `vu`, cookies and connections.
+---@field start? brunt.Duration How long it waits before it begins.
+---@field longest? brunt.Duration Iterations: how long after its beginning the last of them may begin.
+---@field grace? brunt.Duration How long iterations may go on after its end before they are cut off.
+---@field ramp_down_grace? brunt.Duration Closed: how long a user that a falling number of users takes away may go on before it is cut off.
 
 -- Sets when users come to the scenario. Once for each scenario, or for a mix.
 ---@param injection brunt.Injection
