@@ -1,0 +1,29 @@
+// Requests and answers in the log, for `httpDebug`: https://grafana.com/docs/k6/latest/using-k6/http-debugging/
+import * as native from "brunt:native";
+import { canonicalName } from "brunt:params";
+import { settings } from "brunt:settings";
+import { statusText } from "brunt:statuses";
+
+/** Logs a request. */
+export function showRequest(hop, fields) {
+    const lines = [`${hop.method} ${hop.target.url.target()} HTTP/1.1`, `Host: ${hop.target.url.host}`];
+    for (let at = 0; at < fields.length; at += 2) lines.push(`${fields[at]}: ${fields[at + 1]}`);
+    const body = hop.body === null || typeof hop.body === "string" ? hop.body : native.text(hop.body);
+    show("Request", lines, body);
+}
+
+/** Logs an answer. */
+export function showAnswer(hop, answer, reading) {
+    if (!reading) return show("Response", [`${answer.error}: ${answer.reason ?? ""}`], null);
+    const headers = reading.headers();
+    const lines = [`${reading.remote().proto || "HTTP/1.1"} ${statusText(answer.status)}`];
+    for (const name of Object.keys(headers)) {
+        for (const value of headers[name].split("\n")) lines.push(`${canonicalName(name)}: ${value}`);
+    }
+    show("Response", lines, settings().debug === "full" ? reading.text() : null);
+}
+
+function show(title, lines, body) {
+    const full = settings().debug === "full" && body ? `\n${body}` : "";
+    native.print("info", `${title}:\n${lines.join("\n")}\n${full}`);
+}

@@ -1,0 +1,35 @@
+// Why a request got no answer, in k6's error codes: https://grafana.com/docs/k6/latest/javascript-api/error-codes/
+
+const GENERIC = 1000;
+const NONE = [0, ""];
+
+/** k6's code and text of each failure of brunt's; the reason tells some apart. The others are generic. */
+const FAILURES = {
+    timeout: () => [1050, "request timeout"],
+    stalled: () => [1050, "request timeout"],
+    resolve: () => [1101, "lookup: no such host"],
+    connect: (reason) => (/refused/i.test(reason) ? [1212, "dial: connection refused"] : [1210, `dial: ${reason}`]),
+    connect_timeout: () => [1211, "dial: i/o timeout"],
+    write: (reason) => (/reset/i.test(reason) ? RESET : [1201, "write: broken pipe"]),
+    read: (reason) => (/reset/i.test(reason) ? RESET : [1200, `read: ${reason}`]),
+    closed: (reason) => (/reset/i.test(reason) ? RESET : [GENERIC, "EOF"]),
+    tls: tlsFailure,
+    protocol: (reason) => (/HTTP\/2/.test(reason) ? [1600, reason] : [GENERIC, reason]),
+    blocked: (reason) => [/\bIP\b/.test(reason) ? 1110 : 1111, reason],
+};
+const RESET = [1220, "read: connection reset by peer"];
+
+function tlsFailure(reason) {
+    if (/unknown ?issuer|unknown authority|self.?signed/i.test(reason)) return [1310, "x509: unknown authority"];
+    if (/not ?valid ?for ?name|hostname/i.test(reason)) return [1311, "x509: certificate doesn't match hostname"];
+    return [1300, reason];
+}
+
+/** k6's `[error_code, error]` of an answer: `[0, ""]` where nothing is wrong with it. */
+export function errorOf(answer) {
+    if (answer.error !== undefined) {
+        const reason = answer.reason || answer.error;
+        return FAILURES[answer.error]?.(reason) ?? [GENERIC, reason];
+    }
+    return answer.status >= 400 ? [GENERIC + answer.status, ""] : NONE;
+}

@@ -1,0 +1,29 @@
+// Samples of requests, for k6's metrics: https://grafana.com/docs/k6/latest/using-k6/metrics/reference/
+import { sample } from "brunt:samples";
+import { settings } from "brunt:settings";
+
+/** Adds the samples of a request. `isExcused`: its status is none of a failure, whatever the script expects. */
+export function measure(hop, answer, reading, failure, isExcused, took) {
+    const { countsRequests, countsFailures, times } = settings();
+    const expected = isExcused ? true : hop.expects(answer.status);
+    const tags = tagsOf(hop, answer, reading, failure, expected);
+    if (countsRequests) sample("http_reqs", 1, tags);
+    if (countsFailures && expected !== undefined) sample("http_req_failed", expected ? 0 : 1, tags);
+    if (times.length === 0) return;
+    const timings = reading ? reading.timings() : { duration: took, waiting: took };
+    for (const [metric, time] of times) sample(metric, timings[time] ?? 0, tags);
+}
+
+/** The tags of a request's samples. Those that the client must be asked for are read where a filter has them. */
+function tagsOf(hop, answer, reading, failure, expected) {
+    const name = hop.name ?? hop.target.tagged;
+    const tags = { ...hop.params.tags, name, url: name, method: hop.method, status: String(answer.status) };
+    if (expected !== undefined) tags.expected_response = String(expected);
+    if (failure[0] !== 0) tags.error_code = String(failure[0]);
+    if (failure[1] !== "") tags.error = failure[1];
+    if (!reading) return tags;
+    for (const tag of ["proto", "tls_version", "ip"]) {
+        Object.defineProperty(tags, tag, { get: () => reading.remote()[tag] ?? "" });
+    }
+    return tags;
+}

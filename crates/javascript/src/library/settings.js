@@ -1,0 +1,39 @@
+// The run's options that concern requests, read once.
+import { options } from "brunt:native";
+import { wants } from "brunt:samples";
+
+/** Metrics of a request's times, with the names of these times in `Response.timings`. */
+const TIMES = ["duration", "blocked", "connecting", "tls_handshaking", "sending", "waiting", "receiving"];
+
+let read;
+
+/** The options, as the plan has consolidated them. */
+export function settings() {
+    return (read ??= readSettings(options() ?? {}));
+}
+
+function numberOr(given, otherwise) {
+    return given === undefined || given === null ? otherwise : Number(given);
+}
+
+function readSettings(given) {
+    const times = TIMES.filter((time) => wants(`http_req_${time}`));
+    const countsRequests = wants("http_reqs");
+    const countsFailures = wants("http_req_failed");
+    return {
+        maxRedirects: numberOr(given.maxRedirects, 10),
+        batch: numberOr(given.batch, 20),
+        batchPerHost: numberOr(given.batchPerHost, 6),
+        userAgent: given.userAgent ?? undefined,
+        discards: Boolean(given.discardResponseBodies),
+        keepsCookies: Boolean(given.noCookiesReset),
+        throws: Boolean(given.throw),
+        /** `undefined`, or how much of requests is logged: `headers` or `full`. */
+        debug: given.httpDebug ? (given.httpDebug === "full" ? "full" : "headers") : undefined,
+        times: times.map((time) => [`http_req_${time}`, time]),
+        countsRequests,
+        countsFailures,
+        /** Whether anybody asks for samples of requests. */
+        measures: times.length > 0 || countsRequests || countsFailures,
+    };
+}
