@@ -4,10 +4,11 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use brunt_report::decision::{Decision, Format, Runs, render, write_page};
+use brunt_report::decision::{Decision, Format, Runs, failures, render, write_page};
 use brunt_report::{Characters, Detail, Style};
 
 use crate::args::runs::Shown;
+use crate::exit::Exit;
 use crate::results::all_of;
 use crate::{console, files};
 
@@ -69,6 +70,14 @@ impl DecisionOutput {
     /// Whether the printed format is for people.
     pub fn is_for_people(&self) -> bool {
         self.stdout == Some(Format::Text)
+    }
+
+    /// The exit status of `decision`. Explains it, where the output is not for people.
+    pub fn explained(&self, decision: Decision<'_>) -> Exit {
+        for failure in failures(decision).iter().filter(|_| !self.is_for_people()) {
+            console::note(&format!("error: {failure}"));
+        }
+        Exit::of_decision(decision)
     }
 
     /// Writes the decision everywhere, with links to its runs by `runs`. A failing destination does not stop the

@@ -5,6 +5,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use brunt_cluster::ClusterError;
+use brunt_decide::decision::Decision;
 use brunt_engine::EngineError;
 use brunt_judge::summary::Summary;
 use brunt_record::agents::AgentPart;
@@ -56,6 +57,20 @@ impl Exit {
             Ending::Completed if summary.paused_to_end().is_some() => Self::ThresholdFailed,
             _ if summary.thresholds_held() => Self::Done,
             _ => Self::ThresholdFailed,
+        }
+    }
+
+    /// The status of a decision: the first that applies of lost agents, a target that never answered, and whatever else it
+    /// does not hold for.
+    pub fn of_decision(decision: Decision<'_>) -> Self {
+        if decision.lacking().agents_lost {
+            Self::AgentsLost
+        } else if decision.is_silent() {
+            Self::NoAnswer
+        } else if brunt_report::decision::failures(decision).is_empty() {
+            Self::Done
+        } else {
+            Self::ThresholdFailed
         }
     }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use brunt_cluster::ClusterError;
+use brunt_decide::short::Lacking;
 use brunt_engine::{Control, EngineError, StopHandle};
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
@@ -137,11 +138,11 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Writes the decision, and keeps it.
+    /// Writes the decision, keeps it, and returns its exit status.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish(&mut self, decision: Decision<'_>, decided: &DecisionOutput) -> Result<()> {
+    pub fn finish(&mut self, decision: Decision<'_>, decided: &DecisionOutput) -> Result<Exit> {
         let written = decided.write(decision, self.found());
         let number = self.keep.keep_decision(decision, &self.kept);
         let data = page_data(decision, self.found(), None);
@@ -151,25 +152,28 @@ impl<'a> Runs<'a> {
             page.end(data, number);
             page.linger(&self.stop, self.tells);
         }
-        written
+        written?;
+        Ok(decided.explained(decision))
     }
 
-    /// The exit status of the decision: `exit`, unless agents were lost. Explains it, where the output is not
-    /// `for_people`.
-    pub fn exit(&self, exit: Exit, for_people: bool) -> Exit {
+    /// Runs that lost an agent so far, and who made which, if not all were made by the same agents.
+    pub fn lacking(&self) -> Lacking {
         let is_whole = self.losses.is_empty() || self.carrier.allows_loss() && !self.has_left_out;
-        if is_whole || exit == Exit::Wrong {
-            return exit;
-        }
-        for loss in self.losses.iter().filter(|_| !for_people) {
-            console::note(&format!("error: {loss}"));
-        }
-        Exit::AgentsLost
+        let losses = self.losses.iter().cloned().chain(makers(&self.makers)).collect();
+        Lacking { losses, agents_lost: !is_whole, ..Lacking::default() }
     }
 
-    /// Sentences about runs that lost an agent so far, and who made which, if not all were made by the same agents.
-    pub fn losses(&self) -> Vec<String> {
-        self.losses.iter().cloned().chain(makers(&self.makers)).collect()
+    /// The share of the runs asked of agents that may be missing: `allowed`, or any where runs may go on without an agent.
+    pub fn most_less(&self, allowed: f64) -> f64 {
+        if self.carrier.allows_loss() { 1.0 } else { allowed }
+    }
+
+    /// Whether the last two whole runs were made by the same agents.
+    pub fn are_by_the_same(&self) -> bool {
+        match self.makers.as_slice() {
+            [.., (_, before), (_, last)] => before == last,
+            _ => true,
+        }
     }
 
     /// How many runs are kept so far.

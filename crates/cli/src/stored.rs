@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_decide::compare::{self, BLOCKS, Compared, ComparedRun, Comparison, Figures, LEAST_RUNS};
 use brunt_decide::evidence::Evidence;
+use brunt_decide::short::Lacking;
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Origin;
 use brunt_plan::secret::shown_url;
@@ -247,7 +248,6 @@ pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<Compared> {
         conditions: Vec::new(),
         interrupted: false,
         runs: [runs(a, false), runs(b, true)].concat(),
-        short: Vec::new(),
-        losses: [losses_of(a, "A"), losses_of(b, "B")].concat(),
+        lacking: Lacking { losses: [losses_of(a, "A"), losses_of(b, "B")].concat(), ..Lacking::default() },
     })
 }

@@ -3,9 +3,10 @@
 use brunt_plan::plan::{Origin, Plan};
 use serde::{Deserialize, Serialize};
 
-use crate::capacity::Capacity;
+use crate::capacity::{Answer, Capacity};
 use crate::compare::Compared;
 use crate::evidence::Evidence;
+use crate::short::Lacking;
 use crate::sweep::Sweep;
 
 /// What was decided, with the plan of its runs.
@@ -28,12 +29,21 @@ impl Decision<'_> {
         }
     }
 
-    /// Runs that lost an agent, and what was done about each, for people.
-    pub fn losses(&self) -> &[String] {
+    /// What it lacks of what it asked for, and what became of its agents.
+    pub fn lacking(&self) -> &Lacking {
         match self {
-            Self::Capacity(_, capacity) => &capacity.losses,
-            Self::Sweep(_, sweep) => &sweep.losses,
-            Self::Comparison(compared) => &compared.losses,
+            Self::Capacity(_, capacity) => &capacity.lacking,
+            Self::Sweep(_, sweep) => &sweep.lacking,
+            Self::Comparison(compared) => &compared.lacking,
+        }
+    }
+
+    /// Whether the target, or that of a side, never answered.
+    pub fn is_silent(&self) -> bool {
+        match self {
+            Self::Capacity(_, capacity) => matches!(capacity.answer, Answer::NeverAnswered { .. }),
+            Self::Sweep(_, sweep) => sweep.is_silent(),
+            Self::Comparison(compared) => compared.silent_side().is_some(),
         }
     }
 

@@ -25,6 +25,9 @@ pub struct Evidence {
     pub started_unix_ms: u64,
     /// How long its measured part took, in nanoseconds.
     pub measured_ns: u64,
+    /// The name of the machine that made it, or that its agents' controller ran on; empty and left out where it is unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
     /// Agents that made it, from its beginning to its end; 0 and left out where this machine did.
     #[serde(default, skip_serializing_if = "is_none")]
     pub agents: u64,
@@ -103,6 +106,7 @@ impl Evidence {
         Self {
             started_unix_ms: summary.run.started_unix_ms,
             measured_ns: summary.run.measured_ns,
+            host: summary.run.machine.as_ref().map_or(String::new(), |machine| machine.hostname.clone()),
             agents: summary.run.agents.iter().filter(|agent| !agent.is_lost()).count() as u64,
             due: summary.total.numbers.get(Counter::Due),
             answered: summary.total.statuses.total(),

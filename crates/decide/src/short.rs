@@ -1,11 +1,32 @@
 //! What a decision asked for, and what its runs made of it.
 //!
-//! A decision over several runs asks each of its agents for each run. Losing one is told by exit status 4, or allowed by its user; that
-//! the runs after it were made by fewer is another thing, and stands beside the result.
+//! A decision over several runs asks each of its agents for each run. Where runs were made by fewer, the decision does not hold,
+//! unless its user allows that: by a share (`--allow-less`), or for any agent that is lost (`--on-lost-agent continue`).
 
 use brunt_judge::asked::{Asked, Made, Missing, Shortage};
+use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
+
+/// What a decision lacks of what it asked for, and what became of its agents.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Lacking {
+    /// What was asked for and not made, beyond what its user allows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub short: Vec<Made>,
+    /// Runs that lost an agent, in the order of time, and what was done about each, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<String>,
+    /// Whether an agent was lost that its user does not go without.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub agents_lost: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes what it may leave out by reference")]
+const fn is_false(is: &bool) -> bool {
+    !*is
+}
 
 /// The runs that were asked of agents, where more than a share of them is missing; `None` where this machine made them.
 /// `asked` is the number of runs, and `made` are those that were made.

@@ -14,6 +14,7 @@ use brunt_judge::abort::Reason;
 use brunt_judge::breakdown::{CheckBreakdown, ScenarioBreakdown};
 use brunt_judge::remarks::About;
 use brunt_judge::summary::Summary;
+use brunt_plan::plan::Origin;
 use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::Counter;
 use brunt_record::recording::Ending;
@@ -28,14 +29,28 @@ use crate::style::{Detail, Style};
 use crate::text;
 
 /// A test case: its name, and its failure with details, if it failed.
-struct Case {
-    name: String,
-    failure: Option<(String, String)>,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) failure: Option<(String, String)>,
 }
 
-struct Suite {
-    name: &'static str,
-    cases: Vec<Case>,
+pub(crate) struct Suite {
+    pub(crate) name: &'static str,
+    pub(crate) cases: Vec<Case>,
+}
+
+/// What suites are about.
+pub(crate) struct Subject<'a> {
+    /// The name of the machine; empty where it is unknown.
+    pub(crate) host: &'a str,
+    /// When it began, in milliseconds since 1970-01-01 UTC.
+    pub(crate) started_unix_ms: u64,
+    /// How long it took.
+    pub(crate) took_ns: u64,
+    /// Its properties, by name.
+    pub(crate) properties: Vec<(String, String)>,
+    /// Its report as text.
+    pub(crate) report: String,
 }
 
 /// Writes the test cases of `summary`.
@@ -43,25 +58,47 @@ struct Suite {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    let suites = [run(summary), thresholds(summary), checks(summary), scenarios(summary)];
+    let plan = &summary.plan;
+    let mut report = Vec::new();
+    text::write(&mut report, summary, Style { detail: Detail::Verbose, ..Style::default() })?;
+    let started_unix_ms = summary.run.started_unix_ms;
+    let own =
+        [("target", plan.target.url()), ("verdict", summary.verdict.sentence.clone()), ("seed", plan.seed.to_string())];
+    let mut properties = properties(&own, started_unix_ms, &plan.origin);
+    let without_rows = summary.breakdown.scenarios.iter().filter(|scenario| scenario.out_of_rows > 0);
+    let users = |scenario: &ScenarioBreakdown| counted(scenario.out_of_rows, "user");
+    properties.extend(without_rows.map(|scenario| (format!("out of rows: {}", scenario.name), users(scenario))));
+    let subject = Subject {
+        host: summary.run.machine.as_ref().map_or("", |machine| machine.hostname.as_str()),
+        started_unix_ms,
+        took_ns: summary.run.measured_ns,
+        properties,
+        report: String::from_utf8_lossy(&report).into_owned(),
+    };
+    write_suites(out, &[run(summary), thresholds(summary), checks(summary), scenarios(summary)], &subject)
+}
+
+/// Writes the suites that have cases; the first of them has the properties and the report of their `subject`.
+pub(crate) fn write_suites(out: &mut impl Write, suites: &[Suite], subject: &Subject<'_>) -> io::Result<()> {
     let mut xml = Writer::new_with_indent(&mut *out, b' ', 4);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     xml.create_element("testsuites").write_inner_content(|xml| {
         let suites = suites.iter().filter(|suite| !suite.cases.is_empty());
-        suites.enumerate().try_for_each(|(id, suite)| suite.write(xml, id, summary))
+        suites.enumerate().try_for_each(|(id, suite)| suite.write(xml, id, subject))
     })?;
     writeln!(out)
 }
 
 impl Suite {
-    fn write<W: Write>(&self, xml: &mut Writer<W>, id: usize, summary: &Summary) -> io::Result<()> {
-        let took = seconds(summary.run.measured_ns);
+    fn write<W: Write>(&self, xml: &mut Writer<W>, id: usize, subject: &Subject<'_>) -> io::Result<()> {
+        let took = seconds(subject.took_ns);
+        let is_first = id == 0;
         let failures = self.cases.iter().filter(|case| case.failure.is_some()).count();
         let (id, tests, failures) = (id.to_string(), self.cases.len().to_string(), failures.to_string());
         // The schema's timestamps have no time zone; this one is UTC.
-        let began = iso_8601(summary.run.started_unix_ms / 1000);
+        let began = iso_8601(subject.started_unix_ms / 1000);
         // The schema wants some name.
-        let host = summary.run.machine.as_ref().map_or("localhost", |machine| machine.hostname.as_str());
+        let host = if subject.host.is_empty() { "localhost" } else { subject.host };
         let attributes = [
             ("name", self.name),
             ("package", "brunt"),
@@ -75,45 +112,12 @@ impl Suite {
         ];
         let suite = xml.create_element("testsuite").with_attributes(attributes);
         suite.write_inner_content(|xml| {
-            self.write_properties(xml, summary)?;
+            write_properties(xml, if is_first { &subject.properties } else { &[] })?;
             self.cases.iter().try_for_each(|case| self.write_case(xml, case, &took))?;
-            let mut report = Vec::new();
-            if self.name == "run" {
-                text::write(&mut report, summary, Style { detail: Detail::Verbose, ..Style::default() })?;
-            }
-            let report = in_xml(&String::from_utf8_lossy(&report));
+            let report = if is_first { in_xml(&subject.report) } else { String::new() };
             xml.create_element("system-out").write_text_content(BytesText::new(&report))?;
             xml.create_element("system-err").write_empty()?;
             Ok(())
-        })?;
-        Ok(())
-    }
-
-    fn write_properties<W: Write>(&self, xml: &mut Writer<W>, summary: &Summary) -> io::Result<()> {
-        if self.name != "run" {
-            xml.create_element("properties").write_empty()?;
-            return Ok(());
-        }
-        let plan = &summary.plan;
-        let named = |name: &str, value: String| (name.to_owned(), value);
-        let mut properties = vec![
-            named("target", plan.target.url()),
-            named("verdict", summary.verdict.sentence.clone()),
-            named("seed", plan.seed.to_string()),
-            named("started", iso_8601(summary.run.started_unix_ms / 1000)),
-        ];
-        properties.extend(plan.origin.name.iter().map(|name| named("name", name.clone())));
-        properties.extend(plan.origin.tags.iter().map(|(key, value)| (format!("tag {key}"), value.clone())));
-        properties.extend(Some(&plan.origin.command).filter(|c| !c.is_empty()).map(|c| named("command", c.clone())));
-        let scenarios = summary.breakdown.scenarios.iter().filter(|scenario| scenario.out_of_rows > 0);
-        let users = |scenario: &ScenarioBreakdown| counted(scenario.out_of_rows, "user");
-        properties.extend(scenarios.map(|scenario| (format!("out of rows: {}", scenario.name), users(scenario))));
-        xml.create_element("properties").write_inner_content(|xml| {
-            properties.iter().try_for_each(|(name, value)| {
-                let (name, value) = (in_a_line(name), in_a_line(value));
-                let attributes = [("name", name.as_str()), ("value", value.as_str())];
-                xml.create_element("property").with_attributes(attributes).write_empty().map(drop)
-            })
         })?;
         Ok(())
     }
@@ -134,6 +138,32 @@ impl Suite {
         })?;
         Ok(())
     }
+}
+
+/// Properties by name: its own, when it began, what its user calls it, and the command that repeats it.
+pub(crate) fn properties(own: &[(&str, String)], started_unix_ms: u64, origin: &Origin) -> Vec<(String, String)> {
+    let named = |name: &str, value: String| (name.to_owned(), value);
+    let mut properties: Vec<_> = own.iter().map(|(name, value)| named(name, value.clone())).collect();
+    properties.push(named("started", iso_8601(started_unix_ms / 1000)));
+    properties.extend(origin.name.iter().map(|name| named("name", name.clone())));
+    properties.extend(origin.tags.iter().map(|(key, value)| (format!("tag {key}"), value.clone())));
+    properties.extend(Some(&origin.command).filter(|c| !c.is_empty()).map(|c| named("command", c.clone())));
+    properties
+}
+
+fn write_properties<W: Write>(xml: &mut Writer<W>, properties: &[(String, String)]) -> io::Result<()> {
+    let element = xml.create_element("properties");
+    if properties.is_empty() {
+        return element.write_empty().map(drop);
+    }
+    element.write_inner_content(|xml| {
+        properties.iter().try_for_each(|(name, value)| {
+            let (name, value) = (in_a_line(name), in_a_line(value));
+            let attributes = [("name", name.as_str()), ("value", value.as_str())];
+            xml.create_element("property").with_attributes(attributes).write_empty().map(drop)
+        })
+    })?;
+    Ok(())
 }
 
 /// `10.000`.

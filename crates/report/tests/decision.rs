@@ -56,6 +56,7 @@ fn check_views(name: &str, decision: Decision<'_>) {
     if WHOLE.contains(&name) {
         check(&format!("{name}.ansi"), &coloured);
         check(&format!("{name}.csv"), &csv);
+        check(&format!("{name}.xml"), &rendered(Format::Junit, decision, false));
         check(&format!("{name}.md"), &rendered(Format::Markdown, decision, false));
         check(&format!("{name}.json"), &rendered(Format::Json, decision, false));
     }
@@ -139,7 +140,7 @@ fn the_page_says_what_the_text_says() {
         let leading = page.split("<p class=\"outcome ").nth(1).and_then(|rest| rest.split_once('>'));
         let leading = leading.and_then(|(_, rest)| rest.split_once("</p>")).map_or("", |(leading, _)| leading);
         let leading = leading.replace("&#39;", "'").replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">");
-        let leading = leading.trim_start_matches(['✓', '✗', ' ']);
+        let leading = leading.trim_start_matches(['✓', '✗', '!', ' ']);
         assert!(text.contains(&words(leading)), "{name}: {leading}");
         let rows = rendered(Format::Csv, decision, false).lines().count() - 1;
         let runs = page.matches("<tr id=\"run-").count();

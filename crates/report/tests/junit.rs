@@ -9,10 +9,13 @@ use std::process::{Command, Output};
 use brunt_plan::plan::Plan;
 use brunt_record::agents::{AgentEnd, AgentPart};
 use brunt_record::recording::Recording;
+use brunt_report::decision::Decision;
 use brunt_report::{Format, Style, render};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+mod decisions;
 mod fixtures;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../../cli/tests/cli/installed.rs"]
@@ -83,6 +86,51 @@ fn report(summary: &brunt_judge::summary::Summary) -> Element {
     read(&String::from_utf8(render(Format::Junit, summary, Style::default()).unwrap()).unwrap())
 }
 
+/// Every decision as test cases, by name.
+fn decided() -> Vec<(String, String)> {
+    let rendered = |decision| {
+        let xml = brunt_report::decision::render(brunt_report::decision::Format::Junit, decision, Style::default());
+        String::from_utf8(xml.unwrap()).unwrap()
+    };
+    let capacities = decisions::capacities();
+    let capacities = capacities
+        .iter()
+        .map(|(name, plan, found)| (format!("capacity-{name}"), rendered(Decision::Capacity(plan, found))));
+    let sweeps = decisions::sweeps();
+    let sweeps =
+        sweeps.iter().map(|(name, plan, sweep)| (format!("sweep-{name}"), rendered(Decision::Sweep(plan, sweep))));
+    let comparisons = decisions::comparisons();
+    let comparisons = comparisons
+        .iter()
+        .map(|(name, compared)| (format!("comparison-{name}"), rendered(Decision::Comparison(compared))));
+    capacities.chain(sweeps).chain(comparisons).collect()
+}
+
+/// What does not hold in each decision: by the case, not by its words.
+#[test]
+fn a_decision_fails_in_what_it_does_not_hold() {
+    let failed: Vec<(String, Vec<String>)> = decided()
+        .iter()
+        .map(|(name, xml)| {
+            let report = read(xml);
+            let cases = failures(&report.children[0]);
+            let failed = cases.iter().filter(|(_, failure)| failure.is_some());
+            (name.clone(), failed.map(|(case, _)| (*case).to_owned()).collect())
+        })
+        .collect();
+    let of =
+        |name: &str| failed.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("{failed:#?}")).1.clone();
+    for found in ["capacity-found", "comparison-same"] {
+        assert_eq!(of(found), Vec::<String>::new(), "{found}");
+    }
+    for unknown in ["capacity-generator", "capacity-interrupted", "capacity-silent", "capacity-connections"] {
+        assert_eq!(of(unknown), ["the capacity is known"], "{unknown}");
+    }
+    assert_eq!(of("comparison-slower"), ["not p99 > 1.05x"]);
+    assert_eq!(of("comparison-few"), ["every round was made"]);
+    assert_eq!(of("comparison-nothing"), ["there was enough to compare", "not p99 > 1.05x"]);
+}
+
 fn suite<'a>(report: &'a Element, name: &str) -> &'a Element {
     report.children.iter().find(|suite| suite.get("name") == Some(name)).unwrap_or_else(|| panic!("no suite {name}"))
 }
@@ -110,8 +158,9 @@ fn is_timestamp(text: &str) -> bool {
 
 #[test]
 fn every_report_is_valid_by_the_strict_schema() {
-    for (name, summary) in fixtures::all().into_iter().chain(std::iter::once(("secretive", fixtures::secretive()))) {
-        let report = report(&summary);
+    let runs = fixtures::all().into_iter().chain(std::iter::once(("secretive", fixtures::secretive())));
+    let runs = runs.map(|(name, summary)| (name.to_owned(), report(&summary)));
+    for (name, report) in runs.chain(decided().into_iter().map(|(name, xml)| (name, read(&xml)))) {
         assert!(report.name == "testsuites" && report.attributes.is_empty(), "{name}: {report:#?}");
         for (id, suite) in report.children.iter().enumerate() {
             let attributes = ["name", "package", "id", "hostname", "timestamp", "tests", "failures", "errors", "time"];
@@ -163,7 +212,8 @@ fn every_file_is_valid_by_the_strict_schema() {
     hostile.plan.origin.name = Some("  two\t  spaces\n".to_owned());
     let all = fixtures::all().into_iter().chain(vec![("secretive", fixtures::secretive()), ("hostile", hostile)]);
     let render = |summary: &brunt_judge::summary::Summary| render(Format::Junit, summary, Style::default()).unwrap();
-    let files: Vec<_> = all.map(|(name, summary)| written(name, &render(&summary))).collect();
+    let mut files: Vec<_> = all.map(|(name, summary)| written(name, &render(&summary))).collect();
+    files.extend(decided().iter().map(|(name, xml)| written(name, xml.as_bytes())));
     let said = validated(&files);
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     // The validator sees what is wrong.

@@ -253,8 +253,7 @@ fn decided(a: &str) -> KeptDecision {
         conditions: Vec::new(),
         interrupted: false,
         runs: Vec::new(),
-        short: Vec::new(),
-        losses: Vec::new(),
+        lacking: brunt_decide::short::Lacking::default(),
     })
 }
 

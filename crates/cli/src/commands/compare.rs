@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_decide::compare::{self, Compared, ComparedRun, Comparison, FailIf, Figures};
 use brunt_decide::evidence::Evidence;
+use brunt_decide::short::Lacking;
 use brunt_plan::plan::{Load, Origin, Plan};
 use brunt_plan::units::ExactDuration;
 use brunt_protocol::Registry;
@@ -35,7 +36,7 @@ Examples:
 
 Exit status:
   0  compared, and no --fail-if condition is met
-  1  one is met, or there was too little to compare
+  1  one is met, a threshold failed in a run, agents left in the middle of it, or there was too little to compare
   2  the command line or a file was wrong
   3  a target never answered
   4  an agent was lost: the round was made again, or left out
@@ -82,8 +83,7 @@ impl Compare {
 pub fn run(args: &Compare, program: &Program) -> Result<Exit> {
     let shown = &args.run.shown;
     let decided = DecisionOutput::writable(shown)?;
-    let mut live_runs = None;
-    let compared = if let Some([a, b]) = stored::sides(&args.run, args.is_of_results(&program.registry))? {
+    let (compared, exit) = if let Some([a, b]) = stored::sides(&args.run, args.is_of_results(&program.registry))? {
         let mut compared = stored::compare_sides(&a, &b)?.with_conditions(&args.fail_if);
         compared.origin = plan::origin(&shown.saving);
         compared.origin.command = repeat::of_process(program, None);
@@ -93,19 +93,18 @@ pub fn run(args: &Compare, program: &Program) -> Result<Exit> {
         // Its runs remain independent: they may be compared with others, too.
         Keep::from_flags(&shown.saving, shown.quiet).keep_decision(decision, &[]);
         written?;
-        compared
+        let exit = decided.explained(decision);
+        (compared, exit)
     } else {
         let Some((compared, mut runs)) = live(args, program)? else { return Ok(Exit::Done) };
         let compared = compared.with_conditions(&args.fail_if);
-        runs.finish(Decision::Comparison(&compared), &decided)?;
-        live_runs = Some(runs);
-        compared
+        let exit = runs.finish(Decision::Comparison(&compared), &decided)?;
+        (compared, exit)
     };
-    let exit = exit_of(&compared);
     if !decided.is_for_people() {
-        explain(&compared, exit);
+        warn(&compared);
     }
-    Ok(live_runs.map_or(exit, |runs| runs.exit(exit, decided.is_for_people())))
+    Ok(exit)
 }
 
 /// A side of a comparison of targets.
@@ -147,16 +146,16 @@ fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(Compared, Ru
         conditions: Vec::new(),
         interrupted: false,
         runs: Vec::new(),
-        short: Vec::new(),
-        losses: Vec::new(),
+        lacking: Lacking::default(),
     };
     let rounds = rounds(args.rounds, [&a, &b], &mut runs, &mut compared, registry);
     runs.clear();
     compared.comparison = Comparison::of_rounds(&rounds?);
-    compared.losses = runs.losses();
+    compared.lacking = runs.lacking();
     // A side that is never answered ends it, and has a sentence of its own.
-    let asked = if silent_side(&compared).is_some() { compared.runs.len() } else { 2 * args.rounds as usize };
-    Ok(Some((compared.judged(asked, a.plan.max_less_ratio.max(b.plan.max_less_ratio)), runs)))
+    let asked = if compared.silent_side().is_some() { compared.runs.len() } else { 2 * args.rounds as usize };
+    let most_less_ratio = runs.most_less(a.plan.max_less_ratio.max(b.plan.max_less_ratio));
+    Ok(Some((compared.judged(asked, most_less_ratio), runs)))
 }
 
 fn sides(args: &Compare, program: &Program) -> Result<[Side; 2]> {
@@ -265,7 +264,7 @@ fn one_round(
         let what = format!("round {} of {n}: {side}", number + 1);
         let rest = u64::from(n - number - 1) * (length_ns(a) + length_ns(b));
         let after = rest + if done == 0 { length_ns(if is_b { a } else { b }) } else { 0 };
-        compared.losses = runs.losses();
+        compared.lacking = runs.lacking();
         runs.show(Decision::Comparison(compared), &what);
         let summary = match runs.attempt(&plan, &what, after)? {
             Ran::Whole(summary) => summary,
@@ -290,6 +289,14 @@ fn one_round(
             compared.runs.append(&mut evidence);
             return Ok(Round::Silent);
         }
+    }
+    // An agent that was lost can come back between both.
+    if !runs.are_by_the_same() {
+        runs.rests_on(kept);
+        return Ok(Round::Lost(Loss {
+            how: "was not made by the same agents on both sides".to_owned(),
+            goes_on: true,
+        }));
     }
     compared.runs.append(&mut evidence);
     let [a, b] = figures;
@@ -327,56 +334,12 @@ fn how(rounds: u32, a: &Plan, b: &Plan) -> String {
     parts.join(", ")
 }
 
-/// Whether a side was never answered.
-fn silent_side(compared: &Compared) -> Option<&ComparedRun> {
-    let side = |is_b: bool| compared.runs.iter().filter(move |run| run.is_b == is_b);
-    let is_silent = |is_b: bool| side(is_b).all(|run| !run.evidence.is_answered());
-    [false, true].into_iter().filter(|is_b| is_silent(*is_b)).find_map(|is_b| side(is_b).next())
-}
-
-/// The first run that failed a threshold, implicit or explicit.
-fn failed_run(compared: &Compared) -> Option<&ComparedRun> {
-    compared.runs.iter().find(|run| run.evidence.thresholds.iter().any(|result| !result.held))
-}
-
-fn exit_of(compared: &Compared) -> Exit {
-    if silent_side(compared).is_some() {
-        Exit::NoAnswer
-    } else if compared.comparison.is_none()
-        || failed_run(compared).is_some()
-        || compared.conditions.iter().any(|condition| condition.failed)
-    {
-        Exit::ThresholdFailed
-    } else {
-        Exit::Done
-    }
-}
-
-/// Explains an exit status other than 0.
-fn explain(compared: &Compared, exit: Exit) {
-    if let Some(run) = silent_side(compared) {
-        let name = if run.is_b { &compared.b } else { &compared.a };
-        let failure: String = run.evidence.failure.chars().filter(|c| !c.is_control()).collect();
-        console::note(&format!("error: {name} never answered: {failure}"));
-    } else if let Some(run) = failed_run(compared) {
-        let name = if run.is_b { &compared.b } else { &compared.a };
-        for failed in run.evidence.thresholds.iter().filter(|result| !result.held) {
-            let threshold = &failed.condition;
-            let why = if failed.is_implicit() { format!(" ({})", run.evidence.failure) } else { String::new() };
-            console::note(&format!("error: {name}: {threshold} was {}{why}", failed.got));
-        }
-    } else if exit == Exit::ThresholdFailed && compared.comparison.is_none() {
-        console::note("error: there was too little to compare");
-    }
+/// Warns of conditions that were neither shown nor ruled out.
+fn warn(compared: &Compared) {
     for condition in &compared.conditions {
-        let text = condition.condition.to_string();
-        match &condition.undecided {
-            _ if condition.failed => console::note(&format!("error: {text}: {}", condition.got)),
-            Some(from) => console::note(&format!(
-                "warning: {text}: {}: not ruled out; it would have been seen from {from} on",
-                condition.got
-            )),
-            None => {}
+        if let (false, Some(from)) = (condition.failed, &condition.undecided) {
+            let (text, got) = (&condition.condition, &condition.got);
+            console::note(&format!("warning: {text}: {got}: not ruled out; it would have been seen from {from} on"));
         }
     }
 }

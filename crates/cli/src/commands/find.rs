@@ -23,9 +23,9 @@ use crate::args::runs::{Lengths, RunArgs};
 use crate::args::values::{self, Levels};
 use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
+use crate::plan;
 use crate::runs::{Ran, Runs};
 use crate::scripts::SCRIPTS;
-use crate::{console, plan};
 
 const EXAMPLES: &str = "\
 With -c FROM..TO it searches for the most connections in the closed model: as many users without pauses as the
@@ -39,8 +39,8 @@ Examples:
 
 Exit status:
   0  the capacity is known
-  1  it is not: brunt was the limit (unless --allow-less), nothing was met, the target was not steady, or the
-     search was interrupted
+  1  it is not: brunt was the limit (unless --allow-less), nothing was met, the target was not steady, the search
+     was interrupted, or agents left in the middle of it
   2  the command line or a file was wrong
   3  the target never answered
   4  an agent was lost: the run was made again, or left out
@@ -144,12 +144,7 @@ pub fn run(args: &Find, program: &Program) -> Result<Exit> {
     let capacity = search(&base, &args.run.run, settings, &mut runs, registry);
     runs.clear();
     let capacity = capacity?;
-    runs.finish(Decision::Capacity(&base, &capacity), &decided)?;
-    let exit = exit_of(&capacity);
-    if exit != Exit::Done && !decided.is_for_people() {
-        console::note("error: the capacity is not known; --format text says why");
-    }
-    Ok(runs.exit(exit, decided.is_for_people()))
+    runs.finish(Decision::Capacity(&base, &capacity), &decided)
 }
 
 /// The settings of the search: for connections where `-c` is a range, otherwise for a rate.
@@ -251,8 +246,8 @@ fn search(
         plan.origin.command = repeat::of_run(run, &plan, &[shown_level(&settings, level)], registry);
         let number = trials.len() + 1;
         let what = format!("trial {number}: {}", told_level(&settings, level));
-        let (answer, losses) = (interrupted(&trials), runs.losses());
-        let so_far = Capacity { settings, answer, trials: trials.clone(), short: Vec::new(), losses };
+        let (answer, lacking) = (interrupted(&trials), runs.lacking());
+        let so_far = Capacity { settings, answer, trials: trials.clone(), lacking };
         runs.show(Decision::Capacity(base, &so_far), &what);
         let summary = match runs.carry_out(&plan, &what, left_ns(base, &settings, &trials, trial_length))? {
             Ran::Whole(summary) => summary,
@@ -272,7 +267,8 @@ fn search(
         runs.note(&format!("{what} {}", told(&trial)));
         trials.push(trial);
     };
-    Ok(Capacity { settings, answer, trials, short: Vec::new(), losses: runs.losses() }.judged(base))
+    let allowed = base.max_less_ratio;
+    Ok(Capacity { settings, answer, trials, lacking: runs.lacking() }.judged(allowed, runs.most_less(allowed)))
 }
 
 fn told_level(settings: &Settings, level: f64) -> String {
@@ -337,12 +333,4 @@ fn interrupted(trials: &[Trial]) -> Answer {
     let failed = rates(false).min_by(f64::total_cmp);
     let below = |rate: &f64| failed.is_none_or(|failed| *rate < failed);
     Answer::Interrupted { met: rates(true).filter(below).max_by(f64::total_cmp), failed }
-}
-
-fn exit_of(capacity: &Capacity) -> Exit {
-    match &capacity.answer {
-        _ if capacity.is_found() => Exit::Done,
-        Answer::NeverAnswered { .. } => Exit::NoAnswer,
-        _ => Exit::ThresholdFailed,
-    }
 }

@@ -19,10 +19,10 @@ use crate::args::values::{self, Levels};
 use crate::args::{Load, Program, repeat};
 use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
+use crate::plan;
 use crate::plan::length_ns;
 use crate::runs::{NOBODY_LEFT, Ran, Runs};
 use crate::scripts::SCRIPTS;
-use crate::{console, plan};
 
 const EXAMPLES: &str = "\
 Values are 1..4096 (doubling; the last is always among them), 100..1000+100, 1,8,64, or,
@@ -36,7 +36,7 @@ Examples:
 
 Exit status:
   0  done, and every threshold held at every value
-  1  one did not, or a value had no answer
+  1  one did not, a value had no answer, or agents left in the middle of it
   2  the command line or a file was wrong
   3  the target never answered
   4  an agent was lost: the run was made again, or left out
@@ -242,12 +242,7 @@ pub fn run(args: &Sweep, program: &Program) -> Result<Exit> {
     let sweep = carry_out(axis, &base, &plans, args.stop_at_failure, &mut runs);
     runs.clear();
     let sweep = sweep?;
-    runs.finish(Decision::Sweep(&base, &sweep), &decided)?;
-    let exit = exit_of(&sweep);
-    if !decided.is_for_people() {
-        explain(&sweep, exit);
-    }
-    Ok(runs.exit(exit, decided.is_for_people()))
+    runs.finish(Decision::Sweep(&base, &sweep), &decided)
 }
 
 /// A plan for each value.
@@ -303,7 +298,7 @@ fn carry_out(
         let what = format!("{} {value} ({} of {})", axis.name, done + 1, plans.len());
         let after = plans.iter().skip(done + 1).map(|(_, plan)| length_ns(plan)).sum();
         let so_far = Found::new(axis.clone(), planned.clone(), steps.clone(), String::new());
-        let so_far = so_far.with_losses(runs.losses());
+        let so_far = Found { lacking: runs.lacking(), ..so_far };
         runs.show(Decision::Sweep(base, &so_far), &what);
         let step = match runs.carry_out(plan, &what, after)? {
             Ran::Whole(summary) => Step::new(*value, Evidence::from_summary(&summary)),
@@ -330,7 +325,8 @@ fn carry_out(
             break;
         }
     }
-    Ok(Found::new(axis, planned, steps, ended).judged(base.max_less_ratio).with_losses(runs.losses()))
+    let found = Found { lacking: runs.lacking(), ..Found::new(axis, planned, steps, ended) };
+    Ok(found.judged(runs.most_less(base.max_less_ratio)))
 }
 
 fn told(step: &Step) -> String {
@@ -341,28 +337,4 @@ fn told(step: &Step) -> String {
     let failed = if run.failed > 0 { format!(", {} failed", run.failed) } else { String::new() };
     let verdict = if run.is_trustworthy() { String::new() } else { format!("; {}", run.verdict) };
     format!("{}/s{p99}{failed}{verdict}", Number(run.ok_per_s.round()))
-}
-
-fn exit_of(sweep: &Found) -> Exit {
-    if sweep.steps.is_empty() || sweep.steps.iter().all(Step::is_good) {
-        Exit::Done
-    } else if sweep.steps.iter().any(Step::is_answered) {
-        Exit::ThresholdFailed
-    } else {
-        Exit::NoAnswer
-    }
-}
-
-/// Explains an exit status other than 0.
-fn explain(sweep: &Found, exit: Exit) {
-    if exit == Exit::Done {
-        return;
-    }
-    for step in sweep.steps.iter().filter(|step| !step.is_good()) {
-        let missed = step.evidence.iter().flat_map(|run| &run.thresholds).filter(|result| !result.held);
-        let missed = missed.map(|result| format!("{} was {}", result.condition, result.got));
-        let all: Vec<_> = std::iter::once(step.problem.clone()).filter(|p| !p.is_empty()).chain(missed).collect();
-        let text: String = all.join("; ").chars().filter(|c| !c.is_control()).collect();
-        console::note(&format!("error: {} {}: {text}", sweep.axis.name, step.value));
-    }
 }

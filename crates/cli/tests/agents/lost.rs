@@ -11,7 +11,6 @@ use crate::breaking::{broken, started};
 use crate::bus::{Bus, agent, agrees, closes, read, target, unknown};
 use crate::program::Directory;
 
-/// What is said of lost agents in a decision.
 /// Sentences about losses, without those that say which agents made which run.
 fn losses(decision: &Value) -> Vec<&str> {
     let all = decision["losses"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -81,7 +80,8 @@ fn a_sweep_keeps_its_table_when_nobody_is_left() {
 fn an_agent_that_dies_between_runs_costs_no_run() {
     let (bus, server) = (Bus::start(), target());
     let mut agents = bus.agents(2);
-    let args = ["sweep", "-c", "2,4,6", "-r", "50", "-d", "2s", "-w", "0s", &server.url()];
+    let junit = bus.directory().path("sweep.xml");
+    let args = ["sweep", "-c", "2,4,6", "-r", "50", "-d", "2s", "-w", "0s", "-o", &junit, &server.url()];
     let running = started(&bus, &[], &args);
     // Its part is dealt, and has not begun.
     agents[1].says_times("prepares workers", 2);
@@ -94,6 +94,48 @@ fn an_agent_that_dies_between_runs_costs_no_run() {
     assert!(losses.len() == 1 && losses[0].contains("lost agent 'a2' ") && is_told(losses[0]), "{losses:?}");
     let due: Vec<_> = swept["steps"].as_array().unwrap().iter().map(|step| &step["evidence"]["due"]).collect();
     assert_eq!(due, [100, 100, 100]);
+    // Two of three steps were made by one agent of two: JSON, the test cases and the line of errors say so.
+    let [short] = swept["short"].as_array().unwrap().as_slice() else { panic!("{swept:#}") };
+    assert_eq!((&short["asked"], &short["made"]), (&6.0.into(), &4.0.into()), "{short:#}");
+    assert_eq!(swept["agents_lost"], true, "{swept:#}");
+    let said = "only 66.7% of the load was made: 4 of 6 runs of an agent, 2 made by fewer agents";
+    assert!(done.stderr.contains(&format!("error: {said}")), "{done:#?}");
+    let xml = std::fs::read_to_string(junit).unwrap();
+    assert!(
+        xml.contains("tests=\"6\" failures=\"2\"") && xml.contains(&format!("<failure message=\"{said}\"")),
+        "{xml}"
+    );
+}
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn a_run_of_an_agent_that_was_told_to_end_is_made_by_the_others() {
+    let (bus, server) = (Bus::start(), target());
+    let mut agents = bus.agents(2);
+    let args = ["sweep", "-c", "2,4", "-r", "50", "-d", "4s", "-w", "0s", &server.url()];
+    let (others, leaving) = agents.split_at_mut(1);
+    let swept = read(&broken(&bus, others, &args, || leaving[0].send(Signal::TERM)).with_status(4));
+    let due: Vec<_> = swept["steps"].as_array().unwrap().iter().map(|step| &step["evidence"]["due"]).collect();
+    assert_eq!(due, [200, 200], "{swept:#}");
+    let losses = losses(&swept);
+    assert!(
+        losses.len() == 1 && losses[0].ends_with("(it was ended on its machine), and was made again"),
+        "{losses:?}"
+    );
+}
+
+/// Its user goes without: what is left is the loss in words, and figures whose exit status counts.
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn a_decision_whose_user_goes_without_agents_lacks_nothing() {
+    let (bus, server) = (Bus::start(), target());
+    let mut agents = bus.agents(2);
+    let (others, lost) = agents.split_at_mut(1);
+    let url = server.url();
+    let args = ["sweep", "-c", "2,4", "-r", "50", "-d", "4s", "-w", "0s", "--on-lost-agent", "continue", &url];
+    let swept = read(&broken(&bus, others, &args, || lost[0].kill()).with_status(0));
+    assert!(swept["short"].is_null() && swept["agents_lost"].is_null(), "{swept:#}");
+    assert!(losses(&swept)[0].ends_with("made again"), "{swept:#}");
 }
 
 #[test]

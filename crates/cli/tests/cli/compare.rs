@@ -88,6 +88,24 @@ fn a_target_that_never_answers_exits_with_3() {
     let ((_server, url), (_port, nowhere)) = (target(Config::default()), nobody());
     let done = run(["compare", "-n20", "-w0", "--format=json", &url, &nowhere]).with_status(3);
     assert!(done.stderr.contains(&format!("{nowhere} never answered: connect")), "{}", done.stderr);
+    let done = run(["compare", "-n20", "-w0", &url, &nowhere]).with_status(3);
+    assert!(done.stdout.contains(&format!("✗ {nowhere} never answered: connect")), "{}", done.stdout);
+}
+
+/// Both sides fail alike: there is no difference, and nothing that a pipeline should pass.
+#[test]
+fn sides_that_fail_alike_fail_with_a_reason() {
+    let failing = Config { error_share: 0.3, ..slow(5) };
+    let ((_a, a_url), (_b, b_url)) = (target(failing.clone()), target(failing));
+    let dir = Directory::new();
+    let junit = dir.path("out.xml");
+    let done = run(["compare", "-n40", "-w0", "-c2", "-t1", "--max-error-rate", "1%", "-o", &junit, &a_url, &b_url])
+        .with_status(1);
+    let first = done.stdout.split("\n\n").nth(1).unwrap();
+    assert!(first.starts_with("✗ a threshold failed in 20 of 20 runs, such as "), "{}", done.stdout);
+    assert!(first.contains("(status 503)"), "{first}");
+    let xml = std::fs::read_to_string(junit).unwrap();
+    assert!(xml.contains("name=\"compare\"") && xml.contains("tests=\"4\" failures=\"1\""), "{xml}");
 }
 
 #[test]

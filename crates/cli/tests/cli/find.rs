@@ -129,10 +129,7 @@ fn a_target_that_does_not_meet_the_lowest_rate_has_no_capacity() {
     let (_server, url) = target(Config { error_share: 1.0, ..Config::default() });
     let args = ["find", "--threshold=error_rate<1%", "--from=2", "--repeats=1", "-d500ms", "-w0", "--quiet"];
     let done = run([args.as_slice(), &[&url]].concat()).with_status(1);
-    assert_eq!(
-        (done.stdout.as_str(), done.stderr.as_str()),
-        ("", "error: the capacity is not known; --format text says why\n")
-    );
+    assert!(done.stdout.is_empty() && done.stderr.starts_with("error: no "), "{done:#?}");
     let done = run([args.as_slice(), &["--format=text", &url]].concat()).with_status(1);
     // On a machine too busy for a generator to be trusted, it is that which the search ends with.
     let target = ["no capacity: not even 1/s was met", "error_rate<1% was 100%"];

@@ -55,6 +55,10 @@ fn a_target_that_falls_over_is_a_finding() {
     let threshold = ["-c", "1,2,4", "--threshold", "error_rate<50%"];
     let done = run([QUICK.as_slice(), &threshold, &["--stop-at-failure", &url]].concat()).with_status(1);
     assert!(done.stdout.contains("! stopped at 1, as told") && !done.stdout.contains("at 2:"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("✗ thresholds failed at 1 of 1 value, such as 1: error_rate<50% was 100%"),
+        "{done:#?}"
+    );
     let done = run([QUICK.as_slice(), &threshold, &["--quiet", &url]].concat()).with_status(1);
     assert!(done.stderr.contains("error: connections 4: error_rate<50% was 100%"), "{}", done.stderr);
 }

@@ -307,8 +307,11 @@ fn flags_of_a_search_that_are_wrong() {
         ("--threshold p99<1s --from 20 --highest 10", "--highest 10 is below --from 20"),
         ("--threshold p99<1s --precision 0", "'--precision <SHARE>': expected a share from 0.5% to 50%"),
         ("--threshold p99<1s --repeats 0", "'--repeats <N>': expected a number from 1 to 100"),
-        ("--threshold p99<1s --format wrk", "[possible values: text, json, csv, markdown]"),
-        ("--threshold p99<1s -o a.pdf", "expected a file name that ends in .txt, .json, .csv, .md or .html"),
+        ("--threshold p99<1s --format wrk", "[possible values: text, json, csv, junit, markdown]"),
+        (
+            "--threshold p99<1s -o a.pdf",
+            "expected a file name that ends in .txt, .json, .csv, .xml (JUnit), .md or .html",
+        ),
         ("--threshold p99<1s -t 8 -c 4", "-t 8 is more than -c 4"),
         ("--threshold p99<1s --keep /dev/null/x", "--keep: cannot make /dev/null/x"),
     ] {

@@ -239,10 +239,11 @@ impl Agent {
         }
     }
 
-    /// Takes a controller's call, which may be of another version, and announces itself.
+    /// Takes a controller's call, which may be of another version, and announces itself. An ending agent keeps silent: it
+    /// takes no other run.
     pub(crate) fn receive_call(&mut self, payload: &Bytes) {
         let asks = |(_, frame): (u16, Frame)| frame.kind == Kind::Note;
-        if Frame::of_any_version(payload).is_ok_and(asks) {
+        if self.leaving_since.is_none() && Frame::of_any_version(payload).is_ok_and(asks) {
             let here = Frame::note(0, to_bytes(&Note::Here(self.announcement())));
             self.outbox.post(self.subject_to(HERE), here);
         }

@@ -140,6 +140,12 @@ impl Controller {
             // Comparisons during the run are better than those before it.
             agent.compare(peer.clock.offset(), progress.begun.at);
         }
+        for (place, agent) in progress.begun.agents.iter().enumerate() {
+            // One that ends takes neither teardown nor another run.
+            if let Some(reason) = &agent.leaving {
+                self.contact.lose(place, reason.clone());
+            }
+        }
         if progress.begun.plan.scenarios.is_some() {
             let given = std::mem::replace(&mut progress.begun.given, Value::Nil);
             return TearingDown::state(progress.run, given, After::Ran(Box::new(running)));

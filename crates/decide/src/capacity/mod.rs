@@ -28,12 +28,12 @@ mod tests;
 use brunt_judge::asked::{Asked, Made, Missing, Shortage};
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{MAX_LESS_RATIO, Plan};
+use brunt_plan::plan::MAX_LESS_RATIO;
 use brunt_plan::profile::HIGHEST_RATE;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
-use crate::short;
+use crate::short::{self, Lacking};
 
 pub use search::{next, trials_left};
 
@@ -332,20 +332,17 @@ pub struct Capacity {
     pub answer: Answer,
     /// Its trials, in the order of time.
     pub trials: Vec<Trial>,
-    /// What was asked for and not made, beyond what its user allows.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub short: Vec<Made>,
-    /// Runs that lost an agent, in the order of time, and what was done about each, for people.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub losses: Vec<String>,
+    /// What it lacks.
+    #[serde(flatten)]
+    pub lacking: Lacking,
 }
 
 impl Capacity {
-    /// Judges what was made of what its `plan` asked for. A search that brunt limited has not found the capacity: by how much
-    /// is unknown, so that the usual share does not allow it.
+    /// Judges what was made of what its plan asked for, where `allowed` is the share of it that may be missing, and
+    /// `allowed_of_agents` that of the runs of agents. A search that brunt limited has not found the capacity: by how much is
+    /// unknown, so that the usual share does not allow it.
     #[must_use]
-    pub fn judged(mut self, plan: &Plan) -> Self {
-        let allowed = plan.max_less_ratio;
+    pub fn judged(mut self, allowed: f64, allowed_of_agents: f64) -> Self {
         let limited = self.answer.reached().map(|(met, at)| {
             let count = self.trials.iter().filter(|trial| trial.level.total_cmp(&at).is_eq()).count() as u64;
             let why = vec![Missing { shortage: Shortage::Generator, count }];
@@ -353,8 +350,9 @@ impl Capacity {
         });
         let most_less_ratio = if allowed > MAX_LESS_RATIO { allowed } else { 0.0 };
         let limited = limited.filter(|made| made.is_short(most_less_ratio));
-        let of_agents = short::of_agents(self.trials.len(), self.trials.iter().map(|trial| &trial.evidence), allowed);
-        self.short = limited.into_iter().chain(of_agents).collect();
+        let made = self.trials.iter().map(|trial| &trial.evidence);
+        let of_agents = short::of_agents(self.trials.len(), made, allowed_of_agents);
+        self.lacking.short = limited.into_iter().chain(of_agents).collect();
         self
     }
 
@@ -362,13 +360,8 @@ impl Capacity {
     pub fn is_found(&self) -> bool {
         match &self.answer {
             Answer::Between { .. } | Answer::AtLeast { .. } => true,
-            answer => answer.reached().is_some() && !self.is_limited(),
+            answer => answer.reached().is_some() && !self.lacking.short.iter().any(|made| made.of == Asked::Level),
         }
-    }
-
-    /// Whether brunt was the limit before the capacity was found, and its user does not allow that.
-    pub fn is_limited(&self) -> bool {
-        self.short.iter().any(|made| made.of == Asked::Level)
     }
 
     /// The number of rates with a trial of full length that was not spoiled.

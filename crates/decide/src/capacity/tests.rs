@@ -14,6 +14,7 @@ fn evidence(met: bool, trusted: bool) -> Evidence {
     Evidence {
         started_unix_ms: 0,
         measured_ns: 5_000_000_000,
+        host: String::new(),
         agents: 0,
         due: 1000,
         answered: 1000,
@@ -326,7 +327,7 @@ fn what_own_delays_can_have_decided_is_neither_met_nor_failed() {
 fn the_chance_of_error_grows_with_the_rates_tried() {
     let settings = Settings { repeats: 6, ..Settings::default() };
     let (answer, trials) = search(&settings, |rate| evidence(rate <= 2000.0, true));
-    let capacity = Capacity { settings, answer, trials, short: Vec::new(), losses: Vec::new() };
+    let capacity = Capacity { settings, answer, trials, lacking: Lacking::default() };
     let tried = capacity.rates_tried();
     assert!((2..8).contains(&tried), "{tried}");
     assert!((capacity.chance_of_error() - tried as f64 / 64.0).abs() < 1e-12);
@@ -339,16 +340,17 @@ fn a_search_that_brunt_limits_has_not_found_the_capacity_unless_that_is_allowed(
         let (answer, trials) = search(&settings, |rate| evidence(rate <= 2000.0, rate < 900.0));
         assert!(matches!(answer, Answer::Generator { met: Some(_), .. }), "{answer:?}");
         let found = |max_less_ratio: f64| {
-            let plan = Plan { max_less_ratio, ..brunt_judge::fixtures::plan() };
             let (answer, trials) = (answer.clone(), trials.clone());
-            Capacity { settings, answer, trials, short: Vec::new(), losses: Vec::new() }.judged(&plan)
+            Capacity { settings, answer, trials, lacking: Lacking::default() }.judged(max_less_ratio, max_less_ratio)
         };
         let limited = found(MAX_LESS_RATIO);
-        assert!(!limited.is_found() && limited.is_limited(), "{limited:?}");
-        let [Made { of: Asked::Level, asked, made, why }] = &limited.short[..] else { panic!("{:?}", limited.short) };
-        assert!(made < asked && why[0].shortage == Shortage::Generator, "{:?}", limited.short);
+        assert!(!limited.is_found(), "{limited:?}");
+        let [Made { of: Asked::Level, asked, made, why }] = &limited.lacking.short[..] else {
+            panic!("{:?}", limited.lacking.short)
+        };
+        assert!(made < asked && why[0].shortage == Shortage::Generator, "{:?}", limited.lacking.short);
         let allowed = found(0.06);
-        assert!(allowed.is_found() && allowed.short.is_empty(), "{:?}", allowed.short);
+        assert!(allowed.is_found() && allowed.lacking.short.is_empty(), "{:?}", allowed.lacking.short);
     }
 }
 

@@ -23,7 +23,6 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use brunt_judge::asked::Made;
 use brunt_judge::statistics::{CONFIDENCE, Estimate, holm};
 use brunt_plan::plan::Origin;
 use brunt_plan::random::choice;
@@ -32,7 +31,7 @@ pub use figures::{BLOCKS, Blocks, Figures, MessageFigures, blocks};
 pub use plans::differences;
 
 use crate::evidence::Evidence;
-use crate::short;
+use crate::short::{self, Lacking};
 
 /// The fewest rounds of a comparison.
 pub const LEAST_ROUNDS: u32 = 10;
@@ -504,12 +503,9 @@ pub struct Compared {
     pub interrupted: bool,
     /// The runs, in the order of time.
     pub runs: Vec<ComparedRun>,
-    /// What was asked for and not made, beyond what its user allows.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub short: Vec<Made>,
-    /// Runs that lost an agent, in the order of time, and what was done about each, for people.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub losses: Vec<String>,
+    /// What it lacks.
+    #[serde(flatten)]
+    pub lacking: Lacking,
 }
 
 impl Compared {
@@ -518,8 +514,20 @@ impl Compared {
     pub fn judged(mut self, asked: usize, most_less_ratio: f64) -> Self {
         let asked = if self.interrupted { self.runs.len() } else { asked };
         let made = self.runs.iter().map(|run| &run.evidence);
-        self.short = short::of_agents(asked, made, most_less_ratio).into_iter().collect();
+        self.lacking.short = short::of_agents(asked, made, most_less_ratio).into_iter().collect();
         self
+    }
+
+    /// The first run of a side that was never answered, if there is such a side.
+    pub fn silent_side(&self) -> Option<&ComparedRun> {
+        let side = |is_b: bool| self.runs.iter().filter(move |run| run.is_b == is_b);
+        let is_silent = |is_b: bool| side(is_b).all(|run| !run.evidence.is_answered());
+        [false, true].into_iter().filter(|is_b| is_silent(*is_b)).find_map(|is_b| side(is_b).next())
+    }
+
+    /// Runs with a threshold that did not hold.
+    pub fn failed_runs(&self) -> impl Iterator<Item = &ComparedRun> {
+        self.runs.iter().filter(|run| !run.evidence.held())
     }
 
     /// Judges `conditions` and keeps everything together. Where nothing could be compared, a condition counts as true.

@@ -5,14 +5,13 @@ mod usl;
 
 use serde::{Deserialize, Serialize};
 
-use brunt_judge::asked::Made;
 use brunt_judge::verdict::Judgement;
 use brunt_record::histogram::AtLeast;
 pub use steps::{Range, Steps, StepsError};
 pub use usl::{Fit, Interval, NoFit, Peak, fit};
 
 use crate::evidence::Evidence;
-use crate::short;
+use crate::short::{self, Lacking};
 
 /// The parameter that is varied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +50,14 @@ impl Step {
     /// Whether the target answered.
     pub fn is_answered(&self) -> bool {
         self.evidence.as_ref().is_some_and(Evidence::is_answered)
+    }
+
+    /// Such as `error_rate<50% was 100%`: why it says little, and each threshold that did not hold; empty where it is good.
+    pub fn why_not(&self) -> String {
+        let missed = self.evidence.iter().flat_map(|run| &run.thresholds).filter(|result| !result.held);
+        let missed = missed.map(|result| format!("{} was {}", result.condition, result.got));
+        let all = std::iter::once(self.problem.clone()).filter(|problem| !problem.is_empty()).chain(missed);
+        all.collect::<Vec<_>>().join("; ")
     }
 
     /// Whether the target answered and every threshold held.
@@ -95,12 +102,9 @@ pub struct Sweep {
     pub latency_unreliable: usize,
     /// Why it ended before its last value, for people; empty if it did not.
     pub ended: String,
-    /// What was asked for and not made, beyond what its user allows.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub short: Vec<Made>,
-    /// Runs that lost an agent, in the order of time, and what was done about each, for people.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub losses: Vec<String>,
+    /// What it lacks.
+    #[serde(flatten)]
+    pub lacking: Lacking,
 }
 
 /// The share of the most calls a second that a value must answer to be enough.
@@ -159,17 +163,7 @@ impl Sweep {
             Ok(fit) => Law::Fit(fit),
             Err(why) => Law::NoFit(why),
         });
-        Self {
-            axis,
-            planned,
-            steps,
-            law,
-            generator_bound,
-            latency_unreliable,
-            ended,
-            short: Vec::new(),
-            losses: Vec::new(),
-        }
+        Self { axis, planned, steps, law, generator_bound, latency_unreliable, ended, lacking: Lacking::default() }
     }
 
     /// Notes a shortage of runs beyond the allowed share. After an interruption only the runs made count as asked for.
@@ -177,14 +171,13 @@ impl Sweep {
     pub fn judged(mut self, most_less_ratio: f64) -> Self {
         let asked = if self.ended.is_empty() { self.planned.len() } else { self.steps.len() };
         let made = self.steps.iter().filter_map(|step| step.evidence.as_ref());
-        self.short = short::of_agents(asked, made, most_less_ratio).into_iter().collect();
+        self.lacking.short = short::of_agents(asked, made, most_less_ratio).into_iter().collect();
         self
     }
 
-    /// Adds the sentences about runs that lost an agent.
-    #[must_use]
-    pub fn with_losses(self, losses: Vec<String>) -> Self {
-        Self { losses, ..self }
+    /// Whether no value had an answer.
+    pub fn is_silent(&self) -> bool {
+        !self.steps.is_empty() && !self.steps.iter().any(Step::is_answered)
     }
 }
 

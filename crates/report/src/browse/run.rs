@@ -34,7 +34,7 @@ pub fn run(details: &Details<'_>) -> String {
         body.raw("<a href=\"report?number=").text(&number).raw("\">Report page with charts</a>");
     }
     let formats: &[&'static str] =
-        if entry.kind == RUN { &["json", "csv", "junit"] } else { &["json", "csv", "markdown"] };
+        if entry.kind == RUN { &["json", "csv", "junit"] } else { &["json", "csv", "junit", "markdown"] };
     for format in formats.iter().filter(|_| details.report.is_ok()) {
         body.raw("<a href=\"export?number=").text(&number).raw("&amp;format=").raw(format);
         body.raw("\" download>").text(&format.to_uppercase()).raw("</a>");

@@ -2,16 +2,15 @@
 
 use brunt_decide::capacity::{Answer, Capacity, Length, Outcome, Searched, Trial};
 use brunt_decide::evidence::Evidence;
-use brunt_judge::asked::Asked;
 use brunt_judge::verdict::Judgement;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan};
 
+use super::cases::not_made;
 use super::plot::Logarithmic;
 use super::runs::{self, COLUMNS, rate};
 use super::table::{Cell, Table};
 use crate::csv::Row;
-use crate::made;
 use crate::numbers::{clean, counted, percent};
 use crate::style::{Paint, Role};
 use crate::text::{WIDTH, concurrency, wrapped};
@@ -138,9 +137,10 @@ fn answer(capacity: &Capacity, paint: Paint) -> Vec<String> {
 
 /// The sign of the answer, and its role.
 pub(super) fn outcome(capacity: &Capacity) -> (&'static str, Role) {
-    if capacity.is_found() {
+    let is_short = !capacity.lacking.short.is_empty();
+    if capacity.is_found() && !is_short {
         ("✓", Role::Good)
-    } else if capacity.is_limited() {
+    } else if is_short {
         ("!", Role::Warning)
     } else {
         ("✗", Role::Bad)
@@ -150,8 +150,8 @@ pub(super) fn outcome(capacity: &Capacity) -> (&'static str, Role) {
 /// The answer in a sentence, and remarks on it.
 pub(super) fn sentence(capacity: &Capacity) -> (String, Vec<String>) {
     let (sentence, reasons) = of_answer(capacity);
-    let short = capacity.short.iter().filter(|made| made.of != Asked::Level).map(made::sentence);
-    (sentence, short.chain(reasons).collect())
+    let not_made = not_made(&capacity.lacking).map(|not_made| format!("; {not_made}"));
+    (sentence + &not_made.collect::<String>(), reasons)
 }
 
 fn of_answer(capacity: &Capacity) -> (String, Vec<String>) {

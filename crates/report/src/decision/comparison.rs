@@ -6,12 +6,12 @@ use brunt_decide::compare::{
 use brunt_decide::evidence::Evidence;
 use brunt_plan::units::{Duration, Number};
 
+use super::cases::{before_all, not_made};
 use super::plot::Around;
 use super::runs::{self, COLUMNS};
 use super::table::{Cell, Table};
 use super::watched;
 use crate::csv::Row;
-use crate::made;
 use crate::numbers::{clean, counted, percent};
 use crate::style::{Paint, Role};
 use crate::text::{WIDTH, wrapped};
@@ -109,13 +109,26 @@ fn head(compared: &Compared, paint: Paint) -> Vec<String> {
 fn conclusion(compared: &Compared, paint: Paint) -> Vec<String> {
     let differs = compared.comparison.as_ref().is_some_and(Comparison::differs);
     let role = if differs { Role::Strong } else { Role::Plain };
-    let said = sentences(compared).into_iter().flat_map(|sentence| wrapped("→ ", "  ", &sentence, WIDTH));
-    let notes = notes(compared).into_iter().flat_map(|note| wrapped("! ", "  ", &note, WIDTH));
-    said.map(|line| paint.as_(role, line)).chain(notes.map(|line| paint.warning(line))).collect()
+    let failed = before_all(compared).into_iter().flat_map(|sentence| wrapped("✗ ", "  ", &clean(&sentence), WIDTH));
+    let said = found(compared).into_iter().flat_map(|sentence| wrapped("→ ", "  ", &sentence, WIDTH));
+    let warned = |note: String| wrapped("! ", "  ", &note, WIDTH);
+    let not_made = not_made(&compared.lacking).flat_map(warned);
+    let notes = notes(compared).into_iter().flat_map(warned);
+    failed
+        .map(|line| paint.bad(line))
+        .chain(not_made.map(|line| paint.warning(line)))
+        .chain(said.map(|line| paint.as_(role, line)))
+        .chain(notes.map(|line| paint.warning(line)))
+        .collect()
 }
 
-/// The conclusion, in plain sentences.
+/// The conclusion, in plain sentences; the first is the one that is read.
 pub(super) fn sentences(compared: &Compared) -> Vec<String> {
+    before_all(compared).into_iter().chain(not_made(&compared.lacking)).chain(found(compared)).collect()
+}
+
+/// What was found of both sides.
+fn found(compared: &Compared) -> Vec<String> {
     let Some(comparison) = &compared.comparison else {
         return vec!["no result: too little data to compare".to_owned()];
     };
@@ -136,8 +149,6 @@ pub(super) fn sentences(compared: &Compared) -> Vec<String> {
     if sentences.is_empty() {
         sentences.push(no_difference(comparison));
     }
-    sentences.splice(0..0, compared.short.iter().map(made::sentence));
-    // The first sentence is the one that is read.
     if let (Some(doubt), Some(first)) = (doubt(compared), sentences.first_mut()) {
         *first = format!("{first} ({doubt})");
     }

@@ -17,6 +17,7 @@ use crate::style::{Detail, Paint, Style};
 use crate::text::{self, origin_lines};
 
 mod capacity;
+mod cases;
 mod comparison;
 mod page;
 mod plot;
@@ -27,6 +28,7 @@ pub(crate) mod table;
 mod watched;
 
 pub use brunt_decide::decision::Decision;
+pub use cases::failures;
 pub use page::{Runs, conclusion, names_of_runs};
 pub use read::read;
 
@@ -39,13 +41,15 @@ pub enum Format {
     Json,
     /// A row for each run, for spreadsheets and plots.
     Csv,
+    /// Test cases, for CI.
+    Junit,
     /// For people, where Markdown is read: in a pull request.
     Markdown,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 4] = [Self::Text, Self::Json, Self::Csv, Self::Markdown];
+    pub const ALL: [Self; 5] = [Self::Text, Self::Json, Self::Csv, Self::Junit, Self::Markdown];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
@@ -53,6 +57,7 @@ impl Format {
             Self::Text => "text",
             Self::Json => "json",
             Self::Csv => "csv",
+            Self::Junit => "junit",
             Self::Markdown => "markdown",
         }
     }
@@ -60,16 +65,17 @@ impl Format {
     /// The format for a file of this name, by its extension. A page (`.html`) is not one of them ([`write_page`]).
     ///
     /// # Errors
-    /// When the extension is none of `.txt`, `.json`, `.csv` and `.md`, in any case of letters.
+    /// When the extension is none of `.txt`, `.json`, `.csv`, `.xml` and `.md`, in any case of letters.
     pub fn of_path(path: &Path) -> Result<Self, FormatError> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         match extension.as_deref() {
             Some("txt") => Ok(Self::Text),
             Some("json") => Ok(Self::Json),
             Some("csv") => Ok(Self::Csv),
+            Some("xml") => Ok(Self::Junit),
             Some("md") => Ok(Self::Markdown),
             _ => {
-                let known = ".txt, .json, .csv, .md or .html";
+                let known = ".txt, .json, .csv, .xml (JUnit), .md or .html";
                 Err(FormatError::Extension { known, got: path.to_string_lossy().into_owned() })
             }
         }
@@ -81,7 +87,7 @@ impl FromStr for Format {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let known = Self::ALL.into_iter().find(|format| format.name() == text);
-        known.ok_or_else(|| FormatError::Name { known: "text, json, csv and markdown", got: text.to_owned() })
+        known.ok_or_else(|| FormatError::Name { known: "text, json, csv, junit and markdown", got: text.to_owned() })
     }
 }
 
@@ -95,6 +101,7 @@ pub fn write(out: &mut impl Write, format: Format, decision: Decision<'_>, style
     let label = [origin, loss_lines(decision, paint)].concat();
     let text = match (decision, format) {
         (_, Format::Json) => return json(out, &Document::from_decision(decision)),
+        (_, Format::Junit) => return cases::write(out, decision),
         (Decision::Capacity(plan, capacity), Format::Text) => capacity::text(plan, capacity, label, paint),
         (Decision::Capacity(plan, capacity), Format::Markdown) => {
             capacity::markdown(plan, capacity) + &markdown_label(decision)
@@ -114,7 +121,7 @@ pub fn write(out: &mut impl Write, format: Format, decision: Decision<'_>, style
 
 /// Remarks on runs that lost an agent, for a terminal.
 fn loss_lines(decision: Decision<'_>, paint: Paint) -> Vec<String> {
-    let lines = decision.losses().iter().flat_map(|loss| text::wrapped("! ", "  ", &clean(loss), text::WIDTH));
+    let lines = decision.lacking().losses.iter().flat_map(|loss| text::wrapped("! ", "  ", &clean(loss), text::WIDTH));
     lines.map(|line| paint.warning(line)).collect()
 }
 
@@ -128,7 +135,8 @@ fn markdown_label(decision: Decision<'_>) -> String {
     let label = names.chain(began).collect::<Vec<_>>().join(", ");
     let command =
         (!origin.command.is_empty()).then(|| format!("Run it again: `{}`", comparison::code(&origin.command)));
-    let losses = decision.losses().iter().map(|loss| format!("- {}", clean(loss))).collect::<Vec<_>>().join("\n");
+    let losses =
+        decision.lacking().losses.iter().map(|loss| format!("- {}", clean(loss))).collect::<Vec<_>>().join("\n");
     let lines = [losses, label, command.unwrap_or_default()].into_iter().filter(|line| !line.is_empty());
     lines.flat_map(|line| ["\n".to_owned(), line, "\n".to_owned()]).collect()
 }
@@ -267,13 +275,13 @@ mod tests {
 
     #[test]
     fn every_format_is_found_by_its_name_and_by_its_files() {
-        for (format, file) in Format::ALL.into_iter().zip(["a.txt", "a.JSON", "b/a.csv", "a.md"]) {
+        for (format, file) in Format::ALL.into_iter().zip(["a.txt", "a.JSON", "b/a.csv", "a.xml", "a.md"]) {
             assert_eq!(format.name().parse(), Ok(format));
             assert_eq!(Format::of_path(Path::new(file)), Ok(format));
         }
         let error = "wrk".parse::<Format>().unwrap_err().to_string();
-        assert_eq!(error, "expected one of the formats text, json, csv and markdown, got 'wrk'");
+        assert_eq!(error, "expected one of the formats text, json, csv, junit and markdown, got 'wrk'");
         let error = Format::of_path(Path::new("a.pdf")).unwrap_err().to_string();
-        assert!(error.contains(".txt, .json, .csv, .md or .html"), "{error}");
+        assert!(error.contains(".txt, .json, .csv, .xml (JUnit), .md or .html"), "{error}");
     }
 }

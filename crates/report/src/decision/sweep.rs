@@ -4,13 +4,13 @@ use brunt_decide::evidence::Evidence;
 use brunt_decide::sweep::{Choice, ENOUGH, Fit, Interval, Law, NoFit, Peak, Step, Sweep};
 use brunt_plan::plan::{Load, Plan};
 
+use super::cases::not_made;
 use super::plot::Logarithmic;
 use super::runs::{self, COLUMNS, rate};
 use super::table::{Cell, Table};
 use super::watched;
 use crate::chart;
 use crate::csv::Row;
-use crate::made;
 use crate::numbers::{clean, count, counted, percent};
 use crate::style::{Paint, Role};
 use crate::text::{WIDTH, wrapped};
@@ -107,7 +107,11 @@ pub(super) fn how(plan: &Plan) -> String {
 
 fn conclusion(sweep: &Sweep, paint: Paint) -> Vec<String> {
     let law = law(sweep).into_iter().flat_map(|(role, sentence)| {
-        let mark = if role == Role::Warning { "! " } else { "→ " };
+        let mark = match role {
+            Role::Bad => "✗ ",
+            Role::Warning => "! ",
+            _ => "→ ",
+        };
         wrapped(mark, "  ", &clean(&sentence), WIDTH).into_iter().map(move |line| paint.as_(role, line))
     });
     let ended = (!sweep.ended.is_empty()).then(|| wrapped("! ", "  ", &clean(&sweep.ended), WIDTH));
@@ -118,7 +122,7 @@ fn conclusion(sweep: &Sweep, paint: Paint) -> Vec<String> {
 pub(super) fn law(sweep: &Sweep) -> Vec<(Role, String)> {
     let of = counted(sweep.steps.len() as u64, "value");
     let silent: Vec<_> = sweep.steps.iter().filter(|step| !step.is_answered()).collect();
-    let mut sentences: Vec<_> = sweep.short.iter().map(|made| (Role::Warning, made::sentence(made))).collect();
+    let mut sentences: Vec<_> = not_made(&sweep.lacking).map(|not_made| (Role::Warning, not_made)).collect();
     if let Some(first) = silent.first() {
         let text =
             format!("{} of {of} without an answer, such as {}: {}", silent.len(), count(first.value), first.problem);
@@ -126,6 +130,16 @@ pub(super) fn law(sweep: &Sweep) -> Vec<(Role, String)> {
         if silent.len() == sweep.steps.len() {
             return sentences;
         }
+    }
+    let missed: Vec<_> = sweep.steps.iter().filter(|step| step.is_answered() && !step.is_good()).collect();
+    if let Some(first) = missed.first() {
+        let text = format!(
+            "thresholds failed at {} of {of}, such as {}: {}",
+            missed.len(),
+            count(first.value),
+            first.why_not()
+        );
+        sentences.push((Role::Bad, text));
     }
     sentences.extend(choice(sweep).or_else(|| highest(sweep)));
     let left_out = if sweep.law.is_some() { "; the law leaves them out" } else { "" };
@@ -274,11 +288,9 @@ fn mark(step: &Step, run: &Evidence) -> Cell {
 
 fn problems(sweep: &Sweep, paint: Paint) -> Vec<String> {
     let lines = sweep.steps.iter().flat_map(|step| {
-        let missed = step.evidence.iter().flat_map(|run| &run.thresholds).filter(|result| !result.held);
-        let missed = missed.map(|result| format!("{} was {}", result.condition, result.got));
-        let all: Vec<_> = std::iter::once(step.problem.clone()).filter(|p| !p.is_empty()).chain(missed).collect();
-        let text = format!("at {}: {}", count(step.value), clean(&all.join("; ")));
-        if all.is_empty() { Vec::new() } else { wrapped("  ✗ ", "    ", &text, WIDTH) }
+        let why = step.why_not();
+        let text = format!("at {}: {}", count(step.value), clean(&why));
+        if why.is_empty() { Vec::new() } else { wrapped("  ✗ ", "    ", &text, WIDTH) }
     });
     lines.map(|line| paint.bad(line)).collect()
 }

@@ -4,11 +4,12 @@ use brunt_decide::capacity::{Answer, Capacity, Length, Next, Searched, Settings,
 use brunt_decide::compare::{Blocks, Compared, ComparedRun, Comparison, FailIf, Figures, MessageFigures, a_goes_first};
 use brunt_decide::evidence::Evidence;
 use brunt_decide::outline::{Outline, tail};
+use brunt_decide::short::Lacking;
 use brunt_decide::sweep::{Axis, Step, Sweep};
 use brunt_judge::thresholds::{Condition, ThresholdResult};
 use brunt_judge::verdict::Judgement;
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{Load, Origin, Plan};
+use brunt_plan::plan::{Load, MAX_LESS_RATIO, Origin, Plan};
 use brunt_plan::random::Random;
 use brunt_record::SECOND_NS;
 use brunt_record::histogram::{AtLeast, Censored, Histogram};
@@ -26,6 +27,7 @@ pub fn evidence(per_s: f64, seconds: u64, typical_ns: u64) -> Evidence {
     Evidence {
         started_unix_ms: 1_767_225_600_000,
         measured_ns: seconds * SECOND_NS,
+        host: "bench-3".into(),
         agents: 0,
         due,
         answered: due,
@@ -117,7 +119,7 @@ fn search(settings: Settings, generator: f64) -> Capacity {
             Next::Try { step, length } => trials.push(trial(&settings, step, length, generator)),
         }
     };
-    Capacity { settings, answer, trials, short: Vec::new(), losses: Vec::new() }.judged(&plan())
+    Capacity { settings, answer, trials, lacking: Lacking::default() }.judged(MAX_LESS_RATIO, MAX_LESS_RATIO)
 }
 
 /// Of each kind one.
@@ -130,7 +132,7 @@ pub fn capacities() -> Vec<(&'static str, Plan, Capacity)> {
     let mut interrupted = search(settings, 1e6);
     interrupted.trials.truncate(7);
     interrupted.answer = Answer::Interrupted { met: Some(1500.0), failed: Some(2100.0) };
-    let answered = |answer| Capacity { settings, answer, trials: Vec::new(), short: Vec::new(), losses: Vec::new() };
+    let answered = |answer| Capacity { settings, answer, trials: Vec::new(), lacking: Lacking::default() };
     let closed = Plan { load: Load::Closed {}, ..plan() };
     let users = Settings { searched: Searched::Connections, from: 1.0, highest: 5000.0, ..settings };
     let slower =
@@ -197,8 +199,7 @@ fn compared(rounds: u32, cost: f64, errors: f64) -> Compared {
         conditions: Vec::new(),
         interrupted: false,
         runs,
-        short: Vec::new(),
-        losses: Vec::new(),
+        lacking: Lacking::default(),
     }
 }
 

@@ -4,7 +4,7 @@ use brunt_decide::compare::{Compared, ComparedRun, Comparison, Difference, Metri
 use brunt_decide::evidence::Evidence;
 use brunt_decide::outline;
 
-use super::super::comparison;
+use super::super::{Decision, comparison, failures};
 use super::Content;
 use super::drawing::{Axis, Chart, How, Line, Measured, Sign, csv, dot, plots, section};
 use super::runs::{line, middle, narrow, one_in, over_time, spectrum};
@@ -24,7 +24,7 @@ pub(super) fn content(compared: &Compared) -> Content {
     let mut how = vec![format!("A: {}", compared.a), format!("B: {}", compared.b)];
     how.push(compared.how.clone());
     let mut content = Content { title: "compare".to_owned(), how, ..Content::default() };
-    let failed = compared.conditions.iter().any(|condition| condition.failed);
+    let failed = !failures(Decision::Comparison(compared)).is_empty();
     let sentences = comparison::sentences(compared).into_iter().enumerate();
     content.found.extend(sentences.map(|(nth, sentence)| match (nth, failed) {
         (0, true) => (format!("✗ {sentence}"), Role::Bad),

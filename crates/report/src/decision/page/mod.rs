@@ -75,7 +75,7 @@ pub(super) fn page(decision: Decision<'_>, found: Runs<'_>, live: Option<&str>) 
         content.sections.push(runs::section(&evidence, found));
         content.sections.extend(runs::watched(&evidence));
     }
-    content.found.extend(decision.losses().iter().map(|loss| (loss.clone(), Role::Warning)));
+    content.found.extend(decision.lacking().losses.iter().map(|loss| (loss.clone(), Role::Warning)));
     content.sections.push(repeat(&decision.origin().command));
     let name = decision.origin().name.as_deref().map_or_else(String::new, |name| format!("{}: ", brief(name)));
     let title = format!("{name}{}", clean(&content.title));

@@ -1,0 +1,137 @@
+//! A decision as test cases for CI: what must be so for it to hold.
+
+use std::io::{self, Write};
+
+use brunt_decide::capacity::Capacity;
+use brunt_decide::compare::Compared;
+use brunt_decide::short::Lacking;
+use brunt_decide::sweep::Sweep;
+use brunt_judge::asked::Asked;
+use brunt_plan::plan::Plan;
+
+use super::{Decision, Format, capacity, render};
+use crate::junit::{Case, Subject, Suite, properties, write_suites};
+use crate::made;
+use crate::numbers::clean;
+use crate::style::{Detail, Style};
+
+/// Why `decision` does not hold, a sentence for each reason; empty where it does.
+pub fn failures(decision: Decision<'_>) -> Vec<String> {
+    cases(decision).into_iter().filter_map(|case| Some(clean(&case.failure?.0).into_owned())).collect()
+}
+
+/// Writes the test cases of `decision`.
+pub(super) fn write(out: &mut impl Write, decision: Decision<'_>) -> io::Result<()> {
+    let of_plan = |plan: &Plan| [("target", plan.target.url()), ("seed", plan.seed.to_string())];
+    let (name, own) = match decision {
+        Decision::Capacity(plan, _) => ("find", of_plan(plan)),
+        Decision::Sweep(plan, _) => ("sweep", of_plan(plan)),
+        Decision::Comparison(compared) => ("compare", [("a", compared.a.clone()), ("b", compared.b.clone())]),
+    };
+    let runs = decision.runs();
+    let report = render(Format::Text, decision, Style { detail: Detail::Dated, ..Style::default() })?;
+    let started_unix_ms = decision.started_unix_ms().unwrap_or(0);
+    let subject = Subject {
+        host: runs.first().map_or("", |run| run.host.as_str()),
+        started_unix_ms,
+        took_ns: runs.iter().map(|run| run.measured_ns).sum(),
+        properties: properties(&own, started_unix_ms, decision.origin()),
+        report: String::from_utf8_lossy(&report).into_owned(),
+    };
+    write_suites(out, &[Suite { name, cases: cases(decision) }], &subject)
+}
+
+fn cases(decision: Decision<'_>) -> Vec<Case> {
+    let cases = match decision {
+        Decision::Capacity(_, capacity) => of_capacity(capacity),
+        Decision::Sweep(_, sweep) => of_sweep(sweep),
+        Decision::Comparison(compared) => of_comparison(compared),
+    };
+    cases.into_iter().chain(of_agents(decision)).collect()
+}
+
+/// A case that failed for these reasons, if there are any; the first of them is its message.
+fn case(name: impl Into<String>, why: &[String]) -> Case {
+    Case { name: name.into(), failure: why.first().map(|message| (message.clone(), why.join("\n"))) }
+}
+
+fn of_capacity(found: &Capacity) -> Vec<Case> {
+    let why = (!found.is_found()).then(|| {
+        let (sentence, reasons) = capacity::sentence(found);
+        [vec![sentence], reasons].concat()
+    });
+    vec![case("the capacity is known", &why.unwrap_or_default())]
+}
+
+fn of_sweep(sweep: &Sweep) -> Vec<Case> {
+    let steps = sweep.steps.iter().map(|step| {
+        let name = format!("{} {}", sweep.axis.name, step.value);
+        let why = (!step.is_good()).then(|| format!("{name}: {}", step.why_not()));
+        case(name, why.as_slice())
+    });
+    let ended = (!sweep.ended.is_empty()).then(|| sweep.ended.clone());
+    steps.chain([case("every value was tried", ended.as_slice())]).collect()
+}
+
+fn of_comparison(compared: &Compared) -> Vec<Case> {
+    let silent = silent(compared);
+    let too_little =
+        (silent.is_none() && compared.comparison.is_none()).then(|| "there was too little to compare".to_owned());
+    let thresholds = failed_threshold(compared).filter(|_| silent.is_none());
+    let interrupted = compared.interrupted.then(|| "interrupted: the comparison is of what was done".to_owned());
+    let conditions = compared.conditions.iter().map(|result| {
+        let why = result.failed.then(|| format!("{}: {}", result.condition, result.got));
+        case(format!("not {}", result.condition), why.as_slice())
+    });
+    [
+        case("both sides answered", silent.as_slice()),
+        case("there was enough to compare", too_little.as_slice()),
+        case("every threshold held in every run", thresholds.as_slice()),
+        case("every round was made", interrupted.as_slice()),
+    ]
+    .into_iter()
+    .chain(conditions)
+    .collect()
+}
+
+/// The sentence of a side that was never answered.
+fn silent(compared: &Compared) -> Option<String> {
+    let run = compared.silent_side()?;
+    let name = if run.is_b { &compared.b } else { &compared.a };
+    Some(format!("{name} never answered: {}", run.evidence.failure))
+}
+
+/// Why a comparison does not hold, whatever was compared.
+pub(super) fn before_all(compared: &Compared) -> Option<String> {
+    silent(compared).or_else(|| failed_threshold(compared))
+}
+
+/// Such as `a threshold failed in 2 of 20 runs: A 3: error_rate <= 1% was 5% (status 503)`.
+fn failed_threshold(compared: &Compared) -> Option<String> {
+    let run = compared.failed_runs().next()?;
+    let result = run.evidence.thresholds.iter().find(|result| !result.held)?;
+    let (side, number) = (if run.is_b { "B" } else { "A" }, run.number);
+    let why = if result.is_implicit() { format!(" ({})", run.evidence.failure) } else { String::new() };
+    let (failed, all) = (compared.failed_runs().count(), compared.runs.len());
+    let condition = &result.condition;
+    Some(format!(
+        "a threshold failed in {failed} of {all} runs, such as {side} {number}: {condition} was {}{why}",
+        result.got
+    ))
+}
+
+/// Cases of the agents that made the runs; none where this machine did.
+fn of_agents(decision: Decision<'_>) -> Vec<Case> {
+    let lacking = decision.lacking();
+    let are_agents = decision.runs().iter().any(|run| run.agents > 0);
+    if !are_agents && lacking.losses.is_empty() {
+        return Vec::new();
+    }
+    let losses = if lacking.agents_lost { lacking.losses.as_slice() } else { &[] };
+    vec![case("no agent was lost", losses), case("all agents made every run", &not_made(lacking).collect::<Vec<_>>())]
+}
+
+/// Sentences about runs that were asked of agents and not made.
+pub(super) fn not_made(lacking: &Lacking) -> impl Iterator<Item = String> {
+    lacking.short.iter().filter(|made| made.of != Asked::Level).map(made::sentence)
+}
