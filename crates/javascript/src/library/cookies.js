@@ -15,6 +15,12 @@ function dateOf(text) {
     return Date.UTC(year, month, Number(parts[1]), Number(parts[4]), Number(parts[5]), Number(parts[6]));
 }
 
+/** When a cookie ends, in milliseconds since 1970 and never 0, which means that it has no end; `undefined` where `text` is no date. */
+function expiryOf(text) {
+    const date = dateOf(text);
+    return date === 0 ? -1 : date;
+}
+
 /** A cookie as a Response shows it. `max_age` is in seconds, `expires` in milliseconds since 1970; 0 where absent. */
 export class Cookie {
     constructor(name, value) {
@@ -62,7 +68,7 @@ function readAttribute(cookie, attribute) {
     else if (name === "path") cookie.path = value;
     else if (name === "secure") cookie.secure = true;
     else if (name === "httponly") cookie.http_only = true;
-    else if (name === "expires") cookie.expires = dateOf(value) ?? 0;
+    else if (name === "expires") cookie.expires = expiryOf(value) ?? 0;
     else if (name === "max-age" && /^(?:-\d+|0|[1-9]\d*)$/.test(value)) cookie.max_age = Number(value) > 0 ? Number(value) : -1;
 }
 
@@ -204,7 +210,7 @@ function setOption(cookie, option, given) {
     else if (option === "secure" || option === "http_only") cookie[option] = Boolean(given);
     else if (option === "max_age") cookie.max_age = Math.trunc(Number(given));
     else if (option === "expires") {
-        cookie.expires = dateOf(String(given));
+        cookie.expires = expiryOf(String(given));
         if (cookie.expires === undefined) throw new Error(`unable to parse '${given}' as a cookie's expires: write it as 'Mon, 02 Jan 2006 15:04:05 MST'`);
     }
 }

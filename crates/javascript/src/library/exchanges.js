@@ -13,6 +13,7 @@ import { Response } from "brunt:responses";
 import { settings } from "brunt:settings";
 import { ANY_STATUS, standingCallback } from "brunt:statuses";
 import { labelOf, Target, targetOf } from "brunt:targets";
+import { UrlError } from "brunt:urls";
 
 const DISCARDS = 1;
 const SETS_COOKIES = 1;
@@ -176,9 +177,23 @@ export class Exchange {
             this.#retry(header);
             return true;
         }
-        if (redirects(answer.status) && this.#follow(answer, reading)) return true;
+        if (redirects(answer.status) && reading) {
+            try {
+                if (this.#follow(answer, reading)) return true;
+            } catch (error) {
+                if (!(error instanceof UrlError)) throw error;
+                return this.#fail({ ticket: answer.ticket, status: 0, flags: 0 }, [error.code, `the redirect leads to no URL: ${error.message}`]);
+            }
+        }
+        if (answer.error !== undefined) return this.#fail(answer, failure);
         this.response = new Response(hop, answer, reading, failure);
-        if (answer.error !== undefined && settings().throws) throw new Error(failure[1]);
+        return false;
+    }
+
+    /** Ends with a Response of a failure, or throws it where the script wants that. Returns false, as `settle` does. */
+    #fail(answer, failure) {
+        if (settings().throws) throw new Error(failure[1]);
+        this.response = new Response(this.#hop, answer, undefined, failure);
         return false;
     }
 

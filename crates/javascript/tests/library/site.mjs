@@ -47,7 +47,9 @@ export async function newVisitor(answer = () => "", given = {}) {
         http(...call) {
             forget();
             together.push(1);
-            return make(call);
+            const ended = make(call);
+            world.user.clock += parts(ended.ticket).after ?? 0;
+            return ended;
         },
         httpAll(calls) {
             forget();
