@@ -46,10 +46,11 @@ function assert(state, holds, text, negated, actual) {
 }
 
 /** The keys of an assertion's arguments: names, a list of them, or an object's own. */
-function keysOf(values) {
+function keysOf(values, takesObject) {
     if (values.length > 1) return values;
     const [one] = values;
-    return Array.isArray(one) ? one : one !== null && typeof one === "object" ? Object.keys(one) : [one];
+    if (Array.isArray(one)) return one;
+    return takesObject && one !== null && typeof one === "object" ? Object.keys(one) : [one];
 }
 
 function listed(values, word) {
@@ -81,8 +82,9 @@ function nestedOf(value, path) {
 }
 
 function propertyOf(state, name) {
+    requireKind(state, state.value !== null && state.value !== undefined, "an object with properties");
     if (state.nested) return nestedOf(state.value, name);
-    const has = state.own ? Object.hasOwn(Object(state.value), name) : state.value !== null && state.value !== undefined && name in Object(state.value);
+    const has = state.own ? Object.hasOwn(Object(state.value), name) : name in Object(state.value);
     return { has, value: has ? state.value[name] : undefined };
 }
 
@@ -91,8 +93,9 @@ function includes(state, part) {
     if (typeof value === "string") return value.includes(part);
     if (value instanceof Map) return [...value.values()].some((one) => isSame(state, one, part));
     if (Array.isArray(value) || value instanceof Set) return [...value].some((one) => isSame(state, one, part));
+    requireKind(state, Object(part) === part, "a text or a list");
     return Object.keys(part).every((key) => {
-        const { has, value: own } = propertyOf({ ...state, value }, key);
+        const { has, value: own } = propertyOf(state, key);
         return has && isSame(state, own, part[key]);
     });
 }
@@ -108,6 +111,22 @@ function assertedSize(state) {
     return sizeOf(state.value);
 }
 
+/** Fails where a value is not of a kind that an assertion is about, whether or not it is negated. */
+function requireKind(state, holds, kinds) {
+    if (!holds) assert({ ...state, not: false }, false, `to be ${kinds}`);
+}
+
+function isNumeric(value) {
+    return typeof value === "number" || typeof value === "bigint" || value instanceof Number || value instanceof Date;
+}
+
+/** The number that a comparison is about: the value, or its length where `lengthOf` stands before. */
+function comparedOf(state, ...limits) {
+    const value = state.lengthOf ? assertedSize(state) : state.value;
+    requireKind(state, [value, ...limits].every((one) => isNumeric(one) && (one instanceof Date) === (value instanceof Date)), "a number or a date, as its limit is");
+    return value;
+}
+
 /** Asserts the type of a value before an assertion that wants it. */
 function assertType(state, type) {
     METHODS.a({ ...state, not: false }, type);
@@ -116,15 +135,15 @@ function assertType(state, type) {
 /** Compares a number, or a length where `lengthOf` stands before. */
 function compare(words, holds) {
     return (state, limit) => {
-        const value = state.lengthOf ? assertedSize(state) : state.value;
+        const value = comparedOf(state, limit);
         const what = state.lengthOf ? "to have a length " : "to be ";
         assert(state, holds(value, limit), `${what}${words} ${variable(limit)}`, undefined, state.lengthOf ? value : undefined);
     };
 }
 
-function isEmpty(value) {
-    const size = sizeOf(value);
-    return size === undefined ? Object.keys(value).length === 0 : size === 0;
+function isEmpty(value, state) {
+    requireKind(state, typeof value === "string" || (typeof value === "object" && value !== null), "a text, a list or an object");
+    return (sizeOf(value) ?? Object.keys(value).length) === 0;
 }
 
 /** What a function changes of an object's property. */
@@ -173,7 +192,7 @@ const METHODS = {
     below: compare("below", (value, limit) => value < limit),
     most: compare("at most", (value, limit) => value <= limit),
     within(state, low, high) {
-        const value = state.lengthOf ? assertedSize(state) : state.value;
+        const value = comparedOf(state, low, high);
         assert(state, value >= low && value <= high, `to ${state.lengthOf ? "have a length" : "be"} within ${low}..${high}`);
     },
     include(state, part) {
@@ -198,8 +217,9 @@ const METHODS = {
         assert(state, size === length, `to have a length of ${variable(length)}`, undefined, size);
     },
     keys(state, ...values) {
-        const wanted = keysOf(values);
-        const own = state.value instanceof Map || state.value instanceof Set ? [...state.value.keys()] : Object.keys(state.value);
+        const isCollection = state.value instanceof Map || state.value instanceof Set;
+        const wanted = keysOf(values, !isCollection);
+        const own = isCollection ? [...state.value.keys()] : Object.keys(state.value);
         const found = wanted.filter((key) => own.some((one) => isEqual(one, key) || String(one) === String(key)));
         const holds = state.any ? found.length > 0 : found.length === wanted.length && (state.contains || own.length === wanted.length);
         assert(state, holds, `to ${state.contains ? "contain" : "have"} ${wanted.length > 1 ? "keys" : "key"} ${listed(wanted, state.any ? "or" : "and")}`);
@@ -217,6 +237,7 @@ const METHODS = {
         assert(state, state.value instanceof kind, `to be an instance of ${kind.name}`);
     },
     respondTo(state, name) {
+        requireKind(state, state.value !== null && state.value !== undefined, "an object");
         const owner = typeof state.value === "function" && !state.itself ? state.value.prototype : state.value;
         assert(state, typeof owner?.[name] === "function", `to respond to ${variable(name)}`);
     },
@@ -228,7 +249,7 @@ const METHODS = {
         assert(state, Math.abs(state.value - expected) <= delta, `to be close to ${expected} +/- ${delta}`);
     },
     ownPropertyDescriptor(state, name) {
-        assert(state, Object.getOwnPropertyDescriptor(state.value, name) !== undefined, `to have own property descriptor for ${variable(name)}`);
+        assert(state, Object.getOwnPropertyDescriptor(Object(state.value), name) !== undefined, `to have own property descriptor for ${variable(name)}`);
     },
     throw: throws,
     change: change("change", (changed) => changed),
@@ -321,7 +342,7 @@ for (const name of [...Object.keys(METHODS), ...Object.keys(ALIASES).filter((ali
 for (const name of [...Object.keys(PROPERTIES), ...Object.keys(ALIASES).filter((alias) => ALIASES[alias] in PROPERTIES)]) {
     const [holds, text, negated] = PROPERTIES[ALIASES[name] ?? name];
     define(name, function () {
-        assert(this[STATE], holds(this[STATE].value), text, negated);
+        assert(this[STATE], holds(this[STATE].value, this[STATE]), text, negated);
         return this;
     });
 }

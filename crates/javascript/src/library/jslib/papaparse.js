@@ -166,9 +166,9 @@ function readQuoted(reader, from, row, index, errors) {
 /** Where the field ends whose closing quote stands before `at`: spaces may follow the quote. */
 function fieldEnd({ text, delimiter, newline }, at) {
     const isEnd = (place) => text.startsWith(delimiter, place) || text.startsWith(newline, place);
-    if (at >= text.length || isEnd(at)) return at;
+    if (at >= text.length) return at;
     let rest = at;
-    while (text[rest] === " " || text[rest] === "\t") rest += 1;
+    while (!isEnd(rest) && /\s/.test(text[rest] ?? "")) rest += 1;
     return isEnd(rest) ? rest : undefined;
 }
 
@@ -226,9 +226,9 @@ export function unparse(input, options = {}) {
     const isObject = rows.length > 0 && !Array.isArray(rows[0]) && typeof rows[0] === "object";
     const fields = given.fields ?? options.columns ?? (isObject ? Object.keys(rows[0]) : undefined);
     const lines = rows.map((row) => (Array.isArray(row) ? row : (fields ?? Object.keys(row)).map((field) => row[field])));
-    const written = kept(lines.map((line) => line.map(textOf)), options);
-    if (fields && options.header !== false) written.unshift(fields.map(textOf));
-    return written.map((line) => line.map((text, column) => quoted(text, column, options)).join(options.delimiter ?? ",")).join(options.newline ?? "\r\n");
+    const written = options.skipEmptyLines ? lines.filter((line) => kept([line.map(textOf)], options).length > 0) : lines;
+    if (fields && options.header !== false) written.unshift(fields);
+    return written.map((line) => line.map((value, column) => quoted(value, column, options)).join(options.delimiter ?? ",")).join(options.newline ?? "\r\n");
 }
 
 function textOf(value) {
@@ -237,11 +237,13 @@ function textOf(value) {
 }
 
 /** A field in quotes, where it needs them or the script wants them. */
-function quoted(text, column, options) {
+function quoted(value, column, options) {
+    if (value === null || value === undefined) return "";
+    const text = textOf(value);
     const quote = options.quoteChar ?? '"';
     const wanted = Array.isArray(options.quotes) ? options.quotes[column] : options.quotes;
     const needed = [quote, options.delimiter ?? ",", "\r", "\n", BYTE_ORDER_MARK].some((sign) => text.includes(sign)) || /^ | $/.test(text);
-    return (wanted && text !== "") || needed ? quote + text.replaceAll(quote, (options.escapeChar ?? quote) + quote) + quote : text;
+    return wanted || needed ? quote + text.replaceAll(quote, (options.escapeChar ?? quote) + quote) + quote : text;
 }
 
 export default { parse, unparse, BAD_DELIMITERS: ["\r", "\n", '"', BYTE_ORDER_MARK], RECORD_SEP: "\x1e", UNIT_SEP: "\x1f" };
