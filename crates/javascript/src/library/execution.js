@@ -37,7 +37,7 @@ function ofScenario(now) {
 }
 
 export const scenario = facts("exec.scenario", {
-    name: () => user.scenario,
+    name: (now) => ofScenario(now) && user.scenario,
     executor: (now) => ofScenario(now).executor,
     startTime: (now) => ofScenario(now).startTime,
     progress: (now) => ofScenario(now).progress,
@@ -48,7 +48,7 @@ export const scenario = facts("exec.scenario", {
 /** A map that a script writes to: `write(name, text)` takes values, `remove(name)` takes them away. */
 function map(what, values, write, remove) {
     return new Proxy({}, {
-        get: (_, name) => (typeof name === "string" && Object.hasOwn(values(), name) ? values()[name] : undefined),
+        get: (target, name) => (Object.hasOwn(values(), name) ? values()[name] : target[name]),
         has: (_, name) => Object.hasOwn(values(), name),
         ownKeys: () => Object.keys(values()),
         getOwnPropertyDescriptor(_, name) {

@@ -1,6 +1,7 @@
 // `k6`: checks, groups, pauses and failures.
 import * as native from "brunt:native";
 import { enterGroup, JUDGED, LABEL, leaveGroup, pause, TICKET, user } from "brunt:user";
+import { seeded } from "brunt:random";
 import { sample, wants } from "brunt:samples";
 
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
@@ -24,7 +25,6 @@ export function check(value, conditions, tags) {
 
 /** Judges a value by one condition. */
 function judge(name, condition, value, answer, tags) {
-    refuseSeparator(name);
     const id = numberOf(answer === undefined ? 0 : answer[LABEL], name);
     let holds;
     try {
@@ -55,7 +55,10 @@ function numberOf(label, name) {
     let names = numbers.get(label);
     if (names === undefined) numbers.set(label, (names = new Map()));
     let id = names.get(name);
-    if (id === undefined) names.set(name, (id = native.check(label, name)));
+    if (id === undefined) {
+        refuseSeparator(name);
+        names.set(name, (id = native.check(label, name)));
+    }
     return id;
 }
 
@@ -97,9 +100,9 @@ export function fail(message) {
     throw new Error(message === undefined ? "" : String(message));
 }
 
-/** Makes `Math.random` repeat its numbers from this seed on. */
+/** Makes `Math.random` of this user repeat its numbers from this seed on. */
 export function randomSeed(seed) {
-    native.seedRandom(Number(seed));
+    Math.random = seeded(Number(seed));
 }
 
 export default { check, group, sleep, fail, randomSeed };

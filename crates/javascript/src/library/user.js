@@ -158,9 +158,10 @@ export function begin(place) {
     user.iteration = now.iteration;
     if (user.scenario !== now.scenario) beginScenario(now);
     groups.length = 0;
-    moveTo(place ? `::${place}` : "");
-    setPlaceTag("vu", user.id);
-    setPlaceTag("iter", user.iteration);
+    const path = place ? `::${place}` : "";
+    if (user.group !== path || user.tags.group === undefined) moveTo(path);
+    if (systemTags.has("vu")) setPlaceTag("vu", user.id);
+    if (systemTags.has("iter")) setPlaceTag("iter", user.iteration);
     globalThis.__VU = user.id;
     globalThis.__ITER = user.iteration;
     for (const hook of iterationHooks) hook();

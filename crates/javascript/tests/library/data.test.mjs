@@ -74,11 +74,11 @@ test("execution: numbers, tags and options", async () => {
     assert.deepEqual(await values(imports, [
         "exec.instance", "exec.scenario", "vu.idInTest", "vu.iterationInScenario", "vu.iterationInInstance", "exec.test.options.vus",
         "exec.vu.tags", "(vu.tags.page = 1, vu.metrics.tags.page)", "(vu.metrics.tags['x'] = true, Object.keys(vu.tags))", "(delete vu.tags.page, vu.tags.page)",
-        "(vu.tags.y = {}, vu.tags.y)", "(vu.metrics.metadata.trace = 'abc', vu.metrics.metadata)",
+        "(vu.tags.y = {}, vu.tags.y)", "`${vu.tags}`", "(vu.metrics.metadata.trace = 'abc', vu.metrics.metadata)",
     ], given), [
         JSON.stringify(given.execution.instance), '{"name":"buy","executor":"constant-vus","startTime":1000,"progress":0.5,"iterationInInstance":8,"iterationInTest":8}',
         "3", "2", "5", "2", '{"team":"red","scenario":"buy","group":""}', '"1"', '["team","scenario","group","page","x"]', "undefined",
-        "undefined", '{"trace":"abc"}',
+        "undefined", '"[object Object]"', '{"trace":"abc"}',
     ]);
     const strict = { ...given, options: { throw: true } };
     assert.match((await values(imports, ["(vu.tags.y = {})"], strict))[0], /^threw exec.vu.metrics.tags\['y'\] wants a text/);

@@ -133,6 +133,18 @@ test("globals of the run", async () => {
     assert.match((await fails(`export default () => open("data.txt");`, given)).message, /init context/);
 });
 
+test("a seed repeats the random numbers of its user", async () => {
+    const user = await run(`
+        import { randomSeed } from "k6";
+        const some = (seed) => { randomSeed(seed); return Array.from({ length: 1000 }, Math.random); };
+        export default function () {
+            const numbers = some(42);
+            const mean = numbers.reduce((sum, number) => sum + number) / 1000;
+            console.log(String(numbers) === String(some(42)), String(numbers) === String(some(43)), new Set(numbers).size, numbers.every((n) => n >= 0 && n < 1), Math.abs(mean - 0.5) < 0.05);
+        }`);
+    assert.deepEqual(user.printed(), ["true false 1000 true true"]);
+});
+
 test("require gives files and modules", async () => {
     const user = await newUser({ files: {
         "lib.js": `const other = require("./other.js"); exports.sum = (a, b) => other(a) + b;`,
