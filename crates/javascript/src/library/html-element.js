@@ -1,5 +1,6 @@
 // One element of a page, with the functions that k6 gives it after the DOM.
 import { ROOT } from "brunt:html-document";
+import { KINDS, Node, Nodes } from "brunt:html-kinds";
 
 /** The DOM's numbers of node types. */
 const NODE_TYPES = { "#text": 3, "#comment": 8, "#document": 9 };
@@ -195,50 +196,31 @@ export class Element {
         return other?.[KEY]?.page === this[KEY].page && other[KEY].node === this[KEY].node;
     }
 
-    /** The value of a form's control, the address of a link, and the like: attributes under their DOM names. */
-    value() {
-        return this.selection().val();
+    getElementsByClassName(names) {
+        const wanted = String(names).split(/\s+/).filter((name) => name !== "");
+        return this.querySelectorAll("*").filter((element) => wanted.every((name) => element.classList().includes(name)));
     }
 
-    href() {
-        return this.#attribute("href") ?? "";
+    getElementsByTagName(name) {
+        return this.querySelectorAll(String(name));
     }
 
-    src() {
-        return this.#attribute("src") ?? "";
+    namespaceURI() {
+        return "http://www.w3.org/1999/xhtml";
     }
 
-    name() {
-        return this.#attribute("name") ?? "";
+    isDefaultNamespace() {
+        return true;
     }
+}
 
-    type() {
-        return this.#attribute("type") ?? "";
-    }
-
-    title() {
-        return this.#attribute("title") ?? "";
-    }
-
-    action() {
-        return this.#attribute("action") ?? "";
-    }
-
-    method() {
-        return this.#attribute("method") ?? "get";
-    }
-
-    disabled() {
-        return this.hasAttribute("disabled");
-    }
-
-    checked() {
-        return this.hasAttribute("checked");
-    }
-
-    selected() {
-        return this.hasAttribute("selected");
-    }
+for (const [name, read] of Object.entries(KINDS)) {
+    Element.prototype[name] = function () {
+        const { page, node, select } = this[KEY];
+        const found = read(page, node);
+        if (found instanceof Nodes) return found.list.map((inner) => new Element(page, inner, select));
+        return found instanceof Node ? found.node === undefined ? undefined : new Element(page, found.node, select) : found;
+    };
 }
 
 /** The node of an element. */

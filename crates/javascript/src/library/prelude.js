@@ -2,18 +2,9 @@
 import * as native from "brunt:native";
 import { user } from "brunt:user";
 import * as timers from "k6/timers";
+import { shown } from "brunt:shown";
+import { TextDecoder, TextEncoder } from "brunt:text-encoding";
 import { webcrypto } from "brunt:webcrypto";
-
-/** A value as `console` shows it: texts as they are, errors with their stack, all else as JSON. */
-function shown(value) {
-    if (typeof value === "string") return value;
-    if (value instanceof Error) return value.stack ? `${value}\n${value.stack}`.trimEnd() : String(value);
-    try {
-        return JSON.stringify(value) ?? String(value);
-    } catch {
-        return String(value);
-    }
-}
 
 /** A function of `console`. */
 function printer(level) {
@@ -81,5 +72,7 @@ define("__ITER", undefined);
 define("open", open);
 define("require", requireFrom(""));
 define("crypto", webcrypto);
+define("TextEncoder", TextEncoder);
+define("TextDecoder", TextDecoder);
 for (const name of ["setTimeout", "setInterval", "clearTimeout", "clearInterval"]) define(name, timers[name]);
 Math.random = native.random;

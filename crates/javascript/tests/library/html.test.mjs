@@ -52,6 +52,22 @@ test("elements have the DOM's facts", async () => {
         "<p>one <b>two</b></p>", "two", "undefined", "#document", true]);
 });
 
+test("elements of some kinds have more", async () => {
+    const page = `<a href="http://u:p@h.example:8080/p?q=1#f" rel="prev next">6</a><form id="f" method="POST"><label for="i">L</label><input id="i" name="n" value="v"/>
+<select name="s"><option>a</option><option selected>b</option></select></form><table><thead><tr><th>H</th></tr></thead><tbody><tr><td>1</td><td colspan="2">2</td></tr></tbody></table>`;
+    assert.deepEqual(await values(page, [
+        `["hash", "host", "hostname", "port", "username", "password", "origin", "pathname", "protocol", "search", "text"].map((name) => doc.find("a").get(0)[name]())`,
+        `doc.find("a").get(0).relList()`, `doc.find("form").get(0).method()`, `doc.find("form").get(0).length()`, `doc.find("form").get(0).elements().map((e) => e.name())`,
+        `doc.find("input").get(0).form().id()`, `doc.find("input").get(0).labels().map((e) => e.text())`, `doc.find("label").get(0).control().value()`,
+        `doc.find("select").get(0).selectedIndex()`, `doc.find("select").get(0).options().map((e) => e.index())`, `doc.find("select").get(0).value()`,
+        `doc.find("table").get(0).rows().length`, `doc.find("td").get(1).cellIndex()`, `doc.find("td").get(1).colSpan()`, `doc.find("td").get(0).parentElement().rowIndex()`,
+        `doc.find("form").get(0).getElementsByTagName("option").length`, `doc.find("a").get(0).form()`,
+    ]), [
+        ["#f", "h.example:8080", "h.example", "8080", "u", "p", "http://h.example:8080", "/p", "http:", "?q=1", "6"], ["prev", "next"], "post", 2, ["n", "s"],
+        "f", ["L"], "v", 1, [0, 1], "b", 2, 1, 2, 1, 2, "undefined",
+    ]);
+});
+
 const FORM = `<form><input name="user" value="a b"/><input name="empty"/><input name="off" type="checkbox"/><input name="on" type="checkbox" checked/>
 <input name="r" type="radio" value="1"/><input name="r" type="radio" value="2" checked/><input name="no" disabled value="x"/><input type="submit" name="go" value="Go"/>
 <input value="nameless"/><select name="s"><option value="v1">1</option><option selected>two</option></select><select name="d"><option>first</option><option>second</option></select>

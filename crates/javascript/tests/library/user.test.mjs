@@ -124,6 +124,39 @@ test("console prints objects as JSON", async () => {
     assert.deepEqual(user.called("print"), [["info", 'a 1 {"b":[true,null]} undefined [1,"x"]'], ["error", "null"]]);
 });
 
+test("console shows functions, circles, bytes and errors", async () => {
+    const user = await run(`export default () => {
+        const circle = { fn: function () {}, foo: {} }; circle.foo = circle;
+        console.log({ a: [1, 2, 3], b: class {}, e: [1, () => {}, 2] }); console.log(circle); console.log(() => 1);
+        console.log(new Int32Array([4, 2]).buffer); console.log(new Int32Array([4, 2])); console.log({ v: new Int32Array([4, 2]), s: "x" });
+        console.log(new Date(0), { d: new Date(0), n: 1n, u: undefined }); console.log({ a: circle, twice: [1] });
+        const shared = {}; console.log({ one: shared, two: shared });
+        console.log(new TypeError("bad"));
+    }`);
+    const printed = user.printed();
+    assert.match(printed.pop(), /^TypeError: bad\n\s+at .*script\.js/);
+    assert.deepEqual(printed, [
+        '{"a":[1,2,3],"b":"[object Function]","e":[1,"[object Function]",2]}', '{"fn":"[object Function]","foo":"[Circular]"}', "[object Function]",
+        "ArrayBuffer { [Uint8Contents]: <04 00 00 00 02 00 00 00>, byteLength: 8 }", "Int32Array(2) [ 4, 2 ]", '{ v: Int32Array(2) [ 4, 2 ], s: "x" }',
+        '"1970-01-01T00:00:00.000Z" {"d":"1970-01-01T00:00:00.000Z","n":"1"}', '{"a":{"fn":"[object Function]","foo":"[Circular]"},"twice":[1]}', '{"one":{},"two":{}}',
+    ]);
+});
+
+test("texts are encoded and decoded as in Node", async () => {
+    const expressions = [
+        `[...new TextEncoder().encode("aé🙂")]`, `[...new TextEncoder().encode("\\ud800")]`, `new TextEncoder().encodeInto("é🙂", new Uint8Array(5))`,
+        `new TextDecoder().decode(new Uint8Array([0xef, 0xbb, 0xbf, 97, 0xff, 98]))`, `new TextDecoder("utf-8", { ignoreBOM: true }).decode(new Uint8Array([0xef, 0xbb, 0xbf, 97])).length`,
+        `new TextDecoder("UTF-8", { fatal: true }).decode(new Uint8Array([0xff]))`, `new TextDecoder("utf-8", { fatal: true }).decode(new Uint8Array([0xef, 0xbf, 0xbd]))`,
+        `new TextDecoder("utf-16le").decode(new Uint8Array([97, 0, 61, 216, 66, 222]))`, `new TextDecoder("nothing")`, `new TextDecoder().decode()`,
+        `(() => { const d = new TextDecoder(); let t = ""; for (const b of [0xf0, 0x9f, 0x99, 0x82, 97]) t += d.decode(new Uint8Array([b]), { stream: true }); return t + d.decode(); })()`,
+        `(() => { const d = new TextDecoder(); return d.decode(new Uint8Array([97, 0xe2, 0x82]), { stream: true }) + "|" + d.decode(); })()`,
+        `new TextDecoder().decode(new Uint8Array([97, 98, 99]).subarray(1))`,
+    ];
+    const tell = (show) => { try { return JSON.stringify(show()) ?? "undefined"; } catch (error) { return error.name; } };
+    const user = await run(`export default () => { const tell = ${tell}; for (const show of [${expressions.map((text) => `() => ${text}`)}]) console.log(tell(show)); }`);
+    assert.deepEqual(user.printed(), expressions.map((text) => tell((0, eval)(`() => ${text}`))));
+});
+
 test("globals of the run", async () => {
     const given = { env: { HOST: "h" }, user: { id: 4, iteration: 6, scenario: "s" }, files: { "data.txt": "text" } };
     const user = await run(`
