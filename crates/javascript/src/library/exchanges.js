@@ -4,10 +4,10 @@ import { eachIteration, placeKey } from "brunt:user";
 import { basic, digest } from "brunt:auth";
 import { CookieJar, cookiePair, cookiesOf, isWithin } from "brunt:cookies";
 import { showAnswer, showRequest } from "brunt:debug";
-import { errorOf } from "brunt:failures";
 import { encodeBody } from "brunt:forms";
 import { measure } from "brunt:measures";
-import { fieldOf, NO_PARAMS, Params, setField } from "brunt:params";
+import { fieldOf, NO_PARAMS, Params, withField, withoutField } from "brunt:params";
+import { Reading } from "brunt:readings";
 import { redirected, redirects } from "brunt:redirects";
 import { Response } from "brunt:responses";
 import { settings } from "brunt:settings";
@@ -45,7 +45,7 @@ export class NamedUrl {
 export class Hop {
     /**
      * @param target where it goes
-     * @param fields header fields, flat, without cookies
+     * @param fields header fields, flat, without cookies and without credentials of the URL
      * @param body as it is sent, or `null`
      * @param name the name that the script gives, or `undefined`
      */
@@ -56,10 +56,27 @@ export class Hop {
         this.body = body;
         this.params = params;
         this.name = name;
-        this.flags = params.reads === "none" ? DISCARDS : 0;
+        this.discards = params.reads === "none";
         this.label = 0;
         this.place = undefined;
         this.callback = undefined;
+    }
+
+    /** The request that the script describes. `url` is a text or a `NamedUrl`. Throws where it describes none. */
+    static of(method, url, body, given) {
+        const params = given === undefined || given === null ? NO_PARAMS : Params.read(given);
+        const isNamed = url instanceof NamedUrl;
+        const target = targetOf(isNamed ? url.url : String(url));
+        const name = params.tags?.name ?? (isNamed ? url.name : undefined);
+        let { fields } = params;
+        const { userAgent } = settings();
+        if (userAgent !== undefined && fieldOf(fields, "User-Agent") === undefined) fields = withField(fields, "User-Agent", userAgent);
+        if (body === undefined || body === null) return new Hop(method, target, fields, null, params, name);
+        const encoded = encodeBody(body);
+        if (encoded.contentType && fieldOf(fields, "Content-Type") === undefined) fields = withField(fields, "Content-Type", encoded.contentType);
+        if (!params.compression) return new Hop(method, target, fields, encoded.body, params, name);
+        if (fieldOf(fields, "Content-Encoding") === undefined) fields = withField(fields, "Content-Encoding", params.compression.join(", "));
+        return new Hop(method, target, fields, compressed(encoded.body, params.compression), params, name);
     }
 
     /** Takes the label of calls such as this one where the user is now. */
@@ -74,43 +91,38 @@ export class Hop {
         this.label = labelOf(name, params.tags, callback === null ? ANY_STATUS : callback.ok);
     }
 
+    /** Whether it is sent just as its fields are: the URL has no credentials, and there are no cookies. */
+    get isPlain() {
+        const { params } = this;
+        return this.target.url.userInfo === undefined && params.cookies === undefined && CookieJar.isEmpty(params.jar ?? userJar);
+    }
+
     /** Whether the script expects this status; `undefined` where it judges none. */
     expects(status) {
         return this.callback === null ? undefined : this.callback.includes(status);
     }
+}
 
-    /** Whether the answer's body is not kept. */
-    get discards() {
-        return this.flags === DISCARDS;
-    }
+/** Whether an answer is all that a request leads to, with nothing else to be done. */
+export function isLast(hop, answer) {
+    const { isQuiet } = settings();
+    return isQuiet && answer.error === undefined && (answer.flags & SETS_COOKIES) === 0 && !redirects(answer.status) && (answer.status !== 401 || hop.params.auth !== "digest");
 }
 
 /** A request and all that its redirects lead to. */
 export class Exchange {
     /** What the script gets, once `settle` has returned false. */
     response = undefined;
-    #hop;
+    /** The request that is sent next. */
+    hop;
     #first;
+    /** The fields of the first request. */
     #fields;
     #left;
     /** Whether Digest is still to be tried. */
     #mayDigest;
     #credentials;
     #began = 0;
-
-    /** @param url a text or a `NamedUrl`; `given` the script's Params. Throws where these name no request. */
-    static of(method, url, body, given) {
-        const params = given === undefined || given === null ? NO_PARAMS : Params.read(given);
-        const target = targetOf(url instanceof NamedUrl ? url.url : String(url));
-        const fields = params.fields.slice();
-        const encoded = encodeBody(body);
-        if (encoded.contentType && fieldOf(fields, "Content-Type") === undefined) fields.push("Content-Type", encoded.contentType);
-        const sent = params.compression ? compressed(encoded.body, params.compression, fields) : encoded.body;
-        const { userAgent } = settings();
-        if (userAgent !== undefined && fieldOf(fields, "User-Agent") === undefined) fields.push("User-Agent", userAgent);
-        const name = params.tags?.name ?? (url instanceof NamedUrl ? url.name : undefined);
-        return new Exchange(new Hop(method, target, fields, sent, params, name));
-    }
 
     constructor(hop) {
         this.#first = hop.target.url;
@@ -121,55 +133,52 @@ export class Exchange {
 
     /** Makes `hop` the request that is sent next. */
     #move(hop) {
-        this.#hop = hop;
+        this.hop = hop;
         this.#credentials = hop.target.url.credentials();
         this.#mayDigest = hop.params.auth === "digest" && this.#credentials !== undefined;
     }
 
-    /** The host that the next request goes to. */
-    get host() {
-        return this.#hop.target.url.host;
-    }
-
     /** The next request, as the client takes it. */
     call() {
-        const hop = this.#hop;
+        const { hop } = this;
         hop.takeLabel();
-        if (settings().measures) this.#began = native.now();
-        const fields = this.#withCookies(hop.fields);
-        if (this.#credentials && hop.params.auth !== "digest" && fieldOf(fields, "Authorization") === undefined) {
-            fields.push("Authorization", basic(this.#credentials));
-        }
-        if (settings().debug) showRequest(hop, fields);
-        return [hop.label, hop.params.timeout, hop.method, hop.target.sent, fields, hop.body, hop.flags];
+        const { measures, debug } = settings();
+        if (measures) this.#began = native.now();
+        const fields = hop.isPlain ? hop.fields : this.#allFields(hop);
+        if (debug) showRequest(hop, fields);
+        return [hop.label, hop.params.timeout, hop.method, hop.target.sent, fields, hop.body, hop.discards ? DISCARDS : 0];
+    }
+
+    /** The fields of a request with its cookies and the credentials of its URL. */
+    #allFields(hop) {
+        let fields = this.#withCookies(hop);
+        const isBasic = this.#credentials && hop.params.auth !== "digest" && fieldOf(fields, "Authorization") === undefined;
+        if (isBasic) fields = withField(fields, "Authorization", basic(this.#credentials));
+        return fields;
     }
 
     /** The fields of a request with the cookies that it has: its own, then those of the jar. */
-    #withCookies(fields) {
-        const { url } = this.#hop.target;
-        const { cookies, jar = userJar } = this.#hop.params;
-        const sent = fields.slice();
+    #withCookies({ target: { url }, params: { cookies, jar = userJar }, fields }) {
         const mayHaveOwn = cookies !== undefined && isWithin(url.hostname, this.#first.hostname);
-        if (!mayHaveOwn && CookieJar.isEmpty(jar)) return sent;
         const pairs = mayHaveOwn ? cookies.map(({ name, value }) => cookiePair(name, value)) : [];
         for (const { name, value, quoted } of CookieJar.cookiesFor(jar, url)) {
             const isReplaced = mayHaveOwn && cookies.some((own) => own.replace && own.name === name);
             if (!isReplaced) pairs.push(cookiePair(name, value, quoted));
         }
-        const explicit = fieldOf(sent, "Cookie");
+        if (pairs.length === 0) return fields;
+        const explicit = fieldOf(fields, "Cookie");
         if (explicit !== undefined) pairs.unshift(explicit);
-        if (pairs.length > 0) setField(sent, "Cookie", pairs.join("; "));
-        return sent;
+        return withField(fields, "Cookie", pairs.join("; "));
     }
 
     /** Takes an answer. Returns whether another request is to be sent: `call` has it. */
-    settle(answer, reading) {
-        const hop = this.#hop;
-        const failure = errorOf(answer);
+    settle(answer, event) {
+        const { hop } = this;
+        const reading = answer.error !== undefined ? undefined : event ? Reading.ofEvent(event, hop.discards) : new Reading(answer.ticket, true, hop.discards);
         if (settings().debug) showAnswer(hop, answer, reading);
         const header = answer.status === 401 && this.#mayDigest ? this.#digest(reading) : undefined;
-        if (settings().measures) measure(hop, answer, reading, failure, header !== undefined, native.now() - this.#began);
-        if (answer.flags & SETS_COOKIES && reading) {
+        if (settings().measures) measure(hop, answer, reading, header !== undefined, native.now() - this.#began);
+        if (reading && answer.flags & SETS_COOKIES) {
             CookieJar.take(hop.params.jar ?? userJar, hop.target.url, cookiesOf(reading.headers()["set-cookie"]));
         }
         if (header !== undefined) {
@@ -177,38 +186,34 @@ export class Exchange {
             this.#retry(header);
             return true;
         }
-        if (redirects(answer.status) && reading) {
-            try {
-                if (this.#follow(answer, reading)) return true;
-            } catch (error) {
-                if (!(error instanceof UrlError)) throw error;
-                return this.#fail({ ticket: answer.ticket, status: 0, flags: 0 }, [error.code, `the redirect leads to no URL: ${error.message}`]);
-            }
+        if (answer.error !== undefined) return this.#fail(answer);
+        try {
+            if (redirects(answer.status) && this.#follow(answer, reading)) return true;
+        } catch (error) {
+            if (!(error instanceof UrlError)) throw error;
+            return this.#fail(unsent(error, `the redirect leads to no URL: ${error.message}`));
         }
-        if (answer.error !== undefined) return this.#fail(answer, failure);
-        this.response = new Response(hop, answer, reading, failure);
+        this.response = new Response(hop, answer, reading);
         return false;
     }
 
     /** Ends with a Response of a failure, or throws it where the script wants that. Returns false, as `settle` does. */
-    #fail(answer, failure) {
-        if (settings().throws) throw new Error(failure[1]);
-        this.response = new Response(this.#hop, answer, undefined, failure);
+    #fail(answer) {
+        this.response = new Response(this.hop, answer);
+        if (settings().throws) throw new Error(this.response.error);
         return false;
     }
 
     /** The Authorization field that answers a challenge. */
     #digest(reading) {
-        const { method, target } = this.#hop;
+        const { method, target } = this.hop;
         return digest(reading.headers()["www-authenticate"], method, target.url.target(), this.#credentials);
     }
 
     /** Sends the same request again with an Authorization field. */
     #retry(authorization) {
-        const { method, target, fields, body, params, name } = this.#hop;
-        const all = fields.slice();
-        setField(all, "Authorization", authorization);
-        this.#hop = new Hop(method, target, all, body, params, name);
+        const { method, target, fields, body, params, name } = this.hop;
+        this.hop = new Hop(method, target, withField(fields, "Authorization", authorization), body, params, name);
         this.#mayDigest = false;
     }
 
@@ -217,31 +222,25 @@ export class Exchange {
         const { location } = reading.headers();
         if (!location || this.#left <= 0) return false;
         this.#left -= 1;
-        const hop = this.#hop;
-        const next = redirected(hop, answer.status, location, this.#fields, this.#first);
+        const { hop } = this;
         this.#fields = withoutField(this.#fields, "Cookie");
-        const body = next.keepsBody ? hop.body : null;
-        this.#move(new Hop(next.method, new Target(next.url), withoutField(next.fields, "Cookie"), body, hop.params, hop.name));
+        const next = redirected(hop, answer.status, location, this.#fields, this.#first);
+        this.#move(new Hop(next.method, new Target(next.url), next.fields, next.keepsBody ? hop.body : null, hop.params, hop.name));
         return true;
     }
 }
 
-function withoutField(fields, name) {
-    const kept = [];
-    for (let at = 0; at < fields.length; at += 2) {
-        if (fields[at] !== name) kept.push(fields[at], fields[at + 1]);
-    }
-    return kept;
+/** The answer of a request that cannot be made. */
+export function unsent({ code }, text) {
+    return { ticket: 0, status: 0, flags: 0, error: "unsent", code, reason: text };
 }
 
-/** A body, compressed by each of these in turn; `fields` get the Content-Encoding. */
-function compressed(body, kinds, fields) {
-    if (body === null) return null;
+/** A body, compressed by each of these in turn. */
+function compressed(body, kinds) {
     let packed = typeof body === "string" ? native.utf8(body) : body;
     for (const kind of kinds) {
         if (kind !== "gzip" && kind !== "deflate") throw new Error(`params.compression: brunt has no ${kind} for request bodies; use gzip or deflate`);
         packed = native.deflate(kind, packed);
     }
-    if (fieldOf(fields, "Content-Encoding") === undefined) fields.push("Content-Encoding", kinds.join(", "));
     return packed;
 }

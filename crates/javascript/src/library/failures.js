@@ -29,6 +29,7 @@ function tlsFailure(reason) {
 export function errorOf(answer) {
     if (answer.error !== undefined) {
         const reason = answer.reason || answer.error;
+        if (answer.code !== undefined) return [answer.code, reason];
         return FAILURES[answer.error]?.(reason) ?? [GENERIC, reason];
     }
     return answer.status >= 400 ? [GENERIC + answer.status, ""] : NONE;

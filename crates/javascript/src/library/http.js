@@ -1,18 +1,15 @@
 // `k6/http`: https://grafana.com/docs/k6/latest/javascript-api/k6-http/
 import { http, httpAll, httpBegin, log } from "brunt:native";
 import { defer, handle, unhandle } from "brunt:loop";
-import { aboutToWait, user } from "brunt:user";
+import { user } from "brunt:user";
 import { CookieJar } from "brunt:cookies";
-import { cookieJar as userJar, Exchange, Hop, NamedUrl } from "brunt:exchanges";
-import { errorOf } from "brunt:failures";
+import { cookieJar as userJar, Exchange, Hop, isLast, NamedUrl, unsent } from "brunt:exchanges";
 import { FileData, file } from "brunt:forms";
 import { NO_PARAMS } from "brunt:params";
-import { Reading } from "brunt:readings";
-import { redirects } from "brunt:redirects";
-import { requestBy, Response } from "brunt:responses";
+import { keepOpen, requestBy, Response } from "brunt:responses";
 import { settings } from "brunt:settings";
 import { expectedStatuses, setResponseCallback } from "brunt:statuses";
-import { remember, targetOf } from "brunt:targets";
+import { remember } from "brunt:targets";
 import { UrlError } from "brunt:urls";
 
 /** GETs without Params, by URL: they are ready to be sent again. */
@@ -20,19 +17,16 @@ const plainGets = new Map();
 
 /** Makes a request. Returns its Response. */
 export function request(method, url, body, params) {
-    needsUser("request");
-    const made = exchangeOf(String(method).toUpperCase(), url, body, params);
-    return made instanceof Response ? made : complete(made);
+    return send(String(method).toUpperCase(), url, body, params);
 }
 
 /** Makes a request beside the script. Returns a promise of its Response. */
 export function asyncRequest(method, url, body, params) {
     const { promise, resolve, reject } = defer();
     try {
-        needsUser("asyncRequest");
-        const made = exchangeOf(String(method).toUpperCase(), url, body, params);
-        if (made instanceof Response) resolve(made);
-        else begin(made, resolve, reject);
+        const hop = hopOf(String(method).toUpperCase(), url, body, params);
+        if (hop instanceof Response) resolve(hop);
+        else begin(new Exchange(hop), resolve, reject);
     } catch (error) {
         reject(error);
     }
@@ -40,59 +34,65 @@ export function asyncRequest(method, url, body, params) {
 }
 
 export function get(url, params) {
-    if (params === undefined && typeof url === "string" && user.running) {
-        const hop = plainGets.get(url);
-        if (hop !== undefined) return getAgain(hop, url);
-        keepPlainGet(url);
+    if (params !== undefined || typeof url !== "string" || !user.running) return send("GET", url, undefined, params);
+    let hop = plainGets.get(url);
+    if (hop === undefined) {
+        hop = hopOf("GET", url);
+        if (hop instanceof Response) return hop;
+        remember(plainGets, url, hop);
     }
-    return request("GET", url, undefined, params);
+    return sendHop(hop);
 }
 
 export function head(url, params) {
-    return request("HEAD", url, undefined, params);
+    return send("HEAD", url, undefined, params);
 }
 
 export function post(url, body, params) {
-    return request("POST", url, body, params);
+    return send("POST", url, body, params);
 }
 
 export function put(url, body, params) {
-    return request("PUT", url, body, params);
+    return send("PUT", url, body, params);
 }
 
 export function patch(url, body, params) {
-    return request("PATCH", url, body, params);
+    return send("PATCH", url, body, params);
 }
 
 export function del(url, body, params) {
-    return request("DELETE", url, body, params);
+    return send("DELETE", url, body, params);
 }
 
 export function options(url, body, params) {
-    return request("OPTIONS", url, body, params);
+    return send("OPTIONS", url, body, params);
 }
 
 export function query(url, body, params) {
-    return request("QUERY", url, body, params);
+    return send("QUERY", url, body, params);
 }
 
 /** Makes requests together. Returns their Responses: a list for a list, an object of the same names for an object. */
 export function batch(requests) {
-    needsUser("batch");
+    refuseInit();
     if (requests === null || typeof requests !== "object") throw new TypeError("batch() takes a list or an object of requests");
-    const made = Object.keys(requests).map((name) => [name, memberOf(requests[name], name)]);
-    completeAll(made.map(([, exchange]) => exchange).filter((exchange) => exchange instanceof Exchange));
+    const made = {};
+    for (const name of Object.keys(requests)) {
+        const hop = memberOf(requests[name], name);
+        made[name] = hop instanceof Response ? { response: hop } : new Exchange(hop);
+    }
+    completeAll(Object.values(made).filter((exchange) => exchange instanceof Exchange));
     const responses = Array.isArray(requests) ? [] : {};
-    for (const [name, exchange] of made) responses[name] = exchange instanceof Response ? exchange : exchange.response;
+    for (const name of Object.keys(made)) responses[name] = made[name].response;
     return responses;
 }
 
-/** The exchange of a member of a batch. */
+/** The request of a member of a batch. */
 function memberOf(member, name) {
-    if (typeof member === "string" || member instanceof NamedUrl) return exchangeOf("GET", member);
-    if (Array.isArray(member)) return exchangeOf(String(member[0]).toUpperCase(), member[1], member[2], member[3]);
+    if (typeof member === "string" || member instanceof NamedUrl) return hopOf("GET", member);
+    if (Array.isArray(member)) return hopOf(String(member[0]).toUpperCase(), member[1], member[2], member[3]);
     if (member === null || typeof member !== "object") throw new TypeError(`batch(): the request ${name} is neither a URL nor a list nor an object`);
-    return exchangeOf(String(member.method ?? "GET").toUpperCase(), member.url, member.body, member.params);
+    return hopOf(String(member.method ?? "GET").toUpperCase(), member.url, member.body, member.params);
 }
 
 /** Makes a URL whose requests share a name, whatever its parts are. */
@@ -103,80 +103,63 @@ export function url(parts, ...values) {
 
 /** The jar of the user. */
 export function cookieJar() {
-    needsUser("cookieJar");
+    refuseInit();
     return userJar();
 }
 
-/** Refuses what takes a running user. */
-function needsUser(name) {
-    if (!user.running) throw new Error(`http.${name}() is not for the init context: call it in setup(), in a scenario's function or in teardown()`);
+/** Refuses, in the init context, what takes a running user. */
+function refuseInit() {
+    if (!user.running) throw new Error("requests and jars are not for the init context: use them in setup(), in a scenario's function or in teardown()");
 }
 
-/** The exchange of a request, or the Response that says why there can be none. */
-function exchangeOf(method, target, body, params) {
+/** The request that a script describes, or the Response that says why there is none. */
+function hopOf(method, url, body, params) {
+    refuseInit();
     try {
-        return Exchange.of(method, target, body, params);
+        return Hop.of(method, url, body, params);
     } catch (error) {
         if (!(error instanceof UrlError) || settings().throws) throw error;
-        return unsent(method, String(target), error);
+        log("warn", `Request Failed: ${method} ${url}: ${error.message}`);
+        const text = error.code === 1020 ? `invalid URL: ${error.message}` : error.message;
+        return new Response(new Hop(method, { shown: String(url) }, [], null, NO_PARAMS), unsent(error, text));
     }
 }
 
-/** The Response of a request that could not be made. */
-function unsent(method, text, { code, message }) {
-    log("warn", `Request Failed: ${method} ${text}: ${message}`);
-    const hop = { label: 0, method, fields: [], body: null, params: NO_PARAMS, target: { shown: text } };
-    return new Response(hop, { ticket: 0, status: 0, flags: 0 }, undefined, [code, code === 1020 ? `invalid URL: ${message}` : message]);
+/** Makes the request that a script describes. Returns its Response. */
+function send(method, url, body, params) {
+    const hop = hopOf(method, url, body, params);
+    return hop instanceof Response ? hop : sendHop(hop);
 }
 
-/** The parts of an answer; none where the request failed. */
-function readingOf(answer, discards) {
-    return answer.error === undefined ? Reading.of(answer, discards) : undefined;
+/** Makes a request and what it leads to. Returns the Response. */
+function sendHop(hop) {
+    if (!hop.isPlain || !settings().isQuiet) return complete(new Exchange(hop));
+    hop.takeLabel();
+    keepOpen();
+    const answer = http(hop.label, hop.params.timeout, hop.method, hop.target.sent, hop.fields, hop.body, hop.discards ? 1 : 0);
+    if (isLast(hop, answer)) return new Response(hop, answer);
+    const exchange = new Exchange(hop);
+    return exchange.settle(answer) ? complete(exchange) : exchange.response;
 }
 
-/** Makes an exchange's requests, one after the other. */
+/** Makes an exchange's requests, one after the other. Returns the last one's Response. */
 function complete(exchange) {
     for (;;) {
         const call = exchange.call();
-        aboutToWait();
-        const answer = http(...call);
-        if (!exchange.settle(answer, readingOf(answer, call[6] === 1))) return exchange.response;
+        keepOpen();
+        if (!exchange.settle(http(...call))) return exchange.response;
     }
-}
-
-/** Remembers a GET without Params, where it is sent as it stands. */
-function keepPlainGet(text) {
-    if (settings().measures || settings().debug || settings().userAgent !== undefined) return;
-    try {
-        const target = targetOf(text);
-        if (target.url.userInfo === undefined) remember(plainGets, text, new Hop("GET", target, [], null, NO_PARAMS, undefined));
-    } catch {
-        // request() says what is wrong with the URL.
-    }
-}
-
-/** Makes a GET that was made before. */
-function getAgain(hop, text) {
-    if (!CookieJar.isEmpty(userJar())) return request("GET", text);
-    hop.takeLabel();
-    aboutToWait();
-    const answer = http(hop.label, 0, "GET", hop.target.sent, hop.fields, null, hop.flags);
-    const reading = readingOf(answer, hop.discards);
-    if (answer.error === undefined && (answer.flags & 1) === 0 && !redirects(answer.status)) return new Response(hop, answer, reading, errorOf(answer));
-    const exchange = new Exchange(hop);
-    return exchange.settle(answer, reading) ? complete(exchange) : exchange.response;
 }
 
 /** Sends an exchange's next request beside the script. */
 function begin(exchange, resolve, reject) {
     const call = exchange.call();
-    aboutToWait();
+    keepOpen();
     const id = httpBegin(...call);
     handle(id, (event) => {
         unhandle(id);
         try {
-            const reading = event.answer.error === undefined ? Reading.ofEvent(event, call[6] === 1) : undefined;
-            if (exchange.settle(event.answer, reading)) begin(exchange, resolve, reject);
+            if (exchange.settle(event.answer, event)) begin(exchange, resolve, reject);
             else resolve(exchange.response);
         } catch (error) {
             reject(error);
@@ -190,12 +173,9 @@ function completeAll(exchanges) {
     while (waiting.length > 0) {
         const { round, later } = roundOf(waiting);
         const calls = round.map((exchange) => exchange.call());
-        aboutToWait();
+        keepOpen();
         const answers = httpAll(calls);
-        // All are read while the client has them: an exchange that goes on waits, and the others' answers are forgotten.
-        const readings = answers.map((answer, at) => readingOf(answer, calls[at][6] === 1));
-        const again = round.filter((exchange, at) => exchange.settle(answers[at], readings[at]));
-        waiting = [...again, ...later];
+        waiting = [...round.filter((exchange, at) => exchange.settle(answers[at])), ...later];
     }
 }
 
@@ -206,9 +186,10 @@ function roundOf(exchanges) {
     const round = [];
     const later = [];
     for (const exchange of exchanges) {
-        const count = hosts.get(exchange.host) ?? 0;
+        const { host } = exchange.hop.target.url;
+        const count = hosts.get(host) ?? 0;
         const fits = (most <= 0 || round.length < most) && (mostPerHost <= 0 || count < mostPerHost);
-        if (fits) hosts.set(exchange.host, count + 1);
+        if (fits) hosts.set(host, count + 1);
         (fits ? round : later).push(exchange);
     }
     return { round, later };

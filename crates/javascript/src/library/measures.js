@@ -1,12 +1,13 @@
 // Samples of requests, for k6's metrics: https://grafana.com/docs/k6/latest/using-k6/metrics/reference/
 import { sample } from "brunt:samples";
+import { errorOf } from "brunt:failures";
 import { settings } from "brunt:settings";
 
 /** Adds the samples of a request. `isExcused`: its status is none of a failure, whatever the script expects. */
-export function measure(hop, answer, reading, failure, isExcused, took) {
+export function measure(hop, answer, reading, isExcused, took) {
     const { countsRequests, countsFailures, times } = settings();
     const expected = isExcused ? true : hop.expects(answer.status);
-    const tags = tagsOf(hop, answer, reading, failure, expected);
+    const tags = tagsOf(hop, answer, reading, expected);
     if (countsRequests) sample("http_reqs", 1, tags);
     if (countsFailures && expected !== undefined) sample("http_req_failed", expected ? 0 : 1, tags);
     if (times.length === 0) return;
@@ -15,7 +16,8 @@ export function measure(hop, answer, reading, failure, isExcused, took) {
 }
 
 /** The tags of a request's samples. Those that the client must be asked for are read where a filter has them. */
-function tagsOf(hop, answer, reading, failure, expected) {
+function tagsOf(hop, answer, reading, expected) {
+    const failure = errorOf(answer);
     const name = hop.name ?? hop.target.tagged;
     const tags = { ...hop.params.tags, name, url: name, method: hop.method, status: String(answer.status) };
     if (expected !== undefined) tags.expected_response = String(expected);

@@ -34,30 +34,37 @@ export function milliseconds(duration) {
     return parts.reduce((sum, [, number, unit]) => sum + Number(number) * UNITS[unit], 0);
 }
 
-/** The Params of a request. */
+/** The Params of a request. Those that the script does not give are the prototype's. */
 export class Params {
     /** Header fields that the script gave, flat: name, value, … */
     fields = [];
-    /** Tags of the request's samples, or `undefined`. */
-    tags = undefined;
-    /** Cookies of this request: `[{ name, value, replace }, …]`, or `undefined`. */
-    cookies = undefined;
-    jar = undefined;
-    timeout = 0;
-    redirects = undefined;
-    auth = "";
-    compression = undefined;
-    responseType = undefined;
-    /** The callback of this request, `undefined` for the one that stands. */
-    callback = undefined;
+
+    static {
+        Object.assign(this.prototype, {
+            /** Tags of the request's samples. */
+            tags: undefined,
+            /** Cookies of this request: `[{ name, value, replace }, …]`. */
+            cookies: undefined,
+            jar: undefined,
+            /** Milliseconds; 0 is the plan's. */
+            timeout: 0,
+            redirects: undefined,
+            auth: "",
+            compression: undefined,
+            responseType: undefined,
+            /** The callback of this request, `undefined` for the one that stands. */
+            callback: undefined,
+        });
+    }
 
     /** @param given the script's object */
     static read(given) {
         const params = new Params();
-        for (const name of Object.keys(given)) {
-            if (given[name] !== undefined && given[name] !== null) READERS[name]?.(params, given[name]);
+        for (const name in given) {
+            const value = given[name];
+            if (value !== undefined && value !== null) READERS[name]?.(params, value);
+            else if (value === null && name === "responseCallback") params.callback = null;
         }
-        if (given.responseCallback === null) params.callback = null;
         return params;
     }
 
@@ -72,7 +79,7 @@ export const NO_PARAMS = new Params();
 
 const READERS = {
     headers(params, headers) {
-        for (const name of Object.keys(headers)) setField(params.fields, name, String(headers[name]));
+        for (const name in headers) setField(params.fields, name, String(headers[name]));
     },
     tags(params, tags) {
         params.tags = {};
@@ -126,6 +133,23 @@ export function setField(fields, name, value) {
         }
     }
     fields.push(canonical, value);
+}
+
+/** The fields with another one. */
+export function withField(fields, name, value) {
+    const all = [];
+    for (let at = 0; at < fields.length; at += 1) all.push(fields[at]);
+    setField(all, name, value);
+    return all;
+}
+
+/** The fields but for those of a name. */
+export function withoutField(fields, name) {
+    const kept = [];
+    for (let at = 0; at < fields.length; at += 2) {
+        if (fields[at] !== name) kept.push(fields[at], fields[at + 1]);
+    }
+    return kept;
 }
 
 /** The value of a field in a flat list, or `undefined`. */

@@ -1,9 +1,11 @@
 // What a request gives: https://grafana.com/docs/k6/latest/javascript-api/k6-http/response/
 import * as native from "brunt:native";
-import { LABEL, TICKET } from "brunt:user";
+import { beforeWaiting, LABEL, TICKET } from "brunt:user";
 import { cookiesByName } from "brunt:cookies";
+import { errorOf } from "brunt:failures";
 import { encodeForm } from "brunt:forms";
 import { canonicalName } from "brunt:params";
+import { Reading } from "brunt:readings";
 import { select } from "brunt:selector";
 import { statusText } from "brunt:statuses";
 import { parseUrl } from "brunt:urls";
@@ -18,57 +20,88 @@ export function requestBy(make) {
 
 const NO_TIMES = { blocked: 0, connecting: 0, tls_handshaking: 0, sending: 0, waiting: 0, receiving: 0, duration: 0 };
 
-/** The parts of a Response that are read when they are asked for. */
+/** The parts of a Response that are read when they are asked for: from the request, the answer and its reading, if there is one. */
 const PARTS = {
-    body: ({ hop, reading }) => {
-        if (!reading) return null;
-        return hop.params.reads === "binary" ? reading.bytes() : reading.text();
-    },
-    headers: ({ reading }) => (reading ? canonical(reading.headers()) : {}),
-    cookies: ({ reading, flags }) => (reading && flags & 1 ? cookiesByName(reading.headers()["set-cookie"]) : {}),
-    timings: ({ reading }) => ({ looking_up: 0, ...(reading ? reading.timings() : NO_TIMES) }),
-    status_text: ({ response }) => statusText(response.status),
-    url: ({ hop }) => hop.target.shown,
-    request: ({ hop }) => requestOf(hop),
-    remote_ip: ({ reading }) => reading?.remote().ip ?? "",
-    remote_port: ({ reading }) => Number(reading?.remote().port || 0),
-    proto: ({ reading }) => reading?.remote().proto ?? "",
-    tls_version: ({ reading }) => reading?.remote().tls_version ?? "",
-    tls_cipher_suite: ({ reading }) => reading?.remote().tls_cipher_suite ?? "",
+    body: (hop, _, reading) => (reading === undefined ? null : hop.params.reads === "binary" ? reading.bytes() : reading.text()),
+    headers: (_, __, reading) => (reading === undefined ? {} : canonical(reading.headers())),
+    cookies: (_, answer, reading) => (reading !== undefined && answer.flags & 1 ? cookiesByName(reading.headers()["set-cookie"]) : {}),
+    timings: (_, __, reading) => ({ looking_up: 0, ...(reading === undefined ? NO_TIMES : reading.timings()) }),
+    error: (_, answer) => errorOf(answer)[1],
+    error_code: (_, answer) => errorOf(answer)[0],
+    status_text: (_, answer) => statusText(answer.status),
+    url: (hop) => hop.target.shown,
+    request: requestOf,
+    remote_ip: (_, __, reading) => reading?.remote().ip ?? "",
+    remote_port: (_, __, reading) => Number(reading?.remote().port || 0),
+    proto: (_, __, reading) => reading?.remote().proto ?? "",
+    tls_version: (_, __, reading) => reading?.remote().tls_version ?? "",
+    tls_cipher_suite: (_, __, reading) => reading?.remote().tls_cipher_suite ?? "",
     ocsp: () => ({ produced_at: 0, this_update: 0, next_update: 0, revoked_at: 0, revocation_reason: "", status: "unknown" }),
 };
+/** Parts that are the same object whenever they are read. */
+const OBJECTS = new Set(["headers", "cookies", "timings", "request", "ocsp"]);
+
+/** Responses whose answers the client still has. A script that holds none of them leaves nothing to keep. */
+const open = [];
+
+/** Keeps what scripts may still read of answers. The client forgets them with its next wait. */
+export function keepOpen() {
+    for (let at = 0; at < open.length; at += 1) {
+        const response = open[at].deref();
+        if (response !== undefined) Response.keep(response);
+    }
+    open.length = 0;
+}
+
+beforeWaiting(keepOpen);
 
 /** An answer, or why there is none. Its parts are read when they are asked for. */
 export class Response {
     #hop;
+    #answer;
+    #label;
     #reading;
-    #flags;
-    #json;
 
     /**
      * @param hop the request that was answered
      * @param answer the client's answer
-     * @param reading its parts, `undefined` where there are none
-     * @param failure `[error_code, error]`
+     * @param reading its parts, if something of it was read before
      */
-    constructor(hop, answer, reading, failure) {
+    constructor(hop, answer, reading) {
         this.status = answer.status;
-        this.error = failure[1];
-        this.error_code = failure[0];
-        this[LABEL] = hop.label;
-        this[TICKET] = answer.ticket;
         this.#hop = hop;
-        this.#reading = reading;
-        this.#flags = answer.flags;
+        this.#answer = answer;
+        this.#label = hop.label;
+        if (reading !== undefined) this.#reading = reading;
+        if (reading === undefined || reading.isOpen) open.push(new WeakRef(this));
     }
 
     static {
-        for (const name of Object.keys(PARTS)) addPart(this.prototype, name, (response) => PARTS[name](response.#view()));
+        for (const name of Object.keys(PARTS)) {
+            const read = PARTS[name];
+            addPart(this.prototype, name, (response) => read(response.#hop, response.#answer, response.#parts()));
+        }
     }
 
-    /** What parts are read from. */
-    #view() {
-        return { response: this, hop: this.#hop, reading: this.#reading, flags: this.#flags };
+    /** Reads what is left of the answer. */
+    static keep(response) {
+        response.#parts()?.keep();
+    }
+
+    get [LABEL]() {
+        return this.#label;
+    }
+
+    get [TICKET]() {
+        return this.#answer.ticket;
+    }
+
+    /** The answer's parts; `undefined` where there is no answer. */
+    #parts() {
+        if (this.#reading === undefined && this.#answer.error === undefined && this.#answer.ticket !== 0) {
+            this.#reading = new Reading(this.#answer.ticket, true, this.#hop.discards);
+        }
+        return this.#reading;
     }
 
     /** The body as text. Throws where there is none. */
@@ -83,8 +116,8 @@ export class Response {
     /** The body as JSON, or what a GJSON path selects of it: `undefined` where it selects nothing. */
     json(selector) {
         const text = this.#text();
-        if (this.#json === undefined) this.#json = parsed(text);
-        const { value, problem } = this.#json;
+        const reading = this.#reading ?? {};
+        const { value, problem } = (reading.json ??= parsed(text));
         if (selector !== undefined && selector !== null) return problem ? undefined : select(value, String(selector));
         if (problem) throw new Error(`cannot parse json: ${problem}`);
         return value;
@@ -130,16 +163,20 @@ export class Response {
     }
 }
 
-/** Makes `name` a property that is read once, and that a script may set. */
+/** Makes `name` a property that a script may set. An object is made once. */
 function addPart(prototype, name, read) {
     const define = (response, value) => Object.defineProperty(response, name, { value, writable: true, enumerable: true, configurable: true });
+    const readOnce = (response) => {
+        const value = read(response);
+        define(response, value);
+        return value;
+    };
+    const get = OBJECTS.has(name) ? readOnce : read;
     Object.defineProperty(prototype, name, {
         enumerable: true,
         configurable: true,
         get() {
-            const value = read(this);
-            define(this, value);
-            return value;
+            return get(this);
         },
         set(value) {
             define(this, value);

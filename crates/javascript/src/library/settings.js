@@ -20,6 +20,8 @@ function readSettings(given) {
     const times = TIMES.filter((time) => wants(`http_req_${time}`));
     const countsRequests = wants("http_reqs");
     const countsFailures = wants("http_req_failed");
+    const measures = times.length > 0 || countsRequests || countsFailures;
+    const debug = given.httpDebug ? (given.httpDebug === "full" ? "full" : "headers") : undefined;
     return {
         maxRedirects: numberOr(given.maxRedirects, 10),
         batch: numberOr(given.batch, 20),
@@ -29,11 +31,13 @@ function readSettings(given) {
         keepsCookies: Boolean(given.noCookiesReset),
         throws: Boolean(given.throw),
         /** `undefined`, or how much of requests is logged: `headers` or `full`. */
-        debug: given.httpDebug ? (given.httpDebug === "full" ? "full" : "headers") : undefined,
+        debug,
         times: times.map((time) => [`http_req_${time}`, time]),
         countsRequests,
         countsFailures,
         /** Whether anybody asks for samples of requests. */
-        measures: times.length > 0 || countsRequests || countsFailures,
+        measures,
+        /** Whether nobody asks for samples, and nothing is logged. */
+        isQuiet: !measures && debug === undefined,
     };
 }
