@@ -57,6 +57,7 @@ export class Hop {
         this.params = params;
         this.name = name;
         this.discards = params.reads === "none";
+        this.isBare = target.url?.userInfo === undefined && params.cookies === undefined && params.jar === undefined;
         this.label = 0;
         this.place = undefined;
         this.callback = undefined;
@@ -88,13 +89,7 @@ export class Hop {
         this.place = place;
         this.callback = callback;
         const name = this.name ?? `${this.method} ${this.target.name}`;
-        this.label = labelOf(name, params.tags, callback === null ? ANY_STATUS : callback.ok);
-    }
-
-    /** Whether it is sent just as its fields are: the URL has no credentials, and there are no cookies. */
-    get isPlain() {
-        const { params } = this;
-        return this.target.url.userInfo === undefined && params.cookies === undefined && CookieJar.isEmpty(params.jar ?? userJar);
+        this.label = labelOf(name, params.otherTags, callback === null ? ANY_STATUS : callback.ok);
     }
 
     /** Whether the script expects this status; `undefined` where it judges none. */
@@ -103,10 +98,16 @@ export class Hop {
     }
 }
 
-/** Whether an answer is all that a request leads to, with nothing else to be done. */
+/** Whether a request is sent just as its fields are: its URL has no credentials, and there are no cookies for it. */
+export function isPlain(hop) {
+    return hop.isBare && CookieJar.isEmpty(userJar);
+}
+
+/** Whether an answer is all that a request leads to, and nothing has to be done with it. */
 export function isLast(hop, answer) {
-    const { isQuiet } = settings();
-    return isQuiet && answer.error === undefined && (answer.flags & SETS_COOKIES) === 0 && !redirects(answer.status) && (answer.status !== 401 || hop.params.auth !== "digest");
+    const { status } = answer;
+    if (answer.error !== undefined || answer.flags & SETS_COOKIES) return false;
+    return status < 300 || (!redirects(status) && (status !== 401 || hop.params.auth !== "digest"));
 }
 
 /** A request and all that its redirects lead to. */
@@ -144,7 +145,7 @@ export class Exchange {
         hop.takeLabel();
         const { measures, debug } = settings();
         if (measures) this.#began = native.now();
-        const fields = hop.isPlain ? hop.fields : this.#allFields(hop);
+        const fields = isPlain(hop) ? hop.fields : this.#allFields(hop);
         if (debug) showRequest(hop, fields);
         return [hop.label, hop.params.timeout, hop.method, hop.target.sent, fields, hop.body, hop.discards ? DISCARDS : 0];
     }

@@ -69,7 +69,8 @@ function fieldsOf(form) {
 
 /** The keys of a form, sorted by their bytes as Go sorts them. */
 function sorted(form) {
-    return Object.keys(form).sort((one, other) => compareCodePoints(one, other));
+    const keys = Object.keys(form);
+    return keys.some((key) => /[\ud800-\udfff]/.test(key)) ? keys.sort(compareCodePoints) : keys.sort();
 }
 
 /** Compares texts by code points, which is the order of their UTF-8 bytes. */
@@ -84,9 +85,13 @@ function compareCodePoints(one, other) {
 
 /** Encodes an object as Go's `url.Values.Encode` does: sorted by key, spaces as `+`. */
 export function encodeForm(form) {
-    return fieldsOf(form)
-        .map(([key, value]) => `${queryEscape(key)}=${queryEscape(textOf(key, value))}`)
-        .join("&");
+    let text = "";
+    for (const key of sorted(form)) {
+        const value = form[key];
+        const name = queryEscape(key);
+        for (const one of Array.isArray(value) ? value : [value]) text += `${text === "" ? "" : "&"}${name}=${queryEscape(textOf(key, one))}`;
+    }
+    return text;
 }
 
 /** A boundary that no body has by chance: 60 hexadecimal digits, as Go makes them. */

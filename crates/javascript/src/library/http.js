@@ -3,17 +3,14 @@ import { http, httpAll, httpBegin, log } from "brunt:native";
 import { defer, handle, unhandle } from "brunt:loop";
 import { user } from "brunt:user";
 import { CookieJar } from "brunt:cookies";
-import { cookieJar as userJar, Exchange, Hop, isLast, NamedUrl, unsent } from "brunt:exchanges";
+import { cookieJar as userJar, Exchange, Hop, isLast, isPlain, NamedUrl, unsent } from "brunt:exchanges";
 import { FileData, file } from "brunt:forms";
 import { NO_PARAMS } from "brunt:params";
 import { keepOpen, requestBy, Response } from "brunt:responses";
 import { settings } from "brunt:settings";
 import { expectedStatuses, setResponseCallback } from "brunt:statuses";
-import { remember } from "brunt:targets";
+import { knownTarget } from "brunt:targets";
 import { UrlError } from "brunt:urls";
-
-/** GETs without Params, by URL: they are ready to be sent again. */
-const plainGets = new Map();
 
 /** Makes a request. Returns its Response. */
 export function request(method, url, body, params) {
@@ -35,13 +32,12 @@ export function asyncRequest(method, url, body, params) {
 
 export function get(url, params) {
     if (params !== undefined || typeof url !== "string" || !user.running) return send("GET", url, undefined, params);
-    let hop = plainGets.get(url);
-    if (hop === undefined) {
-        hop = hopOf("GET", url);
-        if (hop instanceof Response) return hop;
-        remember(plainGets, url, hop);
-    }
-    return sendHop(hop);
+    const hop = knownTarget(url)?.plainGet;
+    if (hop !== undefined) return sendHop(hop);
+    const made = hopOf("GET", url);
+    if (made instanceof Response) return made;
+    made.target.plainGet = made;
+    return sendHop(made);
 }
 
 export function head(url, params) {
@@ -133,7 +129,7 @@ function send(method, url, body, params) {
 
 /** Makes a request and what it leads to. Returns the Response. */
 function sendHop(hop) {
-    if (!hop.isPlain || !settings().isQuiet) return complete(new Exchange(hop));
+    if (!settings().isQuiet || !isPlain(hop)) return complete(new Exchange(hop));
     hop.takeLabel();
     keepOpen();
     const answer = http(hop.label, hop.params.timeout, hop.method, hop.target.sent, hop.fields, hop.body, hop.discards ? 1 : 0);

@@ -43,6 +43,8 @@ export class Params {
         Object.assign(this.prototype, {
             /** Tags of the request's samples. */
             tags: undefined,
+            /** The tags without `name`, if there are others. */
+            otherTags: undefined,
             /** Cookies of this request: `[{ name, value, replace }, …]`. */
             cookies: undefined,
             jar: undefined,
@@ -83,8 +85,11 @@ const READERS = {
     },
     tags(params, tags) {
         params.tags = {};
-        for (const name of Object.keys(tags)) {
-            if (tags[name] !== undefined && tags[name] !== null) params.tags[name] = String(tags[name]);
+        for (const name in tags) {
+            const value = tags[name];
+            if (value === undefined || value === null) continue;
+            params.tags[name] = String(value);
+            if (name !== "name") (params.otherTags ??= {})[name] = params.tags[name];
         }
     },
     cookies(params, cookies) {

@@ -6,17 +6,16 @@ const NO_REMOTE = {};
 
 /** The parts of one answer. */
 export class Reading {
+    static {
+        // What was read; most answers are read in one part, if at all.
+        Object.assign(this.prototype, { body: undefined, string: undefined, json: undefined, fields: undefined, times: undefined, peer: undefined });
+    }
+
     /** @param isOpen whether the client still has the answer */
     constructor(ticket, isOpen, discards) {
         this.ticket = ticket;
         this.isOpen = isOpen;
         this.discards = discards;
-        this.body = undefined;
-        this.string = undefined;
-        this.json = undefined;
-        this.fields = undefined;
-        this.times = undefined;
-        this.peer = undefined;
     }
 
     /** The parts of an answer that came as an event, with all that is known of it. */
@@ -32,7 +31,8 @@ export class Reading {
     /** The body as text; `null` where it was discarded. */
     text() {
         if (this.discards) return null;
-        return (this.string ??= this.body ? text(this.body) : this.isOpen ? readText(this.ticket) : "");
+        if (this.string === undefined) this.string = this.body ? text(this.body) : this.isOpen ? readText(this.ticket) : "";
+        return this.string;
     }
 
     /** The body as an ArrayBuffer; `null` where it was discarded. */

@@ -106,21 +106,20 @@ export class Response {
 
     /** The body as text. Throws where there is none. */
     #text() {
-        const { body } = this;
+        const body = Object.hasOwn(this, "body") ? this.body : this.#parts()?.text();
         if (body === null || body === undefined) {
             throw new Error("the body is null so we can't transform it: there was an error getting the response, or the response type was none");
         }
-        return typeof body === "string" ? body : native.text(body);
+        return body instanceof ArrayBuffer ? native.text(body) : String(body);
     }
 
     /** The body as JSON, or what a GJSON path selects of it: `undefined` where it selects nothing. */
     json(selector) {
-        const text = this.#text();
-        const reading = this.#reading ?? {};
-        const { value, problem } = (reading.json ??= parsed(text));
-        if (selector !== undefined && selector !== null) return problem ? undefined : select(value, String(selector));
-        if (problem) throw new Error(`cannot parse json: ${problem}`);
-        return value;
+        const reading = this.#parts() ?? {};
+        const parsed = (reading.json ??= parse(this.#text()));
+        if (selector !== undefined && selector !== null) return parsed.problem === undefined ? select(parsed.value, String(selector)) : undefined;
+        if (parsed.problem !== undefined) throw new Error(`cannot parse json: ${parsed.problem}`);
+        return parsed.value;
     }
 
     /** The body as HTML, or what a selector finds in it. */
@@ -184,11 +183,12 @@ function addPart(prototype, name, read) {
     });
 }
 
-function parsed(text) {
+/** A text as JSON: its value, or what is wrong with it. */
+function parse(text) {
     try {
-        return { value: JSON.parse(text) };
+        return { value: JSON.parse(text), problem: undefined };
     } catch (error) {
-        return { problem: error.message };
+        return { value: undefined, problem: error.message };
     }
 }
 

@@ -10,6 +10,8 @@ export class UrlError extends Error {
     }
 }
 
+/** A URL that needs no escape: scheme, host with port, host, path, query. */
+const USUAL = /^(https?):\/\/(([a-z0-9.-]+)(?::\d+)?)((?:\/[A-Za-z0-9\-_.~!$&'()*+,;=:@/]*)?)(?:\?([!"$-~]*))?$/;
 const SCHEME = /^([a-zA-Z][a-zA-Z0-9+.-]*):/;
 const CONTROL = /[\x00-\x1f\x7f]/;
 const BAD_ESCAPE = /%(?![0-9a-fA-F]{2}).{0,2}/s;
@@ -42,6 +44,7 @@ export function unescape(text) {
 
 /** Encodes a key or a value of a form or query as Go's `url.QueryEscape` does: a space is `+`. */
 export function queryEscape(text) {
+    if (/^[A-Za-z0-9\-_.~]*$/.test(text)) return text;
     return text.replace(/[^A-Za-z0-9\-_.~]+/gu, (run) => percent(run).replaceAll("%20", "+"));
 }
 
@@ -71,18 +74,28 @@ function split(text) {
 
 /** An absolute URL of http or https. */
 export class Url {
-    /** @param parts scheme, authority (with user info), path, query, fragment: as written */
-    constructor({ scheme, authority, path, query, fragment }) {
-        this.scheme = scheme.toLowerCase();
-        if (this.scheme !== "http" && this.scheme !== "https") throw new UrlError(`unsupported protocol scheme "${this.scheme}"`, 1000);
-        const at = (authority ?? "").lastIndexOf("@");
-        this.userInfo = at < 0 ? undefined : authority.slice(0, at);
-        if (at >= 0 && !USER.test(this.userInfo)) throw new UrlError("invalid userinfo");
-        this.host = (authority ?? "").slice(at + 1);
-        readHost(this);
-        this.path = sentPath(path);
-        this.query = query?.replace(ESCAPED_IN_QUERY, percent);
+    /** Takes parts that are valid and escaped; `hostname` is in lower case, `userInfo`, `query` and `fragment` may be `undefined`. */
+    constructor(scheme, userInfo, host, hostname, path, query, fragment) {
+        this.scheme = scheme;
+        this.userInfo = userInfo;
+        /** The host as written, with its port. */
+        this.host = host;
+        this.hostname = hostname;
+        this.path = path;
+        this.query = query;
         this.fragment = fragment;
+    }
+
+    /** @param parts scheme, authority (with user info), path, query, fragment: as written */
+    static of(parts) {
+        const scheme = parts.scheme.toLowerCase();
+        if (scheme !== "http" && scheme !== "https") throw new UrlError(`unsupported protocol scheme "${scheme}"`, 1000);
+        const authority = parts.authority ?? "";
+        const at = authority.lastIndexOf("@");
+        const userInfo = at < 0 ? undefined : authority.slice(0, at);
+        if (at >= 0 && !USER.test(userInfo)) throw new UrlError("invalid userinfo");
+        const { host, hostname } = hostOf(authority.slice(at + 1));
+        return new Url(scheme, userInfo, host, hostname, sentPath(parts.path), parts.query?.replace(ESCAPED_IN_QUERY, percent), parts.fragment);
     }
 
     /** The user's name and password, decoded, or `undefined`. */
@@ -113,27 +126,25 @@ export class Url {
     /** The URL that `reference` means when it is found at this one (RFC 3986, section 5.2). */
     resolve(reference) {
         const parts = split(reference);
-        if (parts.scheme !== undefined) return new Url(parts);
-        if (parts.authority !== undefined) return new Url({ ...parts, scheme: this.scheme });
+        if (parts.scheme !== undefined) return Url.of(parts);
+        if (parts.authority !== undefined) return Url.of({ ...parts, scheme: this.scheme });
         const authority = this.userInfo === undefined ? this.host : `${this.userInfo}@${this.host}`;
         const base = { scheme: this.scheme, authority, fragment: parts.fragment };
-        if (parts.path === "") return new Url({ ...base, path: this.path, query: parts.query ?? this.query });
+        if (parts.path === "") return Url.of({ ...base, path: this.path, query: parts.query ?? this.query });
         const path = parts.path.startsWith("/") ? parts.path : this.path.slice(0, this.path.lastIndexOf("/") + 1) + parts.path;
-        return new Url({ ...base, path: withoutDots(path), query: parts.query });
+        return Url.of({ ...base, path: withoutDots(path), query: parts.query });
     }
 }
 
-/** Checks the host and its port, and keeps the name in lower case, as cookies need it. */
-function readHost(url) {
-    if (url.host === "" || url.host.startsWith(":")) throw new UrlError("no Host in request URL", 1000);
-    const port = /:([^:\]]*)$/.exec(url.host);
+/** A host and its name in lower case, as cookies need it. Throws where it is none. */
+function hostOf(written) {
+    if (written === "" || written.startsWith(":")) throw new UrlError("no Host in request URL", 1000);
+    const port = /:([^:\]]*)$/.exec(written);
     if (port && !/^[0-9]*$/.test(port[1])) throw new UrlError(`invalid port ":${port[1]}" after host`);
-    const name = port ? url.host.slice(0, port.index) : url.host;
+    const name = port ? written.slice(0, port.index) : written;
     if (!HOST.test(name)) throw new UrlError(`invalid character in host name "${name}"`);
     if (/[^\x00-\x7f]/.test(name)) throw new UrlError(`the host name "${name}" is not ASCII: write it in punycode (xn--…)`);
-    url.hostname = name.toLowerCase();
-    url.port = port?.[1] || (url.scheme === "https" ? "443" : "80");
-    if (port?.[1] === "") url.host = name;
+    return { host: port?.[1] === "" ? name : written, hostname: name.toLowerCase() };
 }
 
 /** Resolves `.` and `..` of a path (RFC 3986, section 5.2.4). */
@@ -152,10 +163,12 @@ function withoutDots(path) {
 
 /** Reads an absolute URL. Throws a `UrlError` where it is none. */
 export function parseUrl(text) {
+    const usual = USUAL.exec(text);
+    if (usual !== null) return new Url(usual[1], undefined, usual[2], usual[3], usual[4], usual[5], undefined);
     const parts = split(text);
     if (parts.scheme === undefined) {
         if (parts.path.startsWith(":")) throw new UrlError("missing protocol scheme");
         throw new UrlError(`unsupported protocol scheme ""`, text === "" ? 1020 : 1000);
     }
-    return new Url(parts);
+    return Url.of(parts);
 }
