@@ -3,8 +3,6 @@ import * as native from "brunt:native";
 import { user } from "brunt:user";
 import * as timers from "k6/timers";
 import { shown } from "brunt:shown";
-import { TextDecoder, TextEncoder } from "brunt:text-encoding";
-import { webcrypto } from "brunt:webcrypto";
 
 /** A function of `console`. */
 function printer(level) {
@@ -58,6 +56,20 @@ function define(name, value) {
     Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
 }
 
+/** Defines a global whose module is loaded only by a script that uses it: each user has a copy of its code. */
+function defineLater(name, module) {
+    Object.defineProperty(globalThis, name, {
+        get() {
+            const value = native.requireModule(module, "brunt:prelude").namespace[name];
+            define(name, value);
+            return value;
+        },
+        set: (value) => define(name, value),
+        configurable: true,
+        enumerable: false,
+    });
+}
+
 define("console", {
     log: printer("info"),
     info: printer("info"),
@@ -71,8 +83,8 @@ define("__VU", native.user()?.id ?? 0);
 define("__ITER", undefined);
 define("open", open);
 define("require", requireFrom(""));
-define("crypto", webcrypto);
-define("TextEncoder", TextEncoder);
-define("TextDecoder", TextDecoder);
+defineLater("crypto", "brunt:webcrypto");
+defineLater("TextEncoder", "brunt:text-encoding");
+defineLater("TextDecoder", "brunt:text-encoding");
 for (const name of ["setTimeout", "setInterval", "clearTimeout", "clearInterval"]) define(name, timers[name]);
 Math.random = native.random;

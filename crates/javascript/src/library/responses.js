@@ -9,7 +9,6 @@ import { Reading } from "brunt:readings";
 import { select } from "brunt:selector";
 import { statusText } from "brunt:statuses";
 import { parseUrl } from "brunt:urls";
-import { parseHTML } from "k6/html";
 
 let request;
 
@@ -124,6 +123,8 @@ export class Response {
 
     /** The body as HTML, or what a selector finds in it. */
     html(selector) {
+        // Loaded only by users that read pages: each has a copy of its code.
+        const { parseHTML } = native.requireModule("k6/html", "k6/http").namespace;
         const page = parseHTML(this.#text());
         return selector === undefined || selector === null ? page : page.find(selector);
     }

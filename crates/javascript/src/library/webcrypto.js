@@ -24,7 +24,7 @@ function randomUUID() {
 }
 
 /** What a script finds as `crypto`. */
-export const webcrypto = {
+export const crypto = {
     getRandomValues,
     randomUUID,
     get subtle() {
@@ -32,4 +32,4 @@ export const webcrypto = {
     },
 };
 
-export default webcrypto;
+export default crypto;

@@ -11,6 +11,9 @@ export const LIBRARY = path.resolve(import.meta.dirname, "../../src/library");
 /** Files of modules whose names do not say them. */
 const FILES = { "k6": "k6.js", "k6/experimental/webcrypto": "webcrypto.js" };
 
+/** Modules that the library loads only when they are used. */
+const LATER = ["brunt:text-encoding", "brunt:webcrypto", "k6/html"];
+
 /** The library's file of a module, if it is one of ours. */
 function fileOf(name) {
     const plain = FILES[name] ?? `${name.replace(/^(brunt:|k6\/)/, "").replaceAll("/", "-")}.js`;
@@ -139,11 +142,19 @@ export async function newUser(given = {}) {
                 return { id: wanted, wrapper: vm.runInContext(source, context, { filename: wanted }) };
             }
             const module = modules.get(name);
+            if (module?.status === "linked") start(module);
             if (!module) throw new Error(`cannot find ${name}`);
             return { id: name, namespace: module.namespace };
         },
     };
 
+    /** Evaluates a module that is linked. Returns its exports. */
+    const start = (module) => {
+        module.evaluate().catch(() => {});
+        vm.runInContext("0", context);
+        if (module.status === "errored") throw module.error;
+        return module.namespace;
+    };
     const read = (name) => {
         const file = fileOf(name);
         const text = name in world.files ? world.files[name] : existsSync(file) ? readFileSync(file, "utf8") : undefined;
@@ -163,11 +174,9 @@ export async function newUser(given = {}) {
     /** Evaluates a module and all that it imports. Returns its exports. */
     const evaluate = async (module) => {
         if (module.status === "unlinked") await module.link(linked);
-        module.evaluate().catch(() => {});
-        vm.runInContext("0", context);
-        if (module.status === "errored") throw module.error;
-        return module.namespace;
+        return start(module);
     };
+    for (const name of LATER) await linked(name).link(linked);
     /** The exports of a module of the library. */
     world.import = (name) => evaluate(linked(name));
     /** The exports of a script's text. */

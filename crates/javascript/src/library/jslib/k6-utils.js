@@ -1,7 +1,6 @@
 // `https://jslib.k6.io/k6-utils`: random values, texts between texts, and stages, after its documentation.
 import exec from "k6/execution";
 import { check as checkNow } from "k6";
-import { webcrypto } from "brunt:webcrypto";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 /** Milliseconds of the units of a duration. */
@@ -26,7 +25,7 @@ export function randomString(length, charset = LETTERS) {
 
 /** A random UUID of version 4; with `secure`, from the system's random numbers. */
 export function uuidv4(secure = false) {
-    if (secure) return webcrypto.randomUUID();
+    if (secure) return globalThis.crypto.randomUUID();
     return "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx".replace(/[xy]/g, (sign) => {
         const digit = Math.floor(Math.random() * 16);
         return (sign === "x" ? digit : (digit & 3) | 8).toString(16);
