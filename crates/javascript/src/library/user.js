@@ -32,6 +32,8 @@ const iterationHooks = [];
 const groups = [];
 let systemTags = new Set(DEFAULT_SYSTEM_TAGS);
 let key;
+/** Names of the variables that the scenario has of its own. */
+let scenarioVariables = [];
 
 /** Registers a hook that runs before each wait. */
 export function beforeWaiting(hook) {
@@ -167,12 +169,25 @@ export function begin(place) {
     for (const hook of iterationHooks) hook();
 }
 
-/** Takes the tags of the scenario that the user works for from now on. */
+/** Takes the tags and variables of the scenario that the user works for from now on. */
 function beginScenario(now) {
     user.scenario = now.scenario;
     const options = native.options();
     user.tags = {};
     configureTags(options);
     if (now.scenario) setPlaceTag("scenario", now.scenario);
-    addTags(options?.scenarios?.[now.scenario]?.tags);
+    const own = options?.scenarios?.[now.scenario];
+    addTags(own?.tags);
+    takeEnvironment(own?.env ?? {});
+}
+
+/** Gives `__ENV` the variables of the scenario, in place of those of the one before. */
+function takeEnvironment(variables) {
+    const shared = scenarioVariables.length > 0 ? native.env() : {};
+    for (const name of scenarioVariables) {
+        if (Object.hasOwn(shared, name)) globalThis.__ENV[name] = shared[name];
+        else delete globalThis.__ENV[name];
+    }
+    scenarioVariables = Object.keys(variables);
+    for (const name of scenarioVariables) globalThis.__ENV[name] = String(variables[name]);
 }

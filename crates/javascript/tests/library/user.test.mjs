@@ -178,6 +178,20 @@ test("a seed repeats the random numbers of its user", async () => {
     assert.deepEqual(user.printed(), ["true false 1000 true true"]);
 });
 
+test("a scenario has variables and tags of its own", async () => {
+    const scenarios = { one: { env: { A: "1", B: 2 }, tags: { t: "x" } }, two: { env: { C: "3" } } };
+    const user = await newUser({ env: { A: "0" }, options: { scenarios }, user: { id: 1, iteration: 0, scenario: "one" } });
+    const script = await user.script(`import exec from "k6/execution"; export default () => { exec.vu.tags.mine = 1; console.log(JSON.stringify([__ENV, exec.vu.tags])); };`);
+    const { iterate } = await user.import("brunt:loop");
+    iterate(script.default);
+    user.user = { id: 1, iteration: 1, scenario: "two" };
+    iterate(script.default);
+    assert.deepEqual(user.printed().map((text) => JSON.parse(text)), [
+        [{ A: "1", B: "2" }, { scenario: "one", t: "x", group: "", mine: "1" }],
+        [{ A: "0", C: "3" }, { scenario: "two", group: "", mine: "1" }],
+    ]);
+});
+
 test("require gives files and modules", async () => {
     const user = await newUser({ files: {
         "lib.js": `const other = require("./other.js"); exports.sum = (a, b) => other(a) + b;`,
