@@ -28,12 +28,7 @@ pub fn file(path: &Path) -> Option<String> {
     let name = path.display();
     let lua = path.with_extension("lua");
     let here = match path.extension()?.to_str()? {
-        "js" | "mjs" | "ts" => {
-            format!(
-                "brunt's scripts are in Lua: brunt import k6 {name} -o {} makes one of a script of k6",
-                lua.display()
-            )
-        }
+        "js" | "mjs" | "cjs" | "ts" => format!("brunt run {name} runs a script of k6"),
         "py" => "brunt's scripts are in Lua: brunt help locust-jmeter has Locust's words beside brunt's".to_owned(),
         "jmx" => "brunt help locust-jmeter has a test plan of JMeter beside the script that it becomes".to_owned(),
         "scala" | "java" | "kt" => {
@@ -55,6 +50,9 @@ pub fn scenario(path: &Path) -> Option<String> {
     if is_lua && is_of_wrk(path) {
         let name = path.display();
         return Some(format!("{name}: it is a script of wrk: brunt -s {name} URL runs it"));
+    }
+    if crate::scripts::is_javascript(path) {
+        return None;
     }
     file(path)
 }
@@ -102,7 +100,7 @@ mod tests {
     #[test]
     fn files_of_other_tools_lead_to_what_becomes_of_them() {
         for (name, way) in [
-            ("a/load.js", "brunt import k6 a/load.js -o a/load.lua"),
+            ("a/load.js", "brunt run a/load.js"),
             ("locustfile.py", "brunt help locust-jmeter"),
             ("plan.jmx", "brunt help locust-jmeter"),
             ("Shop.scala", "brunt help moving"),

@@ -24,7 +24,7 @@ pub fn write(summary: &Summary, registry: &Registry, allowed: &[PathBuf]) -> Res
         drop(brunt_report::write(&mut json, Format::Json, summary, Style::default()));
         json
     };
-    let Some(texts) = brunt_lua::scenario::handle_summary(&summary.plan, scenarios, registry, document)? else {
+    let Some(texts) = crate::scripts::handle_summary(&summary.plan, scenarios, registry, document)? else {
         return Ok(());
     };
     for (name, text) in &texts {

@@ -1,7 +1,89 @@
-//! The languages that scripts are written in.
+//! The languages that scripts are written in: Lua, and k6's JavaScript. A script's language is known by its name.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use brunt_javascript::JavaScript;
 use brunt_lua::LuaJit;
-use brunt_script::ScriptHost;
+use brunt_plan::plan::{Plan, Sandbox};
+use brunt_plan::scenario::Scenarios;
+use brunt_plan::share::Portion;
+use brunt_protocol::{Prepared, Registry};
+use brunt_script::{FloodScript, LoadOptions, Loaded, Outline, Program, ScriptError, ScriptHost};
 
-/// The host of the scripts that brunt carries out: wrk's and scenarios, in Lua.
-pub const SCRIPTS: &dyn ScriptHost = &LuaJit;
+/// The host of the scripts that brunt carries out: wrk's and scenarios in Lua, k6's in JavaScript.
+pub const SCRIPTS: &dyn ScriptHost = &Languages;
+
+struct Languages;
+
+impl ScriptHost for Languages {
+    fn flood(&self, plan: &Plan, prepared: &dyn Prepared) -> Result<Option<Box<dyn FloodScript>>, ScriptError> {
+        LuaJit.flood(plan, prepared)
+    }
+
+    fn program(
+        &self,
+        plan: &Plan,
+        scenarios: &Scenarios,
+        registry: &Registry,
+        portion: Portion,
+    ) -> Result<Box<dyn Program>, ScriptError> {
+        let host: &dyn ScriptHost = if are_javascript(scenarios) { &JavaScript } else { &LuaJit };
+        host.program(plan, scenarios, registry, portion)
+    }
+}
+
+/// Whether a script of this name is in JavaScript.
+pub fn is_javascript(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| brunt_javascript::EXTENSIONS.iter().any(|known| extension == *known))
+}
+
+fn are_javascript(scenarios: &Scenarios) -> bool {
+    scenarios.files.first().is_some_and(|file| is_javascript(Path::new(&file.name)))
+}
+
+/// Loads the script at `path` with the files that it reads.
+///
+/// # Errors
+/// The file and line of what is wrong.
+pub fn load(path: &Path, options: &LoadOptions, registry: &Registry) -> Result<Loaded, ScriptError> {
+    if is_javascript(path) {
+        brunt_javascript::load(path, options, registry)
+    } else {
+        brunt_lua::scenario::load(path, options, registry)
+    }
+}
+
+/// Goes once through a script that was loaded, without a call.
+///
+/// # Errors
+/// The file and line of what is wrong before its scenarios.
+pub fn outline(scenarios: &Scenarios, sandbox: Sandbox, registry: &Registry) -> Result<Outline, ScriptError> {
+    if are_javascript(scenarios) {
+        brunt_javascript::outline(scenarios, sandbox, registry)
+    } else {
+        brunt_lua::scenario::outline(scenarios, sandbox, registry)
+    }
+}
+
+/// The checks that stand in the script's text, each with its place, as far as its language tells.
+pub fn written_checks(scenarios: &Scenarios) -> Vec<(String, String)> {
+    if are_javascript(scenarios) { Vec::new() } else { brunt_lua::scenario::written_checks(scenarios) }
+}
+
+/// The texts that the script makes of the run's result, by the names of their files; `None` where it makes none.
+///
+/// # Errors
+/// The file and line of an error.
+pub fn handle_summary(
+    plan: &Plan,
+    scenarios: &Scenarios,
+    registry: &Registry,
+    document: impl FnOnce() -> Vec<u8>,
+) -> Result<Option<BTreeMap<String, Vec<u8>>>, ScriptError> {
+    if are_javascript(scenarios) {
+        brunt_javascript::handle_summary(plan, scenarios, registry, document)
+    } else {
+        brunt_lua::scenario::handle_summary(plan, scenarios, registry, document)
+    }
+}

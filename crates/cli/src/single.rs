@@ -249,7 +249,7 @@ fn never_counted(summary: &Summary) {
         return;
     }
     let counted = |name: &str| summary.total.figures.checks.iter().any(|(_, check)| check.check == name);
-    let missing: Vec<_> = brunt_lua::scenario::written_checks(scenarios)
+    let missing: Vec<_> = crate::scripts::written_checks(scenarios)
         .into_iter()
         .filter(|(name, _)| !counted(name))
         .map(|(name, place)| format!("'{name}' ({place})"))

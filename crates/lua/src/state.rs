@@ -1,7 +1,6 @@
 //! Lua states with all of `LuaJIT`, the sandbox around the scripts in them, and the chunks that are run in them.
 
 use std::io::IsTerminal as _;
-use std::path::{Component, Path};
 
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table};
@@ -82,22 +81,6 @@ pub(crate) fn inner(lua: &Lua) -> mlua::Result<Table> {
 /// Closes the sandbox. `source_of` returns the text of a Lua file that belongs to the script, by its name, or nil.
 pub(crate) fn close(lua: &Lua, source_of: Function) -> mlua::Result<()> {
     lua.load(include_str!("sandbox.lua")).set_name("=sandbox").call(source_of)
-}
-
-/// Whether a file's name stays below the directory to which it is relative.
-pub(crate) fn is_inside(name: &Path) -> bool {
-    let mut parts = name.components();
-    parts.clone().next().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
-}
-
-/// The content of a file below `directory`; `None` if the file does not exist, or a link leads out of the directory.
-pub(crate) fn read_inside(directory: &Path, name: &Path) -> Option<Vec<u8>> {
-    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-    let path = is_inside(name).then(|| directory.join(name).canonicalize().ok()).flatten()?;
-    if !path.starts_with(directory.canonicalize().ok()?) || !path.is_file() {
-        return None;
-    }
-    std::fs::read(path).ok()
 }
 
 /// Compiles the content of `file`. Bytecode is accepted only where the script `is_open`, outside of the sandbox.

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use brunt_lua::LuaJit;
-use brunt_lua::scenario::{Files, LoadOptions, load, read};
+use brunt_lua::scenario::{load, read};
 use brunt_plan::content::Content;
 use brunt_plan::plan::{Plan, ProtocolOptions, Sandbox, Script};
 use brunt_plan::scenario::File;
@@ -14,6 +14,7 @@ use brunt_plan::stop::StopHandle;
 use brunt_plan::target::Url;
 use brunt_protocol::Registry;
 use brunt_record::time::Tick;
+use brunt_script::{Files, LoadOptions};
 use brunt_script::{FloodPlace, Operation, Program, ScriptError, ScriptHost as _};
 
 /// What must be true in the sandbox: expressions of Lua.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by a panic")]
 
 use brunt_lua::LuaJit;
-use brunt_lua::scenario::{Files, LoadOptions, read};
+use brunt_lua::scenario::read;
 use brunt_plan::content::Content;
 use brunt_plan::plan::{Plan, ProtocolOptions, Sandbox};
 use brunt_plan::scenario::File;
@@ -11,6 +11,7 @@ use brunt_plan::target::Url;
 use brunt_protocol::Registry;
 use brunt_protocol::scenario::Value;
 use brunt_record::time::Tick;
+use brunt_script::{Files, LoadOptions};
 use brunt_script::{Library, Operation, Program, Resumption, ScriptError, ScriptHost as _};
 
 fn registry() -> Registry {

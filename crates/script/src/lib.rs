@@ -19,16 +19,22 @@
 //! connections, timeouts and figures are the engine's.
 
 mod error;
+mod files;
 mod flood;
 mod hook;
 mod host;
+mod loading;
 pub mod native;
 mod operation;
+mod outline;
 mod program;
 
 pub use self::error::ScriptError;
+pub use self::files::{Files, is_inside, outside, read_inside};
 pub use self::flood::{Begun, Errors, FloodPlace, FloodScript, Scripted, Session, Totals};
 pub use self::hook::Hook;
 pub use self::host::ScriptHost;
+pub use self::loading::{AskAt, Asking, ClientKind, LoadOptions, Loaded, OwnRules};
 pub use self::operation::{Operation, Placement, Resumption, Verdict, Wanted};
+pub use self::outline::{AssignedLocal, EndedEarly, Met, MetKind, Outline, Unreached};
 pub use self::program::{Library, Program, ScriptClient};

@@ -11,13 +11,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use brunt_judge::summary::Summary;
-use brunt_lua::scenario::{Files, LoadOptions, read};
+use brunt_lua::scenario::read;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::content::Content;
 use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
 use brunt_plan::scenario::{File, Scenarios};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
+use brunt_script::{Files, LoadOptions};
 
 use super::{MS, Seconds, built_in, judged, plan, run_part_on};
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};

@@ -27,7 +27,8 @@ use brunt_record::recording::Ending;
 
 use super::*;
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
-use brunt_lua::scenario::{Files, LoadOptions, read};
+use brunt_lua::scenario::read;
+use brunt_script::{Files, LoadOptions};
 
 /// How the peer answers a request: how long after it, and with what.
 pub(super) type Answer = fn(request: &str) -> (u64, String);

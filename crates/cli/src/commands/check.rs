@@ -7,16 +7,17 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use brunt_lua::scenario::{self, EndedEarly, Loaded, MetKind, Outline, Unreached};
+use brunt_lua::scenario;
 use brunt_plan::threshold::{Guard, Kind, Threshold, nearest};
 use brunt_report::text::scenario_list;
+use brunt_script::{EndedEarly, Loaded, MetKind, Outline, Unreached};
 use clap::{Args, FromArgMatches as _};
 
 use super::run::{self, Run};
 use crate::args::inherited::{self, Inherited};
 use crate::args::{Program, runs};
-use crate::console;
 use crate::exit::{Exit, NoAnswer};
+use crate::{console, scripts};
 
 /// The most stretches of lines that are named as not reached.
 const MOST_STRETCHES: usize = 8;
@@ -64,7 +65,7 @@ pub fn run(args: &Check, program: &Program) -> Result<Exit> {
             args.file.display()
         );
     }
-    let outline = match scenario::outline(&loaded.scenarios, run.confinement.of_named(), &program.registry) {
+    let outline = match scripts::outline(&loaded.scenarios, run.confinement.of_named(), &program.registry) {
         Ok(outline) => outline,
         Err(error) => {
             remarks.push(located(&error.to_string(), &args.file));

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use brunt_engine::trace::{Level, Trace};
-use brunt_lua::scenario::{self, Asking, AssignedLocal, ClientKind, LoadOptions, Loaded};
 use brunt_plan::environment::Environment;
 use brunt_plan::plan::{Load, MAX_ERROR_RATIO, MAX_LESS_RATIO, PLAN_VERSION, Plan, ProtocolOptions, Stop};
 use brunt_plan::scenario::Scenarios;
@@ -16,6 +15,7 @@ use brunt_plan::threshold::Guard;
 use brunt_protocol::Registry;
 use brunt_record::outcome::OkStatus;
 use brunt_report::text::scenario_list;
+use brunt_script::{Asking, AssignedLocal, ClientKind, LoadOptions, Loaded};
 use clap::Args;
 
 use crate::args::bench::{Confinement, Connecting};
@@ -27,7 +27,7 @@ use crate::kept::Keep;
 use crate::plan;
 use crate::plan::asking::Asker;
 use crate::results::Results;
-use crate::scripts::SCRIPTS;
+use crate::scripts::{self, SCRIPTS};
 use crate::trace::Printer;
 use crate::{console, foreign, single};
 
@@ -204,7 +204,11 @@ fn list(args: &Run, registry: &Registry) -> Result<Exit> {
 /// # Errors
 /// The wrong flag, file or line, and what to do about it.
 fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
-    let Loaded { mut scenarios, thresholds, target, clients, names, assigned_locals } = loaded(run, registry)?;
+    let Loaded { mut scenarios, thresholds, target, clients, names, assigned_locals, own_rules, is_insecure, notes } =
+        loaded(run, registry)?;
+    for what in notes {
+        console::note(&format!("note: {}: {what}", run.file.display()));
+    }
     for local in assigned_locals {
         console::note(&format!("note: {}:{}: {}", local.file, local.line, shared_local(&local)));
     }
@@ -226,6 +230,8 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
     scenarios.teardown_timeout_ns = run.load.teardown_timeout;
     let limits = &run.limits;
     let workers = workers(run, &scenarios)?;
+    let mut transport = plan::transport(&run.connecting, plan::tls(&run.tls)?)?;
+    transport.tls.insecure |= is_insecure;
     let plan = Plan {
         version: PLAN_VERSION,
         protocol: ProtocolOptions::default(),
@@ -244,14 +250,14 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
         seed: limits.seed.unwrap_or_else(plan::fresh_seed),
         reconnect: false,
         pipeline: 1,
-        transport: plan::transport(&run.connecting, plan::tls(&run.tls)?)?,
+        transport,
         ok_status: run.load.ok_status.clone().unwrap_or_else(OkStatus::of_scenarios),
         thresholds: thresholds.into_iter().chain(run.output.thresholds.iter().cloned()).collect(),
         guards: run.output.guards.clone(),
         guard_action: run.output.guard_action.unwrap_or_default(),
         watches: run.output.watches.clone(),
-        max_error_ratio: run.output.most_errors()?.unwrap_or(MAX_ERROR_RATIO),
-        max_less_ratio: run.output.allow_less.unwrap_or(MAX_LESS_RATIO),
+        max_error_ratio: run.output.most_errors()?.unwrap_or(if own_rules.errors { 1.0 } else { MAX_ERROR_RATIO }),
+        max_less_ratio: run.output.allow_less.unwrap_or(if own_rules.load { 1.0 } else { MAX_LESS_RATIO }),
         origin: plan::origin(&run.saving),
         sandbox: run.confinement.of_named(),
         environment: Environment::default(),
@@ -334,7 +340,7 @@ pub(super) fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
         only: only.clone(),
         asking: Asking::by(Arc::new(move |to, first, call| asking.ask(to, first, call))),
     };
-    asker.told(scenario::load(&run.file, &options, registry))
+    asker.told(scripts::load(&run.file, &options, registry))
 }
 
 /// A value of `--env`. A value whose name suggests a secret is neither shown nor stored.

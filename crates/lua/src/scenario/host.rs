@@ -17,13 +17,12 @@ use mlua::{Function, Lua, LuaString, Table, Value as LuaValue, Variadic};
 
 use super::data::{Order, Rows, SharedFeeder};
 use super::resources::Resources;
-use super::{ClientKind, charset, digests, pack, reading, tokens, urls, value, written};
+use super::{charset, digests, pack, reading, tokens, urls, value, written};
 use crate::error;
-use crate::state::is_inside;
 use brunt_protocol::Scheme;
 use brunt_protocol::discovery::Inquiry;
 use brunt_protocol::scenario::{Fields, Setting, Value, unknown, unknown_name};
-use brunt_script::ScriptClient;
+use brunt_script::{ClientKind, ScriptClient, is_inside};
 
 /// The most connections that a user may have at once to one origin, as browsers do over HTTP/1.1.
 const BROWSER_CONNECTIONS: u32 = 6;
@@ -200,7 +199,7 @@ impl Host {
         let base = base.map(|base| base_of(&whose, &base, schemes)).transpose()?;
         let files = Arc::clone(&self.common);
         let first_target = declared.clients.iter().find_map(|client| client.base.as_ref()).or(base.as_ref());
-        let ask = |call: &ProtocolOptions| match (&self.common.asking.0, base.as_ref(), first_target) {
+        let ask = |call: &ProtocolOptions| match (self.common.asking.asks(), base.as_ref(), first_target) {
             (Some(ask), Some(base), Some(first)) => ask(base, first, call),
             _ => Err("there is no target to ask here".to_owned()),
         };

@@ -9,11 +9,13 @@ use brunt_plan::scenario::{File, Step};
 use brunt_protocol::scenario::Value;
 use brunt_record::figures::OwnFigures;
 use brunt_record::time::Tick;
-use brunt_script::{Library, Operation, Resumption, ScriptClient, ScriptError, Verdict};
+use brunt_script::{
+    AssignedLocal, EndedEarly, Library, Met, MetKind, Operation, Resumption, ScriptClient, ScriptError, Unreached,
+    Verdict,
+};
 use mlua::{Function, Lua, Table};
 
 use super::host::{Declared, Host};
-use super::met::{AssignedLocal, EndedEarly, Met, MetKind, Unreached};
 use super::operation::{self, Returned};
 use super::resources::Resources;
 use super::{data, nils, value, written};

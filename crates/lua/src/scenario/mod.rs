@@ -7,10 +7,8 @@ mod by_flags;
 mod charset;
 mod data;
 mod digests;
-mod files;
 mod host;
 mod library;
-mod met;
 mod nils;
 mod operation;
 mod outline;
@@ -30,96 +28,26 @@ mod value;
 mod written;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use brunt_plan::content::Content;
 use brunt_plan::environment::Environment;
-use brunt_plan::plan::{Plan, ProtocolOptions, Sandbox};
+use brunt_plan::plan::{Plan, Sandbox};
 use brunt_plan::scenario::{File, Scenarios};
 use brunt_plan::secret::Template;
 use brunt_plan::secrets::secrets_in;
 use brunt_plan::share::Portion;
-use brunt_plan::target::Target;
-use brunt_plan::threshold::Threshold;
 use brunt_record::redaction::Secrets;
 use bstr::ByteSlice as _;
 
 use self::library::LuaLibrary;
 use self::resources::Resources;
 use brunt_protocol::Registry;
-use brunt_protocol::discovery::Reply;
-use brunt_script::{Library, Program, ScriptError};
+use brunt_script::{Files, Library, LoadOptions, Loaded, OwnRules, Program, ScriptError};
 
-pub use self::files::Files;
-pub use self::met::{AssignedLocal, EndedEarly, Met, MetKind, Unreached};
-pub use self::outline::{Outline, outline};
+pub use self::outline::outline;
 pub use self::place::{Place, place};
-
-/// A kind of client in a script.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClientKind {
-    /// The function of the module that makes it: `brunt.http`.
-    pub name: String,
-    /// Whether some of its calls can have a `traceparent`.
-    pub traces: bool,
-}
-
-/// The result of loading a script.
-#[derive(Debug)]
-pub struct Loaded {
-    /// The script with its files, and the injections of its users.
-    pub scenarios: Scenarios,
-    /// The thresholds of `brunt.expect`.
-    pub thresholds: Vec<Threshold>,
-    /// The base URL of the first client that has one.
-    pub target: Option<Target>,
-    /// The kinds of its clients, each once, in the order in which the script makes them.
-    pub clients: Vec<ClientKind>,
-    /// The names of its scenarios, in their order.
-    pub names: Vec<String>,
-    /// The locals at its top that its scenarios assign, or whose fields they assign: the users of a thread share them.
-    pub assigned_locals: Vec<AssignedLocal>,
-}
-
-/// Asks the target at the first address, in a run whose own target is the second, as
-/// [`Inquiry`](brunt_protocol::discovery::Inquiry) says; the error says why there is no answer.
-pub type AskAt = dyn Fn(&Target, &Target, &ProtocolOptions) -> Result<Reply, String> + Send + Sync;
-
-/// Asks targets on behalf of clients while a script is loaded; the default asks nobody.
-#[derive(Clone, Default)]
-pub struct Asking(Option<Arc<AskAt>>);
-
-impl Asking {
-    /// Asks by this function.
-    pub fn by(ask: Arc<AskAt>) -> Self {
-        Self(Some(ask))
-    }
-}
-
-impl fmt::Debug for Asking {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Asking").field(&self.0.is_some()).finish()
-    }
-}
-
-/// Options for loading a script, besides its files.
-#[derive(Debug, Clone, Default)]
-pub struct LoadOptions {
-    /// The values that `brunt.env` returns.
-    pub env: BTreeMap<String, Template>,
-    /// The URL that replaces the base of the first client.
-    pub base_url: Option<String>,
-    /// Injections in place of the script's: the scenario, and the steps as written (`rate(50, 1m)`).
-    pub injections: Vec<(String, String)>,
-    /// The scenarios whose users come; all where it is empty.
-    pub only: Vec<String>,
-    /// The script's permissions.
-    pub sandbox: Sandbox,
-    /// Asks targets for the data without which clients cannot be made.
-    pub asking: Asking,
-}
 
 /// Loads the script at `path` from disk, with the modules that it requires and the data that it reads.
 ///
@@ -187,7 +115,17 @@ fn loaded(
         own,
     };
     change_users(&mut scenarios, &library, options, &names)?;
-    Ok(Loaded { scenarios, thresholds: declared.thresholds, target, clients: declared.kinds, names, assigned_locals })
+    Ok(Loaded {
+        scenarios,
+        thresholds: declared.thresholds,
+        target,
+        clients: declared.kinds,
+        names,
+        assigned_locals,
+        own_rules: OwnRules::default(),
+        is_insecure: false,
+        notes: Vec::new(),
+    })
 }
 
 /// The checks whose names are in the text of a script and of its modules, each with the file and the line where it is

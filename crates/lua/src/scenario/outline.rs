@@ -7,25 +7,11 @@ use brunt_plan::plan::Sandbox;
 use brunt_plan::scenario::Scenarios;
 use brunt_plan::secrets::secrets_in;
 use brunt_protocol::Registry;
-use brunt_script::{Library as _, ScriptError};
+use brunt_script::{Files, Library as _, Outline, ScriptError};
 
 use super::library::LuaLibrary;
-use super::met::{EndedEarly, Met, Unreached};
 use super::resources::Resources;
-use super::{Files, by_flags, directory_of, revealed};
-
-/// The result of one pass through a script.
-#[derive(Debug, Default)]
-pub struct Outline {
-    /// Calls, groups and checks, each once, in the order in which they were met.
-    pub met: Vec<Met>,
-    /// The first misspelling in each scenario, setup and teardown, with file and line.
-    pub problems: Vec<ScriptError>,
-    /// The functions that ended by an error before their last line. With other answers they may not.
-    pub ended: Vec<EndedEarly>,
-    /// The lines that were not reached.
-    pub unreached: Vec<Unreached>,
-}
+use super::{by_flags, directory_of, revealed};
 
 /// Goes once through every scenario of a script that was [loaded](super::load), its setup and its teardown. Nothing is
 /// sent and nothing outside is changed. Each condition takes one branch, so the outline may miss some calls, groups and
@@ -62,7 +48,8 @@ mod tests {
     use brunt_plan::scenario::File;
 
     use super::*;
-    use crate::scenario::{LoadOptions, MetKind, read};
+    use crate::scenario::read;
+    use brunt_script::{LoadOptions, MetKind};
 
     fn outlined(source: &str) -> Outline {
         let mut registry = Registry::default();

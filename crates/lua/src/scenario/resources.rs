@@ -2,10 +2,9 @@
 
 use super::by_flags::Offered;
 use super::data::{Feeder, Order, Rows, SharedFeeder};
-use super::files::{Files, Streaming, beside};
 use super::stream::Stream;
 use super::table::{Kind, Table as DataTable};
-use super::{Asking, redis, sqlite};
+use super::{redis, sqlite};
 use brunt_plan::plan::Plan;
 use brunt_plan::plan::Sandbox;
 use brunt_plan::scenario::Streamed;
@@ -13,9 +12,20 @@ use brunt_plan::share::Portion;
 use brunt_plan::threshold::Selection;
 use brunt_protocol::scenario::{Fields, Value};
 use brunt_record::redaction::Secrets;
+use brunt_script::{Asking, Files, is_inside, outside};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// The places of streamed files, according to the run's sandbox.
+pub(super) struct Streaming {
+    /// The script's own directory.
+    pub(super) directory: PathBuf,
+    /// The files that were opened while a script is loaded.
+    pub(super) opened: Mutex<Vec<Streamed>>,
+    /// The files that the plan names, for a script that is carried out.
+    pub(super) planned: Option<Vec<Streamed>>,
+}
 
 /// Resources that the states of one script share, across all workers.
 pub(crate) struct Resources {
@@ -197,4 +207,15 @@ impl Resources {
         }
         known.get(place).cloned().unwrap_or_else(|| Arc::new(Feeder::new(order, rows, 0, self.portion)))
     }
+}
+
+/// The path of a file beside the script; in the sandbox it has to be below the script's directory.
+fn beside(directory: &Path, name: &str, is_confined: bool) -> Result<PathBuf, String> {
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    if !is_confined {
+        return Ok(directory.join(name));
+    }
+    let path = is_inside(Path::new(name)).then(|| directory.join(name).canonicalize().ok()).flatten();
+    let home = directory.canonicalize().map_err(|e| format!("cannot read {name}: {e}"))?;
+    path.filter(|path| path.starts_with(home)).ok_or_else(|| outside(name))
 }

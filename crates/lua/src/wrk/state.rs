@@ -10,8 +10,9 @@ use super::start::Start;
 use crate::error::from_lua;
 use brunt_script::ScriptError;
 
-use crate::state::{close, keep_inner, read_inside};
+use crate::state::{close, keep_inner};
 pub(super) use crate::state::{everything, flush, function, inner, load};
+use brunt_script::read_inside;
 
 /// The registry key of the constructors of objects.
 pub(super) const OBJECTS: &str = "brunt.objects";

@@ -119,7 +119,7 @@ fn the_table_brunt_has_what_is_annotated() {
         content: brunt_plan::content::Content(script.into()),
     };
     let files = super::super::Files::Plan(Vec::new());
-    let error = super::super::read(file, files, &super::super::LoadOptions::default(), &registry).unwrap_err();
+    let error = super::super::read(file, files, &brunt_script::LoadOptions::default(), &registry).unwrap_err();
     let text = error.to_string();
     let names = text.split("NAMES ").nth(1).and_then(|rest| rest.split(" END").next());
     let names: BTreeSet<_> = names.unwrap_or_else(|| panic!("{text}")).split(' ').collect();

@@ -1,4 +1,19 @@
-//! Findings in a script without a run: locals that users share, and the named actions of its scenarios.
+//! What is known of a script without a run: locals that users share, and the named actions of its scenarios.
+
+use crate::ScriptError;
+
+/// The result of one pass through a script.
+#[derive(Debug, Default)]
+pub struct Outline {
+    /// Calls, groups and checks, each once, in the order in which they were met.
+    pub met: Vec<Met>,
+    /// The first misspelling in each scenario, setup and teardown, with file and line.
+    pub problems: Vec<ScriptError>,
+    /// The functions that ended by an error before their last line. With other answers they may not.
+    pub ended: Vec<EndedEarly>,
+    /// The lines that were not reached.
+    pub unreached: Vec<Unreached>,
+}
 
 /// A local at a script's top that its scenarios assign, or a field of whose table they assign.
 #[derive(Debug, Clone, PartialEq, Eq)]

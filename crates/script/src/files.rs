@@ -1,10 +1,9 @@
 //! Files that scripts may read.
 
-use crate::state::{is_inside, read_inside};
-use brunt_plan::content::Content;
-use brunt_plan::scenario::{File, Streamed};
+use brunt_protocol::plan::content::Content;
+use brunt_protocol::plan::scenario::File;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// Where the files of a script come from.
@@ -22,19 +21,12 @@ pub enum Files {
     Plan(Vec<File>),
 }
 
-/// The places of streamed files, according to the run's sandbox.
-pub(super) struct Streaming {
-    /// The script's own directory.
-    pub(super) directory: PathBuf,
-    /// The files that were opened while a script is loaded.
-    pub(super) opened: Mutex<Vec<Streamed>>,
-    /// The files that the plan names, for a script that is carried out.
-    pub(super) planned: Option<Vec<Streamed>>,
-}
-
 impl Files {
     /// The content of the file.
-    pub(super) fn read(&self, name: &str) -> Result<Vec<u8>, String> {
+    ///
+    /// # Errors
+    /// When there is no such file, or it lies where the sandbox does not let the script read.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>, String> {
         self.find(name)?.ok_or_else(|| match self {
             Self::Plan(_) => format!("the plan has no file '{name}'"),
             Self::Disk { .. } => format!("cannot read {name}: there is no such file"),
@@ -42,7 +34,10 @@ impl Files {
     }
 
     /// The content of the file; `None` if it does not exist.
-    pub(super) fn find(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+    ///
+    /// # Errors
+    /// When it cannot be read, or lies where the sandbox does not let the script read.
+    pub fn find(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
         match self {
             Self::Plan(files) => {
                 let file = files.iter().find(|file| file.name == name);
@@ -70,16 +65,13 @@ impl Files {
             }
         }
     }
-}
 
-impl Files {
     /// Content that is in no file: made from outside sources while the script is loaded, and taken from the plan
     /// afterwards.
-    pub(super) fn made(
-        &self,
-        name: &str,
-        make: impl FnOnce(&Path) -> Result<Vec<u8>, String>,
-    ) -> Result<Vec<u8>, String> {
+    ///
+    /// # Errors
+    /// What `make` says, or that the plan has no such content.
+    pub fn made(&self, name: &str, make: impl FnOnce(&Path) -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> {
         match self {
             Self::Plan(_) => self.read(name),
             Self::Disk { directory, seen, .. } => {
@@ -95,18 +87,24 @@ impl Files {
     }
 }
 
-/// The path of a file beside the script; in the sandbox it has to be below the script's directory.
-pub(super) fn beside(directory: &Path, name: &str, is_confined: bool) -> Result<PathBuf, String> {
-    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-    if !is_confined {
-        return Ok(directory.join(name));
-    }
-    let path = is_inside(Path::new(name)).then(|| directory.join(name).canonicalize().ok()).flatten();
-    let home = directory.canonicalize().map_err(|e| format!("cannot read {name}: {e}"))?;
-    path.filter(|path| path.starts_with(home)).ok_or_else(|| outside(name))
+/// Whether a file's name stays below the directory to which it is relative.
+pub fn is_inside(name: &Path) -> bool {
+    let mut parts = name.components();
+    parts.clone().next().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
-fn outside(name: &str) -> String {
+/// The content of a file below `directory`; `None` if the file does not exist, or a link leads out of the directory.
+pub fn read_inside(directory: &Path, name: &Path) -> Option<Vec<u8>> {
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let path = is_inside(name).then(|| directory.join(name).canonicalize().ok()).flatten()?;
+    if !path.starts_with(directory.canonicalize().ok()?) || !path.is_file() {
+        return None;
+    }
+    fs::read(path).ok()
+}
+
+/// The error that a file lies outside of the script's directory.
+pub fn outside(name: &str) -> String {
     format!(
         "cannot read {name}: in the sandbox a script reads files of its own directory alone (--no-sandbox lifts it)"
     )

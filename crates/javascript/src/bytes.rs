@@ -1,0 +1,207 @@
+//! Bytes in scripts: buffers, encodings, digests.
+#![allow(unsafe_code)]
+
+use std::io::Read as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{GeneralPurpose, STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use brunt_protocol::scenario::Value as Plain;
+use hmac::{KeyInit, Mac};
+use md5::Digest;
+use ring::rand::SecureRandom as _;
+use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Result, Value};
+
+/// The most bytes of what is unpacked.
+const MOST_UNPACKED: u64 = 256 << 20;
+
+/// Bytes as a string: what is not UTF-8 becomes U+FFFD.
+pub(crate) fn string<'js>(ctx: &Ctx<'js>, bytes: &[u8]) -> Result<rquickjs::String<'js>> {
+    rquickjs::String::from_str(ctx.clone(), &String::from_utf8_lossy(bytes))
+}
+
+/// The bytes of a string, a buffer or an array of bytes.
+pub(crate) fn of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Vec<u8>> {
+    if let Some(text) = value.as_string() {
+        return Ok(text.to_string()?.into_bytes());
+    }
+    if let Some(object) = value.as_object() {
+        if let Some(buffer) = object.as_array_buffer() {
+            // SAFETY: the bytes are copied at once; nothing of the script runs meanwhile, so nobody changes or detaches them.
+            return Ok(unsafe { buffer.as_bytes() }.unwrap_or_default().to_vec());
+        }
+        // Every view has its buffer, its offset and its length.
+        let buffer: Option<Object<'js>> = object.get("buffer")?;
+        let (offset, length): (Option<usize>, Option<usize>) = (object.get("byteOffset")?, object.get("byteLength")?);
+        if let (Some(buffer), Some(offset), Some(length)) = (buffer, offset, length)
+            && let Some(buffer) = buffer.as_array_buffer()
+        {
+            // SAFETY: as above.
+            let bytes = unsafe { buffer.as_bytes() }.unwrap_or_default();
+            return Ok(bytes.get(offset..offset.saturating_add(length)).unwrap_or_default().to_vec());
+        }
+    }
+    if let Some(list) = value.as_array() {
+        let numbers = list.iter::<f64>().collect::<Result<Vec<_>>>()?;
+        return Ok(numbers.into_iter().map(|number| number as u8).collect());
+    }
+    Err(Exception::throw_type(ctx, &format!("expected a text or bytes, not {}", value.type_name())))
+}
+
+/// A value of the script's as one of a protocol's. Objects keep their order.
+pub(crate) fn plain<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Plain<'static>> {
+    if value.is_undefined() || value.is_null() {
+        return Ok(Plain::Nil);
+    }
+    if let Some(value) = value.as_bool() {
+        return Ok(Plain::Boolean(value));
+    }
+    if let Some(number) = value.as_number() {
+        return Ok(Plain::Number(number));
+    }
+    if value.is_string() {
+        return Ok(Plain::Text(of(ctx, value)?.into()));
+    }
+    if let Some(list) = value.as_array() {
+        let values = list.iter::<Value<'js>>().map(|one| plain(ctx, &one?)).collect::<Result<Vec<_>>>()?;
+        return Ok(Plain::list(values));
+    }
+    if let Some(object) = value.as_object() {
+        if object.is_array_buffer() || object.contains_key("byteLength")? {
+            return Ok(Plain::Text(of(ctx, value)?.into()));
+        }
+        let mut entries = Vec::new();
+        for entry in object.props::<String, Value<'js>>() {
+            let (key, value) = entry?;
+            entries.push((Plain::Text(key.into_bytes().into()), plain(ctx, &value)?));
+        }
+        return Ok(Plain::Table(entries));
+    }
+    Err(Exception::throw_type(ctx, &format!("{} cannot be sent", value.type_name())))
+}
+
+/// The digest of `data`; `None` for an algorithm that there is not.
+fn digest(algorithm: &str, data: &[u8]) -> Option<Vec<u8>> {
+    Some(match algorithm {
+        "md4" => md4::Md4::digest(data).to_vec(),
+        "md5" => md5::Md5::digest(data).to_vec(),
+        "ripemd160" => ripemd::Ripemd160::digest(data).to_vec(),
+        "sha1" => ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, data).as_ref().to_vec(),
+        "sha224" => sha2::Sha224::digest(data).to_vec(),
+        "sha256" => sha2::Sha256::digest(data).to_vec(),
+        "sha384" => sha2::Sha384::digest(data).to_vec(),
+        "sha512" => sha2::Sha512::digest(data).to_vec(),
+        "sha512_224" => sha2::Sha512_224::digest(data).to_vec(),
+        "sha512_256" => sha2::Sha512_256::digest(data).to_vec(),
+        _ => return None,
+    })
+}
+
+/// The HMAC (RFC 2104) of `data`; `None` for an algorithm that there is not.
+fn hmac(algorithm: &str, key: &[u8], data: &[u8]) -> Option<Vec<u8>> {
+    fn of<M: KeyInit + Mac>(key: &[u8], data: &[u8]) -> Option<Vec<u8>> {
+        let code = <M as KeyInit>::new_from_slice(key).ok()?;
+        Some(code.chain_update(data).finalize().into_bytes().to_vec())
+    }
+    match algorithm {
+        "md4" => of::<hmac::Hmac<md4::Md4>>(key, data),
+        "md5" => of::<hmac::Hmac<md5::Md5>>(key, data),
+        "ripemd160" => of::<hmac::Hmac<ripemd::Ripemd160>>(key, data),
+        "sha1" => {
+            let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, key);
+            Some(ring::hmac::sign(&key, data).as_ref().to_vec())
+        }
+        "sha224" => of::<hmac::Hmac<sha2::Sha224>>(key, data),
+        "sha256" => of::<hmac::Hmac<sha2::Sha256>>(key, data),
+        "sha384" => of::<hmac::Hmac<sha2::Sha384>>(key, data),
+        "sha512" => of::<hmac::Hmac<sha2::Sha512>>(key, data),
+        "sha512_224" => of::<hmac::Hmac<sha2::Sha512_224>>(key, data),
+        "sha512_256" => of::<hmac::Hmac<sha2::Sha512_256>>(key, data),
+        _ => None,
+    }
+}
+
+/// The base64 of this name.
+fn alphabet(kind: Option<&str>) -> &'static GeneralPurpose {
+    match kind {
+        Some("rawstd") => &STANDARD_NO_PAD,
+        Some("url") => &URL_SAFE,
+        Some("rawurl") => &URL_SAFE_NO_PAD,
+        _ => &STANDARD,
+    }
+}
+
+/// What `bytes` are packed of, by gzip, zlib or raw deflate.
+fn inflate(coding: &str, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut unpacked = Vec::new();
+    match coding {
+        "gzip" => flate2::read::MultiGzDecoder::new(bytes).take(MOST_UNPACKED).read_to_end(&mut unpacked)?,
+        "deflate" => flate2::read::ZlibDecoder::new(bytes).take(MOST_UNPACKED).read_to_end(&mut unpacked)?,
+        _ => flate2::read::DeflateDecoder::new(bytes).take(MOST_UNPACKED).read_to_end(&mut unpacked)?,
+    };
+    Ok(unpacked)
+}
+
+/// `bytes` packed by gzip or zlib.
+fn deflate(coding: &str, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut packed = Vec::new();
+    match coding {
+        "gzip" => flate2::read::GzEncoder::new(bytes, flate2::Compression::default()).read_to_end(&mut packed)?,
+        _ => flate2::read::ZlibEncoder::new(bytes, flate2::Compression::default()).read_to_end(&mut packed)?,
+    };
+    Ok(packed)
+}
+
+/// Adds the functions.
+pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Result<()> {
+    let buffer = |ctx: &Ctx<'js>, bytes: Vec<u8>| ArrayBuffer::new(ctx.clone(), bytes);
+    let unknown =
+        |ctx: &Ctx<'js>, name: &str| Exception::throw_message(ctx, &format!("there is no algorithm '{name}'"));
+    let set = |name: &str, function: Result<Function<'js>>| object.set(name, function?);
+    set(
+        "digest",
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, name: String, data: Value<'js>| {
+            let digest = digest(&name, &of(&ctx, &data)?).ok_or_else(|| unknown(&ctx, &name))?;
+            buffer(&ctx, digest)
+        }),
+    )?;
+    set(
+        "hmac",
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, name: String, key: Value<'js>, data: Value<'js>| {
+            let code = hmac(&name, &of(&ctx, &key)?, &of(&ctx, &data)?).ok_or_else(|| unknown(&ctx, &name))?;
+            buffer(&ctx, code)
+        }),
+    )?;
+    set(
+        "randomBytes",
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, count: usize| {
+            let mut bytes = vec![0; count.min(1 << 24)];
+            let filled = ring::rand::SystemRandom::new().fill(&mut bytes);
+            filled.map_err(|_| Exception::throw_message(&ctx, "the system gives no random bytes"))?;
+            buffer(&ctx, bytes)
+        }),
+    )?;
+    set(
+        "base64",
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, data: Value<'js>, kind: Option<String>| {
+            Ok::<_, rquickjs::Error>(alphabet(kind.as_deref()).encode(of(&ctx, &data)?))
+        }),
+    )?;
+    set(
+        "unbase64",
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, text: String, kind: Option<String>| {
+            let text: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+            let bytes = alphabet(kind.as_deref()).decode(text);
+            buffer(&ctx, bytes.map_err(|error| Exception::throw_message(&ctx, &format!("it is not base64: {error}")))?)
+        }),
+    )?;
+    set("utf8", Function::new(ctx.clone(), move |ctx: Ctx<'js>, text: Value<'js>| buffer(&ctx, of(&ctx, &text)?)))?;
+    set("text", Function::new(ctx.clone(), move |ctx: Ctx<'js>, data: Value<'js>| string(&ctx, &of(&ctx, &data)?)))?;
+    let packing = move |pack: fn(&str, &[u8]) -> std::io::Result<Vec<u8>>| {
+        move |ctx: Ctx<'js>, coding: String, data: Value<'js>| {
+            let bytes = pack(&coding, &of(&ctx, &data)?);
+            buffer(&ctx, bytes.map_err(|error| Exception::throw_message(&ctx, &format!("{coding}: {error}")))?)
+        }
+    };
+    set("inflate", Function::new(ctx.clone(), packing(inflate)))?;
+    set("deflate", Function::new(ctx.clone(), packing(deflate)))
+}

@@ -1,0 +1,74 @@
+//! What a script throws, in words for its author.
+
+use rquickjs::{Coerced, Ctx, FromJs as _};
+
+/// The most lines of a stack that are shown.
+const MOST_FRAMES: usize = 12;
+
+/// The text of what was thrown, with the stack of an error.
+pub(crate) fn thrown(ctx: &Ctx<'_>) -> String {
+    let value = ctx.catch();
+    if let Some(exception) = value.as_exception() {
+        let name: String =
+            exception.as_object().get::<_, Coerced<String>>("name").map_or_else(|_| "Error".to_owned(), |name| name.0);
+        let message = exception.message().unwrap_or_default();
+        let stack = exception.stack().unwrap_or_default();
+        let head = if message.is_empty() { name } else { format!("{name}: {message}") };
+        return format!("{head}\n{stack}");
+    }
+    let text = if value.is_object() {
+        ctx.json_stringify(value.clone()).ok().flatten().and_then(|text| text.to_string().ok())
+    } else {
+        None
+    };
+    text.or_else(|| Coerced::<String>::from_js(ctx, value).ok().map(|text| text.0)).unwrap_or_default()
+}
+
+/// A text with a stack, whose first place in the script's own files comes first: `script.js:3:5: TypeError: …`. Places in modules of ours are
+/// left out.
+pub(crate) fn explained(text: &str, script: &str) -> String {
+    let mut lines = text.lines();
+    let mut head = Vec::new();
+    let mut frames = Vec::new();
+    for line in lines.by_ref() {
+        match frame(line) {
+            Some(place) if !is_ours(place) => frames.push((line.trim(), place)),
+            None if frames.is_empty() => head.push(line),
+            _ => {}
+        }
+    }
+    let head = head.join("\n");
+    match frames.first() {
+        None => format!("{script}: {head}"),
+        Some((_, place)) => {
+            let rest: Vec<_> = frames.iter().take(MOST_FRAMES).map(|(line, _)| *line).collect();
+            format!("{place}: {head}\n    {}", rest.join("\n    "))
+        }
+    }
+}
+
+/// The place in a line of a stack: `at f (a.js:1:2)` or `at a.js:1:2`.
+fn frame(line: &str) -> Option<&str> {
+    let rest = line.trim().strip_prefix("at ")?;
+    let place = match rest.rfind('(') {
+        Some(at) => rest.get(at + 1..)?.trim_end_matches(')'),
+        None => rest,
+    };
+    (place != "native").then_some(place)
+}
+
+fn is_ours(place: &str) -> bool {
+    place.starts_with("brunt:") || place.starts_with("k6:") || place.starts_with("k6/") || place.starts_with("jslib/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scripts_own_place_comes_first() {
+        let text = "TypeError: not a function\n    at get (k6/http:3:4)\n    at <anonymous> (s.js:7:9)\n    at call (native)\n    at iterate (brunt:loop:3)";
+        assert_eq!(explained(text, "s.js"), "s.js:7:9: TypeError: not a function\n    at <anonymous> (s.js:7:9)");
+        assert_eq!(explained("Error: x", "s.js"), "s.js: Error: x");
+    }
+}

@@ -1,0 +1,57 @@
+//! k6's scripts for brunt: `QuickJS`, a stack for each user, and k6's modules.
+//!
+//! The engine knows the contract of `brunt-script` alone. A script's top runs in a runtime for each user, as in k6; a function of k6's that waits
+//! suspends its user's stack ([`stack`]) in the midst of the script. What k6 calls its modules is JavaScript in `library/`, on the functions of
+//! `brunt:native` ([`native`]).
+//!
+//! ```text
+//! options ──▶ populations, thresholds     script's function ──▶ k6/http (JavaScript) ──▶ native ──Operation──▶ engine
+//! ```
+
+mod bytes;
+mod duration;
+mod error;
+mod html;
+mod library;
+mod load;
+mod modules;
+mod native;
+mod options;
+mod outcome;
+mod program;
+mod rehearsal;
+mod stack;
+mod thresholds;
+mod user;
+mod worker;
+
+use brunt_plan::plan::Plan;
+use brunt_plan::scenario::Scenarios;
+use brunt_plan::share::Portion;
+use brunt_protocol::{Prepared, Registry};
+use brunt_script::{FloodScript, Program, ScriptError, ScriptHost};
+
+pub use self::load::{handle_summary, load, outline};
+
+/// The extensions of the names of scripts in JavaScript.
+pub const EXTENSIONS: [&str; 4] = ["js", "mjs", "cjs", "ts"];
+
+/// The host of scripts in JavaScript, for virtual users.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct JavaScript;
+
+impl ScriptHost for JavaScript {
+    fn flood(&self, _: &Plan, _: &dyn Prepared) -> Result<Option<Box<dyn FloodScript>>, ScriptError> {
+        Ok(None)
+    }
+
+    fn program(
+        &self,
+        plan: &Plan,
+        scenarios: &Scenarios,
+        registry: &Registry,
+        _: Portion,
+    ) -> Result<Box<dyn Program>, ScriptError> {
+        Ok(Box::new(program::JavaScriptProgram::prepare(plan, scenarios, registry)?))
+    }
+}

@@ -1,0 +1,217 @@
+//! A worker's users: the engine's side of the contract.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use brunt_protocol::record::figures::OwnFigures;
+use brunt_protocol::record::time::Tick;
+use brunt_protocol::scenario::Value;
+use brunt_script::{Library, Operation, Resumption, ScriptClient, ScriptError, Verdict};
+
+use crate::outcome::Outcome;
+use crate::program::Shared;
+use crate::stack::{Input, Moved, Stack};
+use crate::user::User;
+use crate::worker::{Event, Task, TaskState, Worker};
+
+/// The parts of an answer that a call beside the script keeps, in the order in which they are read.
+const PARTS: [&str; 3] = ["body", "headers", "timings"];
+
+/// The users of one worker.
+pub(crate) struct JavaScriptLibrary(Moved<Users>);
+
+struct Users {
+    worker: Rc<Worker>,
+    stacks: RefCell<HashMap<u32, Stack>>,
+}
+
+impl JavaScriptLibrary {
+    /// The state of a worker, in which the script's top has run once.
+    pub(crate) fn begin(program: &Arc<Shared>, number: u32) -> Result<Self, ScriptError> {
+        let worker = Worker::new(Arc::clone(program), number);
+        let user = User::new(&worker);
+        user.with_script(|_| ()).map_err(|problem| ScriptError::from_text(&problem))?;
+        Ok(Self(Moved(Users { worker, stacks: RefCell::default() })))
+    }
+
+    fn worker(&self) -> &Worker {
+        &self.0.0.worker
+    }
+
+    /// Lets the user in this slot go on.
+    fn go(&self, slot: u32, now: Tick, input: Input) -> Operation {
+        self.worker().now.set(now.ns());
+        // Nothing that the script does comes back here before it suspends: natives know the worker alone.
+        let mut stacks = self.0.0.stacks.borrow_mut();
+        let Some(stack) = stacks.get_mut(&slot) else { return Operation::End };
+        stack.resume(input).unwrap_or(Operation::End)
+    }
+
+    /// What a task wants next.
+    fn go_beside(&self, slot: u32, outcome: Outcome) -> Operation {
+        let mut tasks = self.worker().tasks.borrow_mut();
+        let Some(task) = tasks.get_mut(&slot) else { return Operation::TaskEnded };
+        if let Some(operation) = task.go(outcome) {
+            return operation;
+        }
+        if let Some(task) = tasks.remove(&slot) {
+            task.owner.under_way.set(task.owner.under_way.get().saturating_sub(1));
+        }
+        Operation::TaskEnded
+    }
+}
+
+impl Task {
+    fn tell(&self, event: Event) {
+        self.owner.events.borrow_mut().push_back(event);
+    }
+
+    /// The next operation; `None` once the task has ended.
+    fn go(&mut self, outcome: Outcome) -> Option<Operation> {
+        let id = self.id;
+        match (std::mem::replace(&mut self.state, TaskState::Calls), outcome) {
+            (TaskState::Begins(wanted), _) => Some(Operation::Call(wanted)),
+            (TaskState::Opens(wanted), _) => {
+                self.state = TaskState::Streams { ticket: -1.0 };
+                Some(Operation::Stream(wanted))
+            }
+            (TaskState::Calls, Outcome::Ended(answer)) => {
+                let first = if answer.failure.is_some() { 2 } else { 0 };
+                let read = (0..first).map(|_| None).collect();
+                let ticket = answer.ticket as u64;
+                self.state = TaskState::Reads { answer, read };
+                PARTS.get(first).map(|what| Operation::Read { ticket, what: (*what).to_owned() })
+            }
+            (TaskState::Reads { answer, mut read }, outcome) => {
+                read.push(match outcome {
+                    Outcome::Read(value) => Some(value),
+                    _ => None,
+                });
+                if let Some(what) = PARTS.get(read.len()) {
+                    let ticket = answer.ticket as u64;
+                    self.state = TaskState::Reads { answer, read };
+                    return Some(Operation::Read { ticket, what: (*what).to_owned() });
+                }
+                self.tell(Event::Ended { id, answer, read });
+                None
+            }
+            (TaskState::Streams { .. }, Outcome::Begun(ticket)) => {
+                self.tell(Event::Opened { id, ticket });
+                self.state = TaskState::Streams { ticket };
+                Some(Operation::NextMessage { ticket: ticket as u64, part: "message".to_owned(), most_ns: None })
+            }
+            (TaskState::Streams { ticket }, Outcome::Read(value)) => {
+                self.tell(Event::Message { id, value });
+                self.state = TaskState::Streams { ticket };
+                Some(Operation::NextMessage { ticket: ticket as u64, part: "message".to_owned(), most_ns: None })
+            }
+            (TaskState::Streams { .. }, Outcome::Ended(answer)) => {
+                self.tell(Event::Ended { id, answer, read: Vec::new() });
+                None
+            }
+            (_, Outcome::Refused(reason)) => {
+                let failure = Some(("refused".to_owned(), reason));
+                let answer = crate::outcome::Answer { ticket: 0.0, status: 0, ok: false, flags: 0, failure };
+                self.tell(Event::Ended { id, answer, read: Vec::new() });
+                None
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Library for JavaScriptLibrary {
+    fn clients(&self) -> Vec<ScriptClient> {
+        self.worker().program.clients.clone()
+    }
+
+    fn place(&self, name: &str) -> Result<u32, ScriptError> {
+        let program = &self.worker().program;
+        let place = program.functions.iter().position(|(scenario, _)| scenario == name);
+        let place =
+            place.ok_or_else(|| ScriptError::new(program.modules.script(), format!("there is no scenario '{name}'")));
+        place.map(|place| place as u32)
+    }
+
+    fn written_at(&self, place: u32) -> Option<String> {
+        let program = &self.worker().program;
+        Some(format!("{}: {}", program.modules.script(), program.function(place)))
+    }
+
+    fn once(&self, which: &str) -> Result<Option<u32>, ScriptError> {
+        Ok(self.worker().program.once(which))
+    }
+
+    fn given(&self) -> Result<Value<'static>, ScriptError> {
+        let given = self.worker().given.borrow();
+        Ok(given.as_ref().map_or(Value::Nil, |text| Value::Text(text.clone().into_bytes().into())))
+    }
+
+    fn give(&self, given: &Value<'_>) -> Result<(), ScriptError> {
+        *self.worker().given.borrow_mut() = given.as_str().map(str::to_owned);
+        Ok(())
+    }
+
+    fn trace(&self) {
+        self.worker().traces.set(true);
+    }
+
+    fn begin_iteration(&self, slot: u32, now: Tick, id: u64, place: u32) -> Operation {
+        if !self.0.0.stacks.borrow().contains_key(&slot) {
+            self.worker().program.users.fetch_add(1, Ordering::Relaxed);
+            let user = User::new(&self.0.0.worker);
+            let suspender = Rc::clone(&user.suspender);
+            match Stack::new(suspender, move |_, id, place| user.live(id, place)) {
+                Ok(stack) => drop(self.0.0.stacks.borrow_mut().insert(slot, stack)),
+                Err(error) => {
+                    let problem = format!("there is no memory for another user: {error}");
+                    return Operation::Failed { problem, wrong: true, pacing_ns: 0 };
+                }
+            }
+        }
+        self.go(slot, now, Input::Begin { id, place })
+    }
+
+    fn resume(&self, slot: u32, now: Tick, with: Resumption<'_>) -> (Operation, bool) {
+        let outcome = Outcome::of(with);
+        let is_task = self.worker().tasks.borrow().contains_key(&slot);
+        if is_task {
+            self.worker().now.set(now.ns());
+            return (self.go_beside(slot, outcome), false);
+        }
+        (self.go(slot, now, Input::Result(outcome)), false)
+    }
+
+    fn judge(&self, _slot: u32, _now: Tick, _body: &[u8], _flags: u32, _status: u16) -> Verdict {
+        Verdict::Taken
+    }
+
+    fn forget(&self, slot: u32, _between: bool) {
+        if let Some(task) = self.worker().tasks.borrow_mut().remove(&slot) {
+            task.owner.under_way.set(task.owner.under_way.get().saturating_sub(1));
+        }
+        let stack = self.0.0.stacks.borrow_mut().remove(&slot);
+        if stack.is_some() {
+            self.worker().program.users.fetch_sub(1, Ordering::Relaxed);
+        }
+        drop(stack);
+    }
+
+    fn leave_groups(&self, _slot: u32, _now: Tick) -> Vec<(u32, u64, u64)> {
+        // A group of k6 ends where its function does, also by an error.
+        Vec::new()
+    }
+
+    fn take_passes(&self) -> Vec<(u32, u64)> {
+        std::mem::take(&mut *self.worker().passes.borrow_mut()).into_iter().collect()
+    }
+
+    fn take_own(&self) -> Vec<(String, OwnFigures)> {
+        self.worker().take_own()
+    }
+
+    fn flush(&self) {}
+}

@@ -1,0 +1,325 @@
+//! Modules: k6's, which are ours, and the script's files. Each is compiled once for all users.
+#![allow(unsafe_code)]
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use brunt_script::Files;
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::{Declared, WriteOptions};
+use rquickjs::{Ctx, Error, Exception, Module};
+
+use crate::native::Natives;
+
+/// Modules of ours, by the names by which scripts import them.
+const LIBRARY: &[(&str, &str)] = &[
+    ("brunt:auth", include_str!("library/auth.js")),
+    ("brunt:bytes", include_str!("library/bytes.js")),
+    ("brunt:cookies", include_str!("library/cookies.js")),
+    ("k6/crypto", include_str!("library/crypto.js")),
+    ("k6/data", include_str!("library/data.js")),
+    ("brunt:debug", include_str!("library/debug.js")),
+    ("k6/encoding", include_str!("library/encoding.js")),
+    ("brunt:equality", include_str!("library/equality.js")),
+    ("brunt:exchanges", include_str!("library/exchanges.js")),
+    ("k6/execution", include_str!("library/execution.js")),
+    ("brunt:failures", include_str!("library/failures.js")),
+    ("brunt:forms", include_str!("library/forms.js")),
+    ("k6/html", include_str!("library/html.js")),
+    ("brunt:html-document", include_str!("library/html-document.js")),
+    ("brunt:html-element", include_str!("library/html-element.js")),
+    ("brunt:html-forms", include_str!("library/html-forms.js")),
+    ("k6/http", include_str!("library/http.js")),
+    ("k6", include_str!("library/k6.js")),
+    ("brunt:loop", include_str!("library/loop.js")),
+    ("brunt:measures", include_str!("library/measures.js")),
+    ("k6/metrics", include_str!("library/metrics.js")),
+    ("brunt:params", include_str!("library/params.js")),
+    ("brunt:prelude", include_str!("library/prelude.js")),
+    ("brunt:readings", include_str!("library/readings.js")),
+    ("brunt:redirects", include_str!("library/redirects.js")),
+    ("brunt:responses", include_str!("library/responses.js")),
+    ("brunt:samples", include_str!("library/samples.js")),
+    ("brunt:selector", include_str!("library/selector.js")),
+    ("brunt:settings", include_str!("library/settings.js")),
+    ("brunt:statuses", include_str!("library/statuses.js")),
+    ("brunt:targets", include_str!("library/targets.js")),
+    ("k6/timers", include_str!("library/timers.js")),
+    ("brunt:urls", include_str!("library/urls.js")),
+    ("brunt:user", include_str!("library/user.js")),
+    ("brunt:webcrypto", include_str!("library/webcrypto.js")),
+    ("jslib/expect", include_str!("library/jslib/expect.js")),
+    ("jslib/formdata", include_str!("library/jslib/formdata.js")),
+    ("jslib/functional", include_str!("library/jslib/functional.js")),
+    ("jslib/httpx", include_str!("library/jslib/httpx.js")),
+    ("jslib/k6-testing", include_str!("library/jslib/k6-testing.js")),
+    ("jslib/k6-utils", include_str!("library/jslib/k6-utils.js")),
+    ("jslib/k6chaijs", include_str!("library/jslib/k6chaijs.js")),
+    ("jslib/papaparse", include_str!("library/jslib/papaparse.js")),
+    ("jslib/totp", include_str!("library/jslib/totp.js")),
+    ("jslib/url", include_str!("library/jslib/url.js")),
+];
+
+/// The module of native functions, which modules of ours import.
+const NATIVE: &str = "brunt:native";
+/// Where k6's users load common modules from.
+const JSLIB: &str = "https://jslib.k6.io/";
+
+/// The text of a module of ours.
+fn library(name: &str) -> Option<&'static str> {
+    LIBRARY.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// A script's files, with what was compiled of them.
+pub(crate) struct Modules {
+    /// The script's name, as it was given.
+    script: String,
+    text: Vec<u8>,
+    files: Files,
+    compiled: Mutex<HashMap<String, Arc<[u8]>>>,
+}
+
+impl Modules {
+    pub(crate) fn new(script: String, text: Vec<u8>, files: Files) -> Self {
+        Self { script, text, files, compiled: Mutex::default() }
+    }
+
+    /// The script's name.
+    pub(crate) fn script(&self) -> &str {
+        &self.script
+    }
+
+    /// The script's own files.
+    pub(crate) fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// The name of what a module called `base` imports by `name`.
+    pub(crate) fn resolved(&self, base: &str, name: &str) -> Result<String, String> {
+        if name == self.script {
+            return Ok(name.to_owned());
+        }
+        if name.starts_with("brunt:") {
+            // A file of CommonJS is imported by a module of ours that has its name.
+            let is_ours =
+                library(base).is_some() || base.is_empty() || self.common(base).is_ok_and(|text| text.is_some());
+            return if is_ours { Ok(name.to_owned()) } else { Err(format!("there is no module '{name}'")) };
+        }
+        if name == "k6" || name.starts_with("k6/") {
+            let known = if name == "k6/experimental/websockets" { "k6/websockets" } else { name };
+            return if library(known).is_some() { Ok(known.to_owned()) } else { Err(absent(name)) };
+        }
+        if let Some(path) = name.strip_prefix(JSLIB) {
+            let known = format!("jslib/{}", path.split('/').next().unwrap_or_default());
+            return if library(&known).is_some() { Ok(known) } else { Err(absent(name)) };
+        }
+        if name.contains("://") && !name.starts_with("file://") {
+            return Err(format!(
+                "'{name}' is elsewhere, and brunt loads no code from the network: save it beside the script"
+            ));
+        }
+        let path = name.strip_prefix("file://").unwrap_or(name);
+        if !path.starts_with(['.', '/']) {
+            return Err(format!(
+                "'{name}' is neither a module of k6 nor a path such as './{name}': bundle it with the script"
+            ));
+        }
+        let beside = if base == self.script || path.starts_with('/') { "" } else { parent(base) };
+        Ok(joined(beside, path))
+    }
+
+    /// A file of the script's.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.files.read(path)
+    }
+
+    /// The path of a file that a module called `base` opens.
+    pub(crate) fn beside(&self, base: &str, path: &str) -> String {
+        let path = path.strip_prefix("file://").unwrap_or(path);
+        let beside = if base == self.script || path.starts_with('/') { "" } else { parent(base) };
+        joined(beside, path)
+    }
+
+    /// The text of a file of `CommonJS` as a function of `exports`, `require` and `module`, whose lines keep their numbers; `None` for a module.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) fn common(&self, name: &str) -> Result<Option<String>, String> {
+        if library(name).is_some() || is_json(name) {
+            return Ok(None);
+        }
+        let text = self.text(name)?;
+        Ok(is_common(&text).then(|| format!("(function (exports, require, module) {{ {text}\n}})")))
+    }
+
+    /// The text of a file of the script's.
+    fn text(&self, name: &str) -> Result<String, String> {
+        let bytes = if name == self.script { self.text.clone() } else { self.files.read(name)? };
+        let text = String::from_utf8(bytes).map_err(|_| format!("{name} is not text in UTF-8"))?;
+        Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    }
+
+    /// The text of a module, as `QuickJS` takes it.
+    fn source(&self, name: &str) -> Result<Vec<u8>, String> {
+        if let Some(text) = library(name) {
+            return Ok(text.as_bytes().to_vec());
+        }
+        let text = self.text(name)?;
+        if is_json(name) {
+            return Ok(format!("export default {text};").into_bytes());
+        }
+        Ok(if is_common(&text) { imported(name, &text) } else { text }.into_bytes())
+    }
+
+    /// Declares a module in a user's runtime.
+    fn declared<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Module<'js, Declared>, Error> {
+        if name == NATIVE {
+            return Module::declare_def::<Natives, _>(ctx.clone(), NATIVE);
+        }
+        let known = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        if let Some(bytes) = known {
+            // SAFETY: the bytes are what `Module::write` made in this process, and live as long as `self`, which every runtime that reads them
+            // holds (`UserModules`).
+            return unsafe { Module::load(ctx.clone(), &bytes) };
+        }
+        let source = self.source(name).map_err(|problem| Exception::throw_message(ctx, &problem))?;
+        let module = Module::declare(ctx.clone(), name, source)?;
+        let bytes = module.write(WriteOptions::default())?;
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever came first stays: others may read from it already.
+        compiled.entry(name.to_owned()).or_insert_with(|| Arc::from(bytes));
+        Ok(module)
+    }
+}
+
+/// The modules of one user's runtime.
+#[derive(Clone)]
+pub(crate) struct UserModules(pub(crate) Arc<Modules>);
+
+impl Resolver for UserModules {
+    fn resolve<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        base: &str,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<String> {
+        self.0.resolved(base, name).map_err(|problem| Exception::throw_reference(ctx, &problem))
+    }
+}
+
+impl Loader for UserModules {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<Module<'js, Declared>> {
+        self.0.declared(ctx, name)
+    }
+}
+
+/// What to do without a module of k6's, or of its extensions, that is not here.
+fn absent(name: &str) -> String {
+    let advice = if name.starts_with("k6/x/") {
+        "it is an extension of k6, and brunt has none: leave the import out, or use what brunt has (brunt help javascript)"
+    } else if name.contains("browser") {
+        "brunt drives no browser: leave it to k6, and put the load of its requests here"
+    } else {
+        "brunt does not have it (brunt help javascript lists what it has)"
+    };
+    format!("there is no module '{name}': {advice}")
+}
+
+fn is_json(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "json")
+}
+
+/// The directory of a path, with its last slash; empty where it has none.
+fn parent(path: &str) -> &str {
+    path.rfind('/').and_then(|at| path.get(..=at)).unwrap_or("")
+}
+
+/// A path beside a directory, without its dots.
+fn joined(directory: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in directory.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    let root = if path.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
+}
+
+/// Whether a text is a module of `CommonJS`: it exports by assignment, and no line of it begins with `import` or `export`.
+fn is_common(text: &str) -> bool {
+    let exports = text.contains("module.exports") || text.contains("exports.") || text.contains("require(");
+    exports
+        && !text.lines().map(str::trim_start).any(|line| {
+            ["import ", "import{", "import'", "import\"", "export ", "export{"]
+                .iter()
+                .any(|word| line.starts_with(word))
+        })
+}
+
+/// A module of `CommonJS` as one of `ECMAScript`, whose exports have the names that its text assigns.
+fn imported(name: &str, text: &str) -> String {
+    let id = serde_json::Value::from(format!("./{}", name.rsplit('/').next().unwrap_or(name)));
+    let base = serde_json::Value::from(name);
+    let mut module = format!(
+        "import {{ commonJs }} from \"brunt:prelude\";\nimport {{ requireModule }} from \"brunt:native\";\n\
+         export const __common = commonJs(requireModule({id}, {base}));\n\
+         export default __common?.__esModule || __common?.default ? __common.default : __common;\n"
+    );
+    let mut names: Vec<&str> = Vec::new();
+    for (at, _) in text.match_indices("exports.") {
+        let rest = text.get(at + "exports.".len()..).unwrap_or_default();
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '$').unwrap_or(rest.len());
+        let name = rest.get(..end).unwrap_or_default();
+        if !name.is_empty() && name != "default" && name != "__esModule" && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    for (at, name) in names.iter().enumerate() {
+        // A string takes whatever is written to it.
+        let _ = writeln!(module, "const exported{at} = __common?.[\"{name}\"];\nexport {{ exported{at} as {name} }};");
+    }
+    module
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_beside_who_names_them() {
+        let modules = Modules::new("dir/a.js".to_owned(), Vec::new(), Files::Plan(Vec::new()));
+        let resolved = |base: &str, name: &str| modules.resolved(base, name);
+        assert_eq!(resolved("dir/a.js", "./lib/b.js").as_deref(), Ok("lib/b.js"));
+        assert_eq!(resolved("lib/b.js", "./c.js").as_deref(), Ok("lib/c.js"));
+        assert_eq!(resolved("lib/b.js", "../c.js").as_deref(), Ok("c.js"));
+        assert_eq!(resolved("c.js", "../c.js").as_deref(), Ok("../c.js"));
+        assert_eq!(resolved("dir/a.js", "file:///srv/d.js").as_deref(), Ok("/srv/d.js"));
+        assert_eq!(resolved("dir/a.js", "k6").as_deref(), Ok("k6"));
+        assert!(resolved("dir/a.js", "brunt:native").is_err());
+        assert!(resolved("dir/a.js", "k6/x/sql").is_err_and(|problem| problem.contains("extension")));
+        assert!(resolved("dir/a.js", "lodash").is_err_and(|problem| problem.contains("./lodash")));
+    }
+
+    #[test]
+    fn common_modules_are_told_from_others() {
+        assert!(is_common("const a = require('k6');\nmodule.exports.default = () => 1;"));
+        assert!(!is_common("import http from 'k6/http';\nmodule.exports = 1"));
+        assert!(!is_common("let x = 1;"));
+    }
+}

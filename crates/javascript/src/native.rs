@@ -1,0 +1,615 @@
+//! The functions of `brunt:native`, on which k6's modules stand.
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use brunt_protocol::record::figures::OwnKind;
+use brunt_protocol::record::recording::Stop;
+use brunt_protocol::scenario::Value as Plain;
+use brunt_script::{Operation, Placement, Wanted};
+use rquickjs::context::EvalOptions;
+use rquickjs::function::{Opt, Rest};
+use rquickjs::module::{Declarations, Exports, ModuleDef};
+use rquickjs::{Array, ArrayBuffer, Ctx, Error, Exception, Function, Module, Object, Result, Value};
+
+use crate::outcome::{Answer, Outcome};
+use crate::user::{Myself, User};
+use crate::worker::{Event, Task, TaskState};
+use crate::{bytes, html};
+
+/// The module.
+pub(crate) struct Natives;
+
+/// The client that requests of HTTP go by.
+pub(crate) const HTTP: usize = 0;
+/// The bit of a request that says that nobody reads its answer's body.
+const DISCARDS: u32 = 1;
+
+/// Names of the module's functions.
+const NAMES: [&str; 56] = [
+    "http",
+    "httpAll",
+    "httpBegin",
+    "nextEvent",
+    "readText",
+    "readBytes",
+    "readHeaders",
+    "readTimings",
+    "readRemote",
+    "label",
+    "excuse",
+    "check",
+    "checkPassed",
+    "checkFailed",
+    "pause",
+    "groupBegin",
+    "groupEnded",
+    "stop",
+    "endUser",
+    "print",
+    "log",
+    "now",
+    "user",
+    "env",
+    "options",
+    "readFile",
+    "figure",
+    "record",
+    "digest",
+    "hmac",
+    "randomBytes",
+    "base64",
+    "unbase64",
+    "utf8",
+    "text",
+    "random",
+    "seedRandom",
+    "runJobs",
+    "rejected",
+    "requireModule",
+    "sharedLength",
+    "sharedItem",
+    "sharedMake",
+    "open",
+    "say",
+    "leave",
+    "inflate",
+    "deflate",
+    "execution",
+    "failRun",
+    "html",
+    "htmlSelect",
+    "htmlNode",
+    "htmlText",
+    "htmlInner",
+    "htmlOuter",
+];
+
+impl ModuleDef for Natives {
+    fn declare(declared: &Declarations<'_>) -> Result<()> {
+        NAMES.iter().try_for_each(|name| declared.declare(*name).map(drop))
+    }
+
+    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+        let Some(user) = ctx.userdata::<Myself>().map(|myself| Rc::clone(&myself.0)) else {
+            return Err(Exception::throw_internal(ctx, "there is no user"));
+        };
+        let object = Object::new(ctx.clone())?;
+        calls(ctx, &object, &user)?;
+        answers(ctx, &object, &user)?;
+        counting(ctx, &object, &user)?;
+        surroundings(ctx, &object, &user)?;
+        modules(ctx, &object, &user)?;
+        bytes::add(ctx, &object)?;
+        html::add(ctx, &object)?;
+        for name in NAMES {
+            exports.export(name, object.get::<_, Value<'js>>(name)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// A request as the script's library gives it: label, timeout in ms, method, URL, header fields, body, flags.
+fn wanted<'js>(ctx: &Ctx<'js>, values: &[Value<'js>]) -> Result<Wanted> {
+    let number = |at: usize| values.get(at).and_then(Value::as_number).unwrap_or(0.0);
+    let text = |at: usize| -> Result<Plain<'static>> {
+        let text = values.get(at).and_then(Value::as_string);
+        let text = text.ok_or_else(|| Exception::throw_type(ctx, "a request takes a method and a URL"))?;
+        Ok(Plain::Text(text.to_string()?.into_bytes().into()))
+    };
+    let mut fields = Vec::new();
+    if let Some(given) = values.get(4).and_then(Value::as_array) {
+        let mut given = given.iter::<String>();
+        while let (Some(name), Some(value)) = (given.next(), given.next()) {
+            fields.push((Plain::Text(name?.into_bytes().into()), Plain::Text(value?.into_bytes().into())));
+        }
+    }
+    let body = match values.get(5) {
+        None => Plain::Nil,
+        Some(body) if body.is_null() || body.is_undefined() => Plain::Nil,
+        Some(body) => Plain::Text(bytes::of(ctx, body)?.into()),
+    };
+    let timeout = number(1);
+    let discards = number(6) as u32 & DISCARDS != 0;
+    let values = vec![
+        text(2)?,
+        text(3)?,
+        Plain::Table(fields),
+        Plain::Nil,
+        body,
+        Plain::Nil,
+        Plain::Boolean(discards),
+        Plain::Boolean(false),
+        Plain::Nil,
+        Plain::Boolean(false),
+    ];
+    Ok(call(HTTP, number(0) as u32, (timeout > 0.0).then_some((timeout * 1e6) as u64), values))
+}
+
+fn call(client: usize, label: u32, timeout_ns: Option<u64>, values: Vec<Plain<'static>>) -> Wanted {
+    Wanted { client, label, timeout_ns, way: Placement::Any, judged: false, optional: false, streams: false, values }
+}
+
+fn refused(ctx: &Ctx<'_>, problem: &str) -> Error {
+    Exception::throw_message(ctx, problem)
+}
+
+/// The end of a call, as the script's library takes it.
+fn answer<'js>(ctx: &Ctx<'js>, outcome: Outcome) -> Result<Object<'js>> {
+    match outcome {
+        Outcome::Ended(answer) => ended(ctx, &answer),
+        Outcome::Refused(problem) => Err(refused(ctx, &problem)),
+        _ => Err(refused(ctx, "the call came to no end")),
+    }
+}
+
+fn ended<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    object.set("ticket", answer.ticket)?;
+    object.set("status", answer.status)?;
+    object.set("ok", answer.ok)?;
+    object.set("flags", answer.flags)?;
+    if let Some((failure, reason)) = &answer.failure {
+        object.set("error", failure.as_str())?;
+        object.set("reason", reason.as_str())?;
+    }
+    Ok(object)
+}
+
+/// A value of a protocol's as one of the script's. Texts become strings.
+fn shown<'js>(ctx: &Ctx<'js>, value: &Plain<'_>) -> Result<Value<'js>> {
+    Ok(match value {
+        Plain::Nil => Value::new_undefined(ctx.clone()),
+        Plain::Boolean(value) => Value::new_bool(ctx.clone(), *value),
+        Plain::Number(number) => Value::new_number(ctx.clone(), *number),
+        Plain::Text(text) => bytes::string(ctx, text)?.into_value(),
+        Plain::Table(entries) => {
+            let is_list = !entries.is_empty() && entries.iter().all(|(key, _)| key.as_number().is_some());
+            if is_list {
+                let list = Array::new(ctx.clone())?;
+                for (at, (_, value)) in entries.iter().enumerate() {
+                    list.set(at, shown(ctx, value)?)?;
+                }
+                return Ok(list.into_value());
+            }
+            let object = Object::new(ctx.clone())?;
+            for (key, value) in entries {
+                object.set(bytes::string(ctx, key.as_bytes().unwrap_or_default())?, shown(ctx, value)?)?;
+            }
+            object.into_value()
+        }
+    })
+}
+
+/// The times of a call in milliseconds, as k6 names them.
+fn timings<'js>(ctx: &Ctx<'js>, times: &Plain<'_>) -> Result<Object<'js>> {
+    let of = |name: &str| times.get(name).as_number().unwrap_or(0.0) * 1e3;
+    let (response, service, first_byte) = (of("response"), of("service"), of("first_byte"));
+    let object = Object::new(ctx.clone())?;
+    object.set("blocked", (response - service).max(0.0))?;
+    for name in ["looking_up", "connecting", "tls_handshaking", "sending"] {
+        object.set(name, 0.0)?;
+    }
+    object.set("waiting", first_byte)?;
+    object.set("receiving", (service - first_byte).max(0.0))?;
+    object.set("duration", service)?;
+    Ok(object)
+}
+
+/// Sets a function of the module.
+macro_rules! set {
+    ($object:expr, $ctx:expr, $name:literal, $function:expr) => {
+        $object.set($name, Function::new($ctx.clone(), $function)?)?
+    };
+}
+
+/// Calls, and what comes for those that run beside the script.
+fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
+    let me = Rc::clone(user);
+    set!(object, ctx, "http", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<Object<'js>> {
+        let wanted = wanted(&ctx, &values.0)?;
+        answer(&ctx, me.ask(&ctx, Operation::Call(wanted))?)
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "httpAll", move |ctx: Ctx<'js>, requests: Vec<Vec<Value<'js>>>| -> Result<Vec<Object<'js>>> {
+        let all = requests.iter().map(|values| wanted(&ctx, values)).collect::<Result<Vec<_>>>()?;
+        for one in all {
+            if let Outcome::Refused(problem) = me.ask(&ctx, Operation::Start(one))? {
+                // Those that were begun must not be taken for later ones.
+                me.ask(&ctx, Operation::Wait)?;
+                return Err(refused(&ctx, &problem));
+            }
+        }
+        match me.ask(&ctx, Operation::Wait)? {
+            Outcome::Results(results) => results.into_iter().map(|result| answer(&ctx, result)).collect(),
+            _ => Ok(Vec::new()),
+        }
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "httpBegin", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<f64> {
+        let wanted = wanted(&ctx, &values.0)?;
+        beside(&ctx, &me, TaskState::Begins(wanted))
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "nextEvent", move |ctx: Ctx<'js>, most_ms: f64| -> Result<Option<Object<'js>>> {
+        if me.events.borrow().is_empty() {
+            let most_ns = (most_ms >= 0.0).then_some((most_ms * 1e6) as u64);
+            match most_ns {
+                None if me.under_way.get() == 0 => return Ok(None),
+                Some(length) if me.under_way.get() == 0 => me.ask(&ctx, Operation::Pause(length))?,
+                _ => me.ask(&ctx, Operation::Join(most_ns))?,
+            };
+        }
+        let event = me.events.borrow_mut().pop_front();
+        event.map(|event| happened(&ctx, event)).transpose()
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "pause", move |ctx: Ctx<'js>, seconds: f64| -> Result<()> {
+        me.ask(&ctx, Operation::Pause((seconds.max(0.0) * 1e9) as u64)).map(drop)
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "stop", move |ctx: Ctx<'js>, reason: String, ok: bool| -> Result<()> {
+        me.ask(&ctx, Operation::Stop(Stop { reason, ok }))?;
+        me.ask(&ctx, Operation::End).map(drop)
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "endUser", move |ctx: Ctx<'js>| -> Result<()> { me.ask(&ctx, Operation::End).map(drop) });
+    let me = Rc::clone(user);
+    set!(object, ctx, "open", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<f64> {
+        let number = |at: usize| values.0.get(at).and_then(Value::as_number).unwrap_or(0.0);
+        let rest = values.0.get(3..).unwrap_or_default();
+        let plain = rest.iter().map(|value| bytes::plain(&ctx, value)).collect::<Result<Vec<_>>>()?;
+        let timeout = number(2);
+        let mut wanted =
+            call(number(0) as usize, number(1) as u32, (timeout > 0.0).then_some((timeout * 1e6) as u64), plain);
+        wanted.streams = true;
+        beside(&ctx, &me, TaskState::Opens(wanted))
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "say", move |ctx: Ctx<'js>, ticket: f64, values: Rest<Value<'js>>| -> Result<bool> {
+        let values = values.0.iter().map(|value| bytes::plain(&ctx, value)).collect::<Result<Vec<_>>>()?;
+        match me.ask(&ctx, Operation::Say { ticket: ticket as u64, values })? {
+            Outcome::Refused(problem) => Err(refused(&ctx, &problem)),
+            outcome => Ok(matches!(outcome, Outcome::Number(1))),
+        }
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "leave", move |ctx: Ctx<'js>, ticket: f64| -> Result<()> {
+        me.ask(&ctx, Operation::LeaveStream(ticket as u64)).map(drop)
+    });
+    Ok(())
+}
+
+/// Begins what runs beside the script. Returns the number of its events.
+fn beside(ctx: &Ctx<'_>, user: &Rc<User>, state: TaskState) -> Result<f64> {
+    let Outcome::Number(slot) = user.ask(ctx, Operation::Spawn)? else {
+        return Err(refused(ctx, "no more calls can run beside this one"));
+    };
+    let id = user.worker.last_event.get() + 1.0;
+    user.worker.last_event.set(id);
+    user.under_way.set(user.under_way.get() + 1);
+    user.worker.tasks.borrow_mut().insert(slot, Task { owner: Rc::clone(user), id, state });
+    Ok(id)
+}
+
+/// An event, as the script's library takes it.
+fn happened<'js>(ctx: &Ctx<'js>, event: Event) -> Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    match event {
+        Event::Ended { id, answer, read } => {
+            object.set("id", id)?;
+            object.set("answer", ended(ctx, &answer)?)?;
+            let mut read = read.into_iter();
+            let mut next = || read.next().flatten();
+            match next() {
+                Some(body) => {
+                    object.set("body", ArrayBuffer::new_copy(ctx.clone(), body.as_bytes().unwrap_or_default())?)?;
+                }
+                None => object.set("body", Value::new_null(ctx.clone()))?,
+            }
+            if let Some(headers) = next() {
+                object.set("headers", shown(ctx, &headers)?)?;
+            }
+            if let Some(times) = next() {
+                object.set("timings", timings(ctx, &times)?)?;
+            }
+        }
+        Event::Opened { id, ticket } => {
+            object.set("id", id)?;
+            object.set("opened", ticket)?;
+        }
+        Event::Message { id, value } => {
+            object.set("id", id)?;
+            let message = Object::new(ctx.clone())?;
+            for (key, value) in value.entries() {
+                let key = key.as_str().unwrap_or_default();
+                match value.as_bytes() {
+                    Some(data) if key == "data" => {
+                        message.set(key, ArrayBuffer::new_copy(ctx.clone(), data)?)?;
+                    }
+                    _ => message.set(key, shown(ctx, value)?)?,
+                }
+            }
+            if let Some(text) = value.as_bytes() {
+                message.set("data", ArrayBuffer::new_copy(ctx.clone(), text)?)?;
+            }
+            object.set("message", message)?;
+        }
+    }
+    Ok(object)
+}
+
+/// Parts of answers.
+fn answers<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
+    let read = |user: &Rc<User>, what: &'static str| {
+        let me = Rc::clone(user);
+        move |ctx: &Ctx<'js>, ticket: f64| -> Result<Plain<'static>> {
+            match me.ask(ctx, Operation::Read { ticket: ticket as u64, what: what.to_owned() })? {
+                Outcome::Read(value) => Ok(value),
+                Outcome::Refused(problem) => Err(refused(ctx, &problem)),
+                _ => Ok(Plain::Nil),
+            }
+        }
+    };
+    let body = read(user, "body");
+    set!(object, ctx, "readText", move |ctx: Ctx<'js>, ticket: f64| -> Result<rquickjs::String<'js>> {
+        bytes::string(&ctx, body(&ctx, ticket)?.as_bytes().unwrap_or_default())
+    });
+    let body = read(user, "body");
+    set!(object, ctx, "readBytes", move |ctx: Ctx<'js>, ticket: f64| -> Result<ArrayBuffer<'js>> {
+        ArrayBuffer::new_copy(ctx.clone(), body(&ctx, ticket)?.as_bytes().unwrap_or_default())
+    });
+    let headers = read(user, "headers");
+    set!(object, ctx, "readHeaders", move |ctx: Ctx<'js>, ticket: f64| -> Result<Value<'js>> {
+        shown(&ctx, &headers(&ctx, ticket)?)
+    });
+    let times = read(user, "timings");
+    set!(object, ctx, "readTimings", move |ctx: Ctx<'js>, ticket: f64| -> Result<Object<'js>> {
+        timings(&ctx, &times(&ctx, ticket)?)
+    });
+    set!(object, ctx, "readRemote", move |ctx: Ctx<'js>, _ticket: f64| -> Result<Object<'js>> { Object::new(ctx) });
+    Ok(())
+}
+
+/// Names, checks, groups and figures.
+fn counting<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
+    let me = Rc::clone(user);
+    let label = move |ctx: Ctx<'js>,
+                      name: String,
+                      tags: Opt<Vec<String>>,
+                      scenario: Opt<String>,
+                      group: Opt<String>,
+                      ok: Opt<Option<String>>|
+          -> Result<u32> {
+        let tags = tags.0.unwrap_or_default();
+        let place = (scenario.0.unwrap_or_default(), group.0.unwrap_or_default());
+        let ok = ok.0.flatten();
+        let key = [
+            &[name.as_str(), &place.0, &place.1, ok.as_deref().unwrap_or("")],
+            tags.iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
+        ]
+        .concat()
+        .join("\0")
+        .into_bytes();
+        if let Some(label) = me.worker.label(&key) {
+            return Ok(label);
+        }
+        let ok = match ok.as_deref().map(str::parse) {
+            None => None,
+            Some(Ok(ok)) => Some(ok),
+            Some(Err(_)) => return Err(refused(&ctx, "the statuses that a request expects are not statuses")),
+        };
+        let Outcome::Number(label) = me.ask(&ctx, Operation::Label { name, tags, place, ok })? else { return Ok(0) };
+        me.worker.keep_label(key, label);
+        Ok(label)
+    };
+    set!(object, ctx, "label", label);
+    let me = Rc::clone(user);
+    set!(object, ctx, "excuse", move |ctx: Ctx<'js>, label: u32, status: u16| -> Result<()> {
+        me.ask(&ctx, Operation::Excuse { label, status }).map(drop)
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "check", move |ctx: Ctx<'js>, label: u32, name: String| -> Result<u32> {
+        if let Some(id) = me.worker.check(label, &name) {
+            return Ok(id);
+        }
+        let Outcome::Number(id) = me.ask(&ctx, Operation::Check { label, name: name.clone(), is_reason: false })?
+        else {
+            return Ok(0);
+        };
+        me.worker.keep_check(label, &name, id);
+        Ok(id)
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "checkPassed", move |ctx: Ctx<'js>, id: u32| -> Result<()> {
+        *me.worker.passes.borrow_mut().entry(id).or_default() += 1;
+        if me.worker.traces.get() { me.ask(&ctx, Operation::CheckPassed(id)).map(drop) } else { Ok(()) }
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "checkFailed", move |ctx: Ctx<'js>,
+                                           id: u32,
+                                           ticket: f64,
+                                           label: u32,
+                                           first: bool,
+                                           reason: Opt<Option<String>>|
+          -> Result<()> {
+        let failed = Operation::CheckFailed { id, ticket: ticket as u64, label, first, reason: reason.0.flatten() };
+        me.ask(&ctx, failed).map(drop)
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "groupBegin", move |ctx: Ctx<'js>, path: String| -> Result<u32> {
+        Ok(match me.ask(&ctx, Operation::Group(path))? {
+            Outcome::Number(id) => id,
+            _ => 0,
+        })
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "groupEnded", move |ctx: Ctx<'js>, id: u32, with: f64, without: f64, ok: bool| -> Result<()> {
+        let (with_pauses_ns, without_pauses_ns) = (with.max(0.0) as u64, without.max(0.0) as u64);
+        me.ask(&ctx, Operation::GroupEnded { id, with_pauses_ns, without_pauses_ns, ok }).map(drop)
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "figure", move |kind: String, name: String, is_time: Opt<bool>| -> usize {
+        let kind = OwnKind::from_name(&kind).unwrap_or_default();
+        me.worker.figure(kind, &name, if is_time.0 == Some(true) { "ms" } else { "" })
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "record", move |number: usize, value: f64| me.worker.record(number, value));
+    Ok(())
+}
+
+/// The user, the clock, what is printed, chance.
+fn surroundings<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
+    let me = Rc::clone(user);
+    set!(object, ctx, "now", move || me.worker.now.get() as f64 / 1e6);
+    let me = Rc::clone(user);
+    set!(object, ctx, "user", move |ctx: Ctx<'js>| -> Result<Object<'js>> {
+        let object = Object::new(ctx)?;
+        object.set("id", me.id.get() as f64)?;
+        object.set("iteration", me.iteration.get() as f64)?;
+        let scenario = if me.id.get() == 0 { "" } else { me.worker.program.scenario(me.place.get()) };
+        object.set("scenario", scenario)?;
+        object.set("worker", me.worker.number)?;
+        Ok(object)
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "env", move |ctx: Ctx<'js>| -> Result<Object<'js>> {
+        let object = Object::new(ctx)?;
+        for (name, value) in &me.worker.program.env {
+            object.set(name.as_str(), value.as_str())?;
+        }
+        Ok(object)
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "options", move |ctx: Ctx<'js>| -> Result<Value<'js>> {
+        match &me.worker.program.options {
+            Some(options) => ctx.json_parse(options.as_str()),
+            None => Object::new(ctx).map(Object::into_value),
+        }
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "execution", move |ctx: Ctx<'js>| execution(&ctx, &me));
+    let me = Rc::clone(user);
+    set!(object, ctx, "failRun", move |reason: String| me.worker.program.fail(reason));
+    let me = Rc::clone(user);
+    set!(object, ctx, "print", move |level: String, text: String| me.print(&level, &text));
+    let me = Rc::clone(user);
+    set!(object, ctx, "log", move |ctx: Ctx<'js>, level: String, text: String| -> Result<()> {
+        if me.id.get() == 0 {
+            me.print(&level, &text);
+            return Ok(());
+        }
+        me.ask(&ctx, Operation::Log { level, text }).map(drop)
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "random", move || me.worker.random());
+    let me = Rc::clone(user);
+    set!(object, ctx, "seedRandom", move |seed: f64| me.worker.random.set(seed.to_bits()));
+    set!(object, ctx, "runJobs", move |ctx: Ctx<'js>| while ctx.execute_pending_job() {});
+    let me = Rc::clone(user);
+    set!(object, ctx, "rejected", move |ctx: Ctx<'js>| -> Result<Option<Object<'js>>> {
+        let first = std::mem::take(&mut *me.rejected.borrow_mut()).into_iter().next();
+        let Some((_, reason)) = first else { return Ok(None) };
+        let object = Object::new(ctx.clone())?;
+        object.set("reason", reason.restore(&ctx)?)?;
+        Ok(Some(object))
+    });
+    Ok(())
+}
+
+/// What `k6/execution` tells of the run, as far as this process knows it.
+fn execution<'js>(ctx: &Ctx<'js>, user: &Rc<User>) -> Result<Object<'js>> {
+    let program = &user.worker.program;
+    let place = user.place.get();
+    let ran_ms = program.started.elapsed().as_secs_f64() * 1e3;
+    let object = Object::new(ctx.clone())?;
+    let instance = Object::new(ctx.clone())?;
+    instance.set("iterationsInterrupted", 0)?;
+    instance.set("iterationsCompleted", program.ended.load(Ordering::Relaxed) as f64)?;
+    let users = program.users.load(Ordering::Relaxed);
+    instance.set("vusActive", users)?;
+    instance.set("vusInitialized", users)?;
+    instance.set("currentTestRunDuration", ran_ms)?;
+    object.set("instance", instance)?;
+    if let Some(begun) = program.begun.get(place as usize) {
+        let scenario = Object::new(ctx.clone())?;
+        scenario.set("executor", program.executors.get(place as usize).map_or("", String::as_str))?;
+        scenario.set("startTime", program.started_at_ms)?;
+        scenario.set("progress", program.progress(place, ran_ms / 1e3, begun.load(Ordering::Relaxed)))?;
+        scenario.set("iterationInInstance", user.iteration_in_test.get() as f64)?;
+        scenario.set("iterationInTest", user.iteration_in_test.get() as f64)?;
+        object.set("scenario", scenario)?;
+    }
+    let vu = Object::new(ctx.clone())?;
+    vu.set("idInInstance", user.id.get() as f64)?;
+    vu.set("iterationInScenario", user.iteration.get() as f64)?;
+    object.set("vu", vu)?;
+    Ok(object)
+}
+
+/// Files, modules of `CommonJS`, arrays that all users share.
+fn modules<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
+    let me = Rc::clone(user);
+    set!(object, ctx, "readFile", move |ctx: Ctx<'js>, path: String, binary: Opt<bool>| -> Result<Value<'js>> {
+        let from = ctx.script_or_module_name(2).and_then(|name| name.to_string().ok()).unwrap_or_default();
+        let modules = &me.modules.0;
+        let read = modules
+            .read(&modules.beside(&from, &path))
+            .or_else(|_| modules.read(&modules.beside(modules.script(), &path)));
+        let content = read.map_err(|problem| refused(&ctx, &problem))?;
+        if binary.0 == Some(true) {
+            return Ok(ArrayBuffer::new_copy(ctx, &content)?.into_value());
+        }
+        Ok(bytes::string(&ctx, &content)?.into_value())
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "requireModule", move |ctx: Ctx<'js>,
+                                             name: String,
+                                             referrer: Opt<String>|
+          -> Result<Object<'js>> {
+        let modules = &me.modules.0;
+        let referrer =
+            referrer.0.filter(|referrer| !referrer.is_empty()).unwrap_or_else(|| modules.script().to_owned());
+        let id = modules.resolved(&referrer, &name).map_err(|problem| refused(&ctx, &problem))?;
+        let object = Object::new(ctx.clone())?;
+        object.set("id", id.as_str())?;
+        match modules.common(&id).map_err(|problem| refused(&ctx, &problem))? {
+            Some(text) => {
+                let mut options = EvalOptions::default();
+                (options.filename, options.strict) = (Some(id), false);
+                object.set("wrapper", ctx.eval_with_options::<Value<'js>, _>(text, options)?)?;
+            }
+            None => object.set("namespace", Module::import(&ctx, id)?.finish::<Object<'js>>()?)?,
+        }
+        Ok(object)
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "sharedMake", move |name: String, items: Vec<String>| me.worker.program.share(name, items));
+    let me = Rc::clone(user);
+    set!(object, ctx, "sharedLength", move |name: String| me.worker.program.shared(&name).map(|items| items.len()));
+    let me = Rc::clone(user);
+    set!(object, ctx, "sharedItem", move |name: String, at: usize| {
+        me.worker.program.shared(&name).and_then(|items| items.get(at).cloned())
+    });
+    Ok(())
+}

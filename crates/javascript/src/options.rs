@@ -1,0 +1,435 @@
+//! The options that a script exports: who comes when, thresholds, and how calls are made.
+
+use brunt_plan::arrivals::Spread;
+use brunt_plan::scenario::{DeclaredFigure, Population, Step, Weighted};
+use brunt_plan::threshold::Threshold;
+use brunt_record::figures::OwnKind;
+use serde_json::{Value, json};
+
+use crate::duration::nanoseconds;
+use crate::thresholds::{Asked, asked};
+
+/// Options that say where or how k6 itself runs, or what it shows: brunt has flags of its own for that.
+const ABOUT_K6: &[&str] = &[
+    "summaryTrendStats",
+    "summaryTimeUnit",
+    "noUsageReport",
+    "cloud",
+    "ext",
+    "linger",
+    "paused",
+    "console-output",
+    "httpDebug",
+    "noSummary",
+    "minIterationDuration",
+    "setupTimeout",
+    "teardownTimeout",
+    "thresholds",
+    "scenarios",
+    "stages",
+    "vus",
+    "vusMax",
+    "duration",
+    "iterations",
+    "userAgent",
+    "insecureSkipTLSVerify",
+    "rps",
+    "noVUConnectionReuse",
+];
+/// Options that k6's modules heed.
+const HEEDED: &[&str] = &[
+    "tags",
+    "systemTags",
+    "maxRedirects",
+    "batch",
+    "batchPerHost",
+    "discardResponseBodies",
+    "noCookiesReset",
+    "throw",
+    "noConnectionReuse",
+];
+
+/// Built-in metrics, with their kind and whether they are times.
+pub(crate) const METRICS: &[(&str, OwnKind, bool)] = &[
+    ("http_reqs", OwnKind::Counter, false),
+    ("http_req_duration", OwnKind::Trend, true),
+    ("http_req_blocked", OwnKind::Trend, true),
+    ("http_req_connecting", OwnKind::Trend, true),
+    ("http_req_tls_handshaking", OwnKind::Trend, true),
+    ("http_req_sending", OwnKind::Trend, true),
+    ("http_req_waiting", OwnKind::Trend, true),
+    ("http_req_receiving", OwnKind::Trend, true),
+    ("http_req_failed", OwnKind::Rate, false),
+    ("checks", OwnKind::Rate, false),
+    ("iterations", OwnKind::Counter, false),
+    ("iteration_duration", OwnKind::Trend, true),
+    ("group_duration", OwnKind::Trend, true),
+    ("data_sent", OwnKind::Counter, false),
+    ("data_received", OwnKind::Counter, false),
+    ("ws_sessions", OwnKind::Counter, false),
+    ("ws_connecting", OwnKind::Trend, true),
+    ("ws_session_duration", OwnKind::Trend, true),
+    ("ws_ping", OwnKind::Trend, true),
+    ("ws_msgs_sent", OwnKind::Counter, false),
+    ("ws_msgs_received", OwnKind::Counter, false),
+    ("grpc_req_duration", OwnKind::Trend, true),
+    ("grpc_streams", OwnKind::Counter, false),
+    ("grpc_streams_msgs_sent", OwnKind::Counter, false),
+    ("grpc_streams_msgs_received", OwnKind::Counter, false),
+];
+
+/// How long iterations may go on at their scenario's end, in seconds, where nothing else is said.
+const GRACE: f64 = 30.0;
+/// How long scenarios of iterations take at most, in seconds, where nothing else is said.
+const LONGEST: f64 = 600.0;
+
+/// A script's options.
+#[derive(Debug)]
+pub(crate) struct Options {
+    /// As JSON, with the scenarios that shortcuts stand for.
+    pub(crate) json: String,
+    pub(crate) scenarios: Vec<Scenario>,
+    pub(crate) thresholds: Vec<Asked>,
+    pub(crate) user_agent: Option<String>,
+    /// The least time of an iteration, in nanoseconds.
+    pub(crate) pacing_ns: u64,
+    pub(crate) setup_timeout_ns: Option<u64>,
+    pub(crate) teardown_timeout_ns: Option<u64>,
+    /// The most requests a second over all users.
+    pub(crate) rps: Option<f64>,
+    /// Whether certificates of servers are not checked.
+    pub(crate) is_insecure: bool,
+    /// What is not carried out, in words.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A scenario.
+#[derive(Debug)]
+pub(crate) struct Scenario {
+    pub(crate) name: String,
+    /// The exported function that its users run.
+    pub(crate) function: String,
+    pub(crate) executor: String,
+    pub(crate) population: Population,
+}
+
+impl Options {
+    /// Reads options, a JSON document; `executable` says whether the script exports a function of a name.
+    ///
+    /// # Errors
+    /// Says which option is wrong.
+    pub(crate) fn read(text: &str, executable: &dyn Fn(&str) -> bool) -> Result<Self, String> {
+        let mut options: Value = serde_json::from_str(text).map_err(|e| format!("options: {e}"))?;
+        if options.is_null() {
+            options = json!({});
+        }
+        let Some(fields) = options.as_object_mut() else {
+            return Err(format!("options must be an object, not {options}"));
+        };
+        if !fields.get("scenarios").is_some_and(Value::is_object) {
+            let scenario = shortcut(fields);
+            fields.insert("scenarios".to_owned(), json!({ "default": scenario }));
+        }
+        let mut scenarios = Vec::new();
+        for (name, spec) in fields.get("scenarios").and_then(Value::as_object).into_iter().flatten() {
+            scenarios.push(
+                scenario(name, spec, executable).map_err(|problem| format!("options.scenarios.{name}: {problem}"))?,
+            );
+        }
+        let length = |name: &str| {
+            fields.get(name).map(|value| nanoseconds(value).map_err(|e| format!("options.{name}: {e}"))).transpose()
+        };
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        let mut notes: Vec<String> = Vec::new();
+        for name in fields.keys().map(String::as_str).filter(|name| !ABOUT_K6.contains(name) && !HEEDED.contains(name))
+        {
+            notes.push(match name {
+                "hosts" | "blockHostnames" | "blacklistIPs" | "dns" | "tlsAuth" | "tlsVersion" | "tlsCipherSuites" | "localIPs"
+                | "executionSegment" | "executionSegmentSequence" => {
+                    return Err(format!(
+                        "options.{name} is not carried out by brunt, and without it calls would go elsewhere than k6's: leave it out"
+                    ));
+                }
+                name => format!("options.{name} is not known, and not carried out"),
+            });
+        }
+        Ok(Self {
+            thresholds: asked(fields.get("thresholds"))?,
+            user_agent: text("userAgent"),
+            pacing_ns: length("minIterationDuration")?.unwrap_or(0),
+            setup_timeout_ns: length("setupTimeout")?,
+            teardown_timeout_ns: length("teardownTimeout")?,
+            rps: fields.get("rps").and_then(number).filter(|rps| *rps > 0.0),
+            is_insecure: fields.get("insecureSkipTLSVerify") == Some(&Value::Bool(true)),
+            notes,
+            scenarios,
+            json: options.to_string(),
+        })
+    }
+
+    /// The names of the scenarios, with their functions.
+    pub(crate) fn functions(&self) -> Vec<(String, String)> {
+        self.scenarios.iter().map(|one| (one.name.clone(), one.function.clone())).collect()
+    }
+
+    /// The executors of the scenarios.
+    pub(crate) fn executors(&self) -> Vec<String> {
+        self.scenarios.iter().map(|one| one.executor.clone()).collect()
+    }
+
+    /// How long each scenario takes, in seconds, and how many iterations its users make; 0 where that is not known.
+    pub(crate) fn extents(&self) -> Vec<(f64, f64)> {
+        let extent = |one: &Scenario| {
+            let iterations = one.population.steps.iter().map(|step| match *step {
+                Step::IterationsEach { users, iterations } => users * iterations,
+                Step::IterationsShared { iterations, .. } => iterations,
+                _ => 0.0,
+            });
+            (one.population.seconds(), iterations.sum())
+        };
+        self.scenarios.iter().map(extent).collect()
+    }
+
+    /// The kind of a metric of k6's or of the script's own, and whether it is a time.
+    fn kind(metric: &str, own: &[(String, OwnKind)]) -> Option<(OwnKind, bool)> {
+        let known = METRICS.iter().find(|(name, ..)| *name == metric).map(|(_, kind, is_time)| (*kind, *is_time));
+        known.or_else(|| own.iter().find(|(name, _)| name == metric).map(|(_, kind)| (*kind, false)))
+    }
+
+    /// The figures that are recorded for thresholds, and for a summary that the script makes; those of the script's own metrics without tags
+    /// are not among them.
+    fn figures(&self, has_summary: bool, own: &[(String, OwnKind)]) -> Vec<Figure> {
+        let mut all: Vec<Figure> = Vec::new();
+        let mut add = |metric: &str, filter: &[(String, String)], name: String| {
+            if all.iter().all(|known| known.name != name)
+                && let Some((kind, is_time)) = Self::kind(metric, own)
+            {
+                all.push(Figure { metric: metric.to_owned(), filter: filter.to_vec(), name, kind, is_time });
+            }
+        };
+        for asked in self.thresholds.iter().filter(|asked| !asked.is_engines()) {
+            add(&asked.metric, &asked.filter, asked.name());
+        }
+        if has_summary {
+            for (metric, ..) in METRICS {
+                add(metric, &[], (*metric).to_owned());
+            }
+        }
+        all
+    }
+
+    /// These figures, as the library takes them.
+    pub(crate) fn wanted(&self, has_summary: bool, own: &[(String, OwnKind)]) -> String {
+        let one = |figure: &Figure| {
+            let filter: serde_json::Map<String, Value> =
+                figure.filter.iter().map(|(tag, value)| (tag.clone(), Value::from(value.as_str()))).collect();
+            json!({
+                "metric": figure.metric, "kind": figure.kind.name(), "isTime": figure.is_time, "filter": filter, "name": figure.name,
+            })
+        };
+        Value::Array(self.figures(has_summary, own).iter().map(one).collect()).to_string()
+    }
+
+    /// All figures that a run records for the script.
+    pub(crate) fn declared(&self, has_summary: bool, own: &[(String, OwnKind)]) -> Vec<DeclaredFigure> {
+        let mut declared: Vec<DeclaredFigure> =
+            own.iter().map(|(name, kind)| DeclaredFigure { name: name.clone(), kind: *kind }).collect();
+        for figure in self.figures(has_summary, own) {
+            if declared.iter().all(|known| known.name != figure.name) {
+                declared.push(DeclaredFigure { name: figure.name, kind: figure.kind });
+            }
+        }
+        declared
+    }
+
+    /// The conditions of a run.
+    ///
+    /// # Errors
+    /// Says which threshold cannot be judged.
+    pub(crate) fn conditions(&self, own: &[(String, OwnKind)]) -> Result<Vec<Threshold>, String> {
+        let one = |asked: &Asked| asked.condition(Self::kind(&asked.metric, own).map(|(kind, _)| kind));
+        self.thresholds.iter().map(one).collect()
+    }
+}
+
+/// A figure that is recorded for a metric.
+struct Figure {
+    metric: String,
+    filter: Vec<(String, String)>,
+    name: String,
+    kind: OwnKind,
+    is_time: bool,
+}
+
+/// A number, also one that is written as a text, as values of the environment are.
+fn number(value: &Value) -> Option<f64> {
+    value.as_f64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
+}
+
+/// The scenario that `vus`, `duration`, `iterations` and `stages` stand for.
+fn shortcut(fields: &serde_json::Map<String, Value>) -> Value {
+    let field = |name: &str| fields.get(name).filter(|value| !value.is_null());
+    let vus = field("vus").and_then(number).unwrap_or(1.0);
+    if let Some(stages) = field("stages").filter(|stages| stages.as_array().is_some_and(|stages| !stages.is_empty())) {
+        return json!({ "executor": "ramping-vus", "startVUs": vus, "stages": stages });
+    }
+    if let Some(iterations) = field("iterations") {
+        let mut scenario = json!({ "executor": "shared-iterations", "vus": vus, "iterations": iterations });
+        if let (Some(duration), Some(scenario)) = (field("duration"), scenario.as_object_mut()) {
+            scenario.insert("maxDuration".to_owned(), duration.clone());
+        }
+        return scenario;
+    }
+    match field("duration") {
+        Some(duration) => json!({ "executor": "constant-vus", "vus": vus, "duration": duration }),
+        None if field("vus").is_some() => json!({ "executor": "shared-iterations", "vus": vus, "iterations": vus }),
+        None => json!({ "executor": "per-vu-iterations", "vus": 1, "iterations": 1 }),
+    }
+}
+
+/// A scenario as it stands in options.
+fn scenario(name: &str, spec: &Value, executable: &dyn Fn(&str) -> bool) -> Result<Scenario, String> {
+    let executor = spec.get("executor").and_then(Value::as_str).ok_or("it has no executor")?;
+    let function = spec.get("exec").and_then(Value::as_str).unwrap_or("default");
+    if !executable(function) {
+        return Err(format!("the script exports no function '{function}' (exec)"));
+    }
+    let field = |name: &str| spec.get(name).filter(|value| !value.is_null());
+    let count = |name: &str, default: f64| match field(name) {
+        None => Ok(default),
+        Some(value) => number(value).ok_or_else(|| format!("{name} must be a number, not {value}")),
+    };
+    let seconds = |name: &str| match field(name) {
+        None => Ok(None),
+        Some(value) => nanoseconds(value).map(|ns| Some(ns as f64 / 1e9)).map_err(|e| format!("{name}: {e}")),
+    };
+    let length = |name: &str| seconds(name)?.ok_or_else(|| format!("it has no {name}"));
+    let unit = seconds("timeUnit")?.unwrap_or(1.0);
+    let mut steps = Vec::new();
+    let mut most_alive = None;
+    match executor {
+        "constant-vus" => {
+            let (vus, seconds) = (count("vus", 1.0)?, length("duration")?);
+            steps.push(Step::Users { from: vus, to: vus, seconds });
+        }
+        "ramping-vus" => {
+            let stages = stages(spec, count("startVUs", 1.0)?)?;
+            steps.extend(stages.into_iter().map(|(from, to, seconds)| Step::Users { from, to, seconds }));
+        }
+        "per-vu-iterations" => {
+            steps.push(Step::IterationsEach { users: count("vus", 1.0)?, iterations: count("iterations", 1.0)? });
+        }
+        "shared-iterations" => {
+            let iterations = count("iterations", 1.0)?;
+            let users = count("vus", 1.0)?.min(iterations);
+            steps.push(Step::IterationsShared { users, iterations });
+        }
+        "constant-arrival-rate" => {
+            let (rate, seconds) = (count("rate", 0.0)? / unit, length("duration")?);
+            steps.push(Step::Rate { from: rate, to: rate, seconds });
+            most_alive = Some(most_users(spec)?);
+        }
+        "ramping-arrival-rate" => {
+            let stages = stages(spec, count("startRate", 0.0)?)?;
+            let of = |(from, to, seconds): (f64, f64, f64)| Step::Rate { from: from / unit, to: to / unit, seconds };
+            steps.extend(stages.into_iter().map(of));
+            most_alive = Some(most_users(spec)?);
+        }
+        "externally-controlled" => {
+            return Err("externally-controlled is changed from outside while it runs: give it another executor, and change the run by brunt ctl".to_owned());
+        }
+        other => return Err(format!("there is no executor '{other}'")),
+    }
+    let population = Population {
+        scenarios: vec![Weighted { scenario: name.to_owned(), weight: 1.0 }],
+        steps,
+        arrivals: Spread::Uniform,
+        most_alive,
+        reuse_users: most_alive.is_some(),
+        start_seconds: seconds("startTime")?.unwrap_or(0.0),
+        longest_seconds: if executor.ends_with("iterations") {
+            Some(seconds("maxDuration")?.unwrap_or(LONGEST))
+        } else {
+            None
+        },
+        grace_seconds: Some(seconds("gracefulStop")?.unwrap_or(GRACE)),
+        ramp_down_grace_seconds: if executor == "ramping-vus" {
+            Some(seconds("gracefulRampDown")?.unwrap_or(GRACE))
+        } else {
+            None
+        },
+        ..Population::default()
+    };
+    Ok(Scenario { name: name.to_owned(), function: function.to_owned(), executor: executor.to_owned(), population })
+}
+
+/// The most users of an arrival rate.
+fn most_users(spec: &Value) -> Result<u64, String> {
+    let at_first = spec.get("preAllocatedVUs").and_then(number).ok_or("it has no preAllocatedVUs")?;
+    let most = spec.get("maxVUs").and_then(number).unwrap_or(at_first).max(at_first).max(1.0);
+    Ok(most as u64)
+}
+
+/// Stages, as where each begins, where it ends, and how many seconds it takes. One without a length jumps.
+fn stages(spec: &Value, start: f64) -> Result<Vec<(f64, f64, f64)>, String> {
+    let given = spec.get("stages").and_then(Value::as_array).ok_or("it has no stages")?;
+    let mut all = Vec::new();
+    let mut from = start;
+    for (at, stage) in given.iter().enumerate() {
+        let target = stage.get("target").and_then(number).ok_or_else(|| format!("stages[{at}] has no target"))?;
+        let length = stage.get("duration").ok_or_else(|| format!("stages[{at}] has no duration"))?;
+        let seconds = nanoseconds(length).map_err(|e| format!("stages[{at}].duration: {e}"))? as f64 / 1e9;
+        if seconds > 0.0 {
+            all.push((from, target, seconds));
+        }
+        from = target;
+    }
+    if all.is_empty() { Err("its stages take no time".to_owned()) } else { Ok(all) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Options {
+        Options::read(text, &|_| true).unwrap()
+    }
+
+    fn steps(text: &str) -> Vec<Step> {
+        read(text).scenarios.iter().flat_map(|one| one.population.steps.clone()).collect()
+    }
+
+    #[test]
+    fn shortcuts_stand_for_executors() {
+        let users = |from, to, seconds| Step::Users { from, to, seconds };
+        assert_eq!(steps(r#"{"vus":3,"duration":"1m30s"}"#), [users(3.0, 3.0, 90.0)]);
+        assert_eq!(steps("{}"), [Step::IterationsEach { users: 1.0, iterations: 1.0 }]);
+        assert_eq!(steps(r#"{"vus":"3","iterations":9}"#), [Step::IterationsShared { users: 3.0, iterations: 9.0 }]);
+        assert_eq!(
+            steps(
+                r#"{"stages":[{"duration":"10s","target":5},{"duration":0,"target":2},{"duration":"5s","target":0}]}"#
+            ),
+            [users(1.0, 5.0, 10.0), users(2.0, 0.0, 5.0)]
+        );
+    }
+
+    #[test]
+    fn rates_are_by_their_unit() {
+        let options = read(
+            r#"{"scenarios":{"a":{"executor":"constant-arrival-rate","rate":30,"timeUnit":"1m","duration":"10s","preAllocatedVUs":2,"maxVUs":7,"startTime":"5s","exec":"buy"}}}"#,
+        );
+        let [one] = options.scenarios.as_slice() else { panic!("one scenario") };
+        assert_eq!(one.population.steps, [Step::Rate { from: 0.5, to: 0.5, seconds: 10.0 }]);
+        assert_eq!((one.population.most_alive, one.function.as_str()), (Some(7), "buy"));
+        assert!(one.population.reuse_users && one.population.start_seconds == 5.0);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let problem = |text: &str| Options::read(text, &|name| name == "default").unwrap_err();
+        assert!(problem(r#"{"scenarios":{"a":{"executor":"x"}}}"#).contains("no executor 'x'"));
+        assert!(problem(r#"{"scenarios":{"a":{"executor":"constant-vus","exec":"buy"}}}"#).contains("'buy'"));
+        assert!(problem(r#"{"stages":[{"target":2}]}"#).contains("stages[0] has no duration"));
+        assert!(problem(r#"{"hosts":{"a":"1.2.3.4"}}"#).contains("options.hosts"));
+    }
+}

@@ -1,0 +1,319 @@
+//! A plan's script: what all of its users, on all workers, share.
+
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use brunt_plan::environment::Environment;
+use brunt_plan::plan::Plan;
+use brunt_plan::scenario::Scenarios;
+use brunt_plan::target::Target;
+use brunt_protocol::Registry;
+use brunt_protocol::scenario::{Setting, Value};
+use brunt_record::redaction::Secrets;
+use brunt_script::{Files, Library, Program, ScriptClient, ScriptError};
+
+use crate::library::JavaScriptLibrary;
+use crate::modules::Modules;
+use crate::options::Options;
+use crate::user::User;
+use crate::worker::Worker;
+
+/// The most connections of a user to one origin at once, as k6's `batchPerHost`.
+const PER_HOST: u32 = 6;
+/// The timeout of a call that has none of its own, as in k6.
+const TIMEOUT_NS: u64 = 60_000_000_000;
+
+/// What users share.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub(crate) struct Shared {
+    pub(crate) modules: Arc<Modules>,
+    /// The values of `__ENV`.
+    pub(crate) env: Vec<(String, String)>,
+    /// The script's options, as JSON; `None` until they are known.
+    pub(crate) options: Option<String>,
+    /// The figures that thresholds and a summary ask for, as JSON.
+    pub(crate) wanted: String,
+    /// The scenarios with the names of their functions, and `setup` and `teardown` behind them.
+    pub(crate) functions: Vec<(String, String)>,
+    /// The executors of the scenarios.
+    pub(crate) executors: Vec<String>,
+    pub(crate) has_setup: bool,
+    pub(crate) has_teardown: bool,
+    /// The least time of an iteration, in nanoseconds.
+    pub(crate) pacing_ns: u64,
+    pub(crate) clients: Vec<ScriptClient>,
+    pub(crate) seed: u64,
+    pub(crate) secrets: Secrets,
+    /// Whether what the script's top prints is shown.
+    pub(crate) shows_top: bool,
+    /// Whether the script prints nothing, since it is rehearsed.
+    is_silent: bool,
+    /// Iterations begun, by scenario.
+    pub(crate) begun: Vec<AtomicU64>,
+    /// Iterations that have ended, and users that there are.
+    pub(crate) ended: AtomicU64,
+    pub(crate) users: AtomicU64,
+    pub(crate) started: Instant,
+    /// The same moment, in milliseconds since 1970.
+    pub(crate) started_at_ms: f64,
+    /// How long each scenario takes, in seconds, and how many iterations it has, as far as its options say.
+    pub(crate) extents: Vec<(f64, f64)>,
+    /// Why the script wants the run to have failed.
+    failed: Mutex<Option<String>>,
+    arrays: Mutex<HashMap<String, Arc<Vec<String>>>>,
+}
+
+/// What there is to run a script with.
+pub(crate) struct Source {
+    pub(crate) modules: Arc<Modules>,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) seed: u64,
+    pub(crate) secrets: Secrets,
+}
+
+/// What is known of a script once its top has run.
+pub(crate) struct Probed {
+    pub(crate) options: Options,
+    pub(crate) has_setup: bool,
+    pub(crate) has_teardown: bool,
+    pub(crate) has_summary: bool,
+    /// The kinds of the script's own metrics, by name.
+    pub(crate) metrics: Vec<(String, brunt_record::figures::OwnKind)>,
+}
+
+impl Source {
+    /// Runs the script's top, and reads its options.
+    ///
+    /// # Errors
+    /// The file and line of what is wrong.
+    pub(crate) fn probe(&self, shows_top: bool) -> Result<Probed, ScriptError> {
+        let shared = Arc::new(self.shared(None, shows_top));
+        let worker = Worker::new(shared, 0);
+        let user = User::new(&worker);
+        let probed = user.with_script(|script| {
+            let text = script.ctx.json_stringify(script.options.clone())?.map(|text| text.to_string()).transpose()?;
+            let has = |name: &str| script.function(name).map(|function| function.is_some());
+            let executable = |name: &str| has(name).unwrap_or(false);
+            let options = Options::read(text.as_deref().unwrap_or("{}"), &executable);
+            Ok::<_, rquickjs::Error>((options, has("setup")?, has("teardown")?, has("handleSummary")?))
+        });
+        let file = self.modules.script();
+        let probed = probed.map_err(|problem| ScriptError::from_text(&problem))?;
+        let (options, has_setup, has_teardown, has_summary) =
+            probed.map_err(|error| ScriptError::new(file, error.to_string()))?;
+        let options = options.map_err(|problem| ScriptError::new(file, problem))?;
+        Ok(Probed { options, has_setup, has_teardown, has_summary, metrics: worker.declared() })
+    }
+
+    fn shared(&self, known: Option<(&Probed, Vec<ScriptClient>)>, shows_top: bool) -> Shared {
+        let (probed, clients) = known.map_or((None, Vec::new()), |(probed, clients)| (Some(probed), clients));
+        let mut functions = probed.map_or_else(Vec::new, |probed| probed.options.functions());
+        let scenarios = functions.len();
+        functions.extend(["setup", "teardown"].map(|name| (name.to_owned(), name.to_owned())));
+        Shared {
+            modules: Arc::clone(&self.modules),
+            env: self.env.clone(),
+            options: probed.map(|probed| probed.options.json.clone()),
+            wanted: probed
+                .map_or_else(|| "[]".to_owned(), |probed| probed.options.wanted(probed.has_summary, &probed.metrics)),
+            executors: probed.map_or_else(Vec::new, |probed| probed.options.executors()),
+            functions,
+            has_setup: probed.is_some_and(|probed| probed.has_setup),
+            has_teardown: probed.is_some_and(|probed| probed.has_teardown),
+            pacing_ns: probed.map_or(0, |probed| probed.options.pacing_ns),
+            clients,
+            seed: self.seed,
+            secrets: self.secrets.clone(),
+            shows_top,
+            is_silent: false,
+            begun: (0..scenarios).map(|_| AtomicU64::new(0)).collect(),
+            ended: AtomicU64::new(0),
+            users: AtomicU64::new(0),
+            started: Instant::now(),
+            started_at_ms: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64() * 1e3),
+            extents: probed.map_or_else(Vec::new, |probed| probed.options.extents()),
+            failed: Mutex::default(),
+            arrays: Mutex::default(),
+        }
+    }
+
+    /// The program of a script whose top has been run.
+    pub(crate) fn program(&self, probed: &Probed, clients: Vec<ScriptClient>) -> Shared {
+        self.shared(Some((probed, clients)), false)
+    }
+}
+
+impl Shared {
+    /// The name of the function of this place.
+    pub(crate) fn function(&self, place: u32) -> &str {
+        self.functions.get(place as usize).map_or("default", |(_, function)| function)
+    }
+
+    /// The name of the scenario of this place; empty beside the load.
+    pub(crate) fn scenario(&self, place: u32) -> &str {
+        if (place as usize) < self.begun.len() {
+            self.functions.get(place as usize).map_or("", |(scenario, _)| scenario)
+        } else {
+            ""
+        }
+    }
+
+    /// The place of `setup` or `teardown`, if the script has it.
+    pub(crate) fn once(&self, which: &str) -> Option<u32> {
+        let (has, behind) = if which == "setup" { (self.has_setup, 0) } else { (self.has_teardown, 1) };
+        has.then(|| (self.begun.len() + behind) as u32)
+    }
+
+    /// The same program, whose script prints nothing.
+    pub(crate) fn silenced(mut self) -> Self {
+        self.is_silent = true;
+        self
+    }
+
+    /// Prints what the script says, on standard error: what it prints never meets a result.
+    pub(crate) fn print(&self, level: &str, text: &str) {
+        if self.is_silent {
+            return;
+        }
+        let text = self.secrets.hide(text);
+        let mut line = String::with_capacity(text.len() + 1);
+        if matches!(level, "warn" | "error" | "debug") {
+            line.push_str(level);
+            line.push_str(": ");
+        }
+        for c in text.chars() {
+            match c {
+                '\t' | '\n' => line.push(c),
+                c if c.is_control() => line.extend(c.escape_default()),
+                c => line.push(c),
+            }
+        }
+        line.push('\n');
+        // Nobody reads it: there is nothing to be done about that.
+        drop(std::io::stderr().lock().write_all(line.as_bytes()));
+    }
+
+    /// The share of a scenario that is over, `seconds` after the beginning and with so many iterations begun.
+    pub(crate) fn progress(&self, place: u32, seconds: f64, begun: u64) -> f64 {
+        let (length, iterations) = self.extents.get(place as usize).copied().unwrap_or_default();
+        let share = if length > 0.0 { seconds / length } else { begun as f64 / iterations.max(1.0) };
+        share.clamp(0.0, 1.0)
+    }
+
+    /// Remembers that the run has failed, whatever its figures say.
+    pub(crate) fn fail(&self, reason: String) {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+    }
+
+    /// Keeps an array for all users, unless somebody has kept one of this name.
+    pub(crate) fn share(&self, name: String, items: Vec<String>) {
+        let mut arrays = self.arrays.lock().unwrap_or_else(PoisonError::into_inner);
+        arrays.entry(name).or_insert_with(|| Arc::new(items));
+    }
+
+    /// The array of this name that all users share.
+    pub(crate) fn shared(&self, name: &str) -> Option<Arc<Vec<String>>> {
+        self.arrays.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+}
+
+/// The clients by which k6's modules make their calls.
+///
+/// # Errors
+/// When the program has no HTTP.
+pub(crate) fn clients(
+    registry: &Registry,
+    options: &Options,
+    base: Option<&Target>,
+) -> Result<Vec<ScriptClient>, String> {
+    let base = base.map(|target| Target { path: String::new(), ..target.clone() });
+    let client = |name: &str, options: Value<'_>| {
+        let mut offered = registry.protocols().filter_map(|protocol| Some((protocol.dialect()?, protocol.schemes())));
+        let Some((dialect, schemes)) = offered.find(|(dialect, _)| dialect.name() == name) else {
+            return Err(format!("this program has no protocol '{name}'"));
+        };
+        let base = base.clone().filter(|base| schemes.iter().any(|scheme| scheme.name == base.scheme));
+        let caller = dialect.client(&options, &Setting::alone(base.as_ref())).map_err(|e| e.0)?;
+        Ok(ScriptClient {
+            caller: Arc::from(caller),
+            base,
+            schemes: schemes.to_vec(),
+            per_user: PER_HOST,
+            pool: None,
+            grows: false,
+            pipeline: 1,
+            timeout_ns: Some(TIMEOUT_NS),
+        })
+    };
+    let mut fields = Vec::new();
+    if let Some(agent) = &options.user_agent {
+        fields.push((Value::text("User-Agent"), Value::text(agent)));
+    }
+    let mut http = vec![(Value::text("headers"), Value::Table(fields))];
+    if base.as_ref().is_some_and(|base| base.scheme == "https") {
+        http.push((Value::text("http"), Value::text("auto")));
+    }
+    Ok(vec![client("http", Value::Table(http))?, client("ws", Value::Table(Vec::new()))?])
+}
+
+/// A plan's script, before any worker runs it.
+pub(crate) struct JavaScriptProgram(Arc<Shared>);
+
+impl JavaScriptProgram {
+    /// The script of `plan`.
+    ///
+    /// # Errors
+    /// The file and line of what is wrong.
+    pub(crate) fn prepare(plan: &Plan, scenarios: &Scenarios, registry: &Registry) -> Result<Self, ScriptError> {
+        let source = Source::of_plan(plan, scenarios)?;
+        let probed = source.probe(false)?;
+        let clients = clients(registry, &probed.options, Some(&plan.target))
+            .map_err(|problem| ScriptError::new(source.modules.script(), problem))?;
+        Ok(Self(Arc::new(source.program(&probed, clients))))
+    }
+}
+
+impl Source {
+    /// The script that a plan carries.
+    ///
+    /// # Errors
+    /// When it lacks what it needs.
+    pub(crate) fn of_plan(plan: &Plan, scenarios: &Scenarios) -> Result<Self, ScriptError> {
+        let file =
+            scenarios.files.first().cloned().ok_or_else(|| ScriptError::new("the plan", "there is no script"))?;
+        let env = revealed(&file.name, scenarios, &plan.environment)?;
+        let files = Files::Plan(scenarios.files.get(1..).unwrap_or(&[]).to_vec());
+        let modules = Arc::new(Modules::new(file.name, file.content.0, files));
+        Ok(Self { modules, env, seed: plan.seed, secrets: plan.secrets() })
+    }
+}
+
+/// The values that a plan gives its script.
+pub(crate) fn revealed(
+    file: &str,
+    scenarios: &Scenarios,
+    environment: &Environment,
+) -> Result<Vec<(String, String)>, ScriptError> {
+    let reveal = |(name, value): (&String, &brunt_plan::secret::Template)| {
+        let value = value.reveal(|variable| environment.value(variable));
+        value.map(|value| (name.clone(), value)).map_err(|e| ScriptError::new(file, format!("the value '{name}': {e}")))
+    };
+    scenarios.env.iter().map(reveal).collect()
+}
+
+impl Program for JavaScriptProgram {
+    fn rehearse(&self, scenarios: &[&str]) -> Result<(), ScriptError> {
+        let known = |name: &str| self.0.functions.iter().any(|(scenario, _)| scenario == name);
+        match scenarios.iter().find(|name| !known(name)) {
+            Some(name) => Err(ScriptError::new(self.0.modules.script(), format!("there is no scenario '{name}'"))),
+            None => Ok(()),
+        }
+    }
+
+    fn begin(&self, worker: u32) -> Result<Box<dyn Library>, ScriptError> {
+        Ok(Box::new(JavaScriptLibrary::begin(&self.0, worker)?))
+    }
+}

@@ -1,0 +1,122 @@
+//! A pass through a script with made-up answers: where it goes, and what it counts.
+
+use std::sync::Arc;
+
+use brunt_plan::target::{Target, Url};
+use brunt_protocol::record::time::Tick;
+use brunt_protocol::scenario::Value;
+use brunt_script::{EndedEarly, Library as _, Met, MetKind, Operation, Resumption, ScriptError, Wanted};
+
+use crate::library::JavaScriptLibrary;
+use crate::program::Shared;
+
+/// The most operations of one function.
+const MOST_OPERATIONS: usize = 10_000;
+
+/// What a pass met.
+#[derive(Debug, Default)]
+pub(crate) struct Rehearsed {
+    /// Calls, groups and checks, each once.
+    pub(crate) met: Vec<Met>,
+    /// Functions that ended by an error, which other answers may not lead to.
+    pub(crate) ended: Vec<EndedEarly>,
+    /// Where the first call goes.
+    pub(crate) target: Option<Target>,
+}
+
+/// Goes once through `setup`, each scenario and `teardown`.
+///
+/// # Errors
+/// The file and line of what is wrong at the script's top.
+pub(crate) fn rehearse(program: &Arc<Shared>) -> Result<Rehearsed, ScriptError> {
+    let library = JavaScriptLibrary::begin(program, 0)?;
+    let mut rehearsed = Rehearsed::default();
+    let scenarios = (0..program.begun.len() as u32).map(|place| (place, program.scenario(place).to_owned()));
+    let setup = program.once("setup").map(|place| (place, "setup".to_owned()));
+    let teardown = program.once("teardown").map(|place| (place, "teardown".to_owned()));
+    for (slot, (place, name)) in setup.into_iter().chain(scenarios).chain(teardown).enumerate() {
+        rehearsed.go_through(&library, slot as u32, place, &name);
+    }
+    Ok(rehearsed)
+}
+
+impl Rehearsed {
+    fn go_through(&mut self, library: &JavaScriptLibrary, slot: u32, place: u32, scenario: &str) {
+        let mut now = Tick::default();
+        let mut operation = library.begin_iteration(slot, now, 1, place);
+        let mut labels: Vec<String> = vec![String::new()];
+        let mut started = 0;
+        for _ in 0..MOST_OPERATIONS {
+            let with = match operation {
+                Operation::Call(wanted) => {
+                    self.calls(&wanted);
+                    made_up()
+                }
+                Operation::Start(wanted) => {
+                    self.calls(&wanted);
+                    started += 1;
+                    Resumption::Nothing
+                }
+                Operation::Wait => Resumption::Results((0..std::mem::take(&mut started)).map(|_| made_up()).collect()),
+                Operation::Read { what, .. } => Resumption::Read(part(&what)),
+                Operation::Label { name, tags, .. } => {
+                    self.meets(MetKind::Call, &name, tags, scenario);
+                    labels.push(name);
+                    Resumption::Number(labels.len() as u32 - 1)
+                }
+                Operation::Check { name, .. } => {
+                    self.meets(MetKind::Check, &name, Vec::new(), scenario);
+                    Resumption::Number(1)
+                }
+                Operation::Group(path) => {
+                    self.meets(MetKind::Group, &path, Vec::new(), scenario);
+                    Resumption::Number(1)
+                }
+                Operation::Pause(length) => {
+                    now = now.saturating_add(length);
+                    Resumption::Nothing
+                }
+                Operation::Failed { problem, .. } => {
+                    self.ended.push(EndedEarly { scenario: scenario.to_owned(), problem });
+                    break;
+                }
+                Operation::Excuse { .. }
+                | Operation::CheckFailed { .. }
+                | Operation::CheckPassed(_)
+                | Operation::GroupEnded { .. }
+                | Operation::Log { .. }
+                | Operation::Release(_) => Resumption::Nothing,
+                // What runs beside the script, or comes as messages, is not made up.
+                _ => break,
+            };
+            operation = library.resume(slot, now, with).0;
+        }
+        library.forget(slot, false);
+    }
+
+    fn calls(&mut self, wanted: &Wanted) {
+        if self.target.is_none() {
+            self.target =
+                wanted.values.get(1).and_then(Value::as_str).and_then(|url| Url::parse(url).ok()).map(|url| url.target);
+        }
+    }
+
+    fn meets(&mut self, kind: MetKind, name: &str, tags: Vec<String>, scenario: &str) {
+        let met = Met { kind, name: name.to_owned(), tags, scenario: scenario.to_owned(), base: None };
+        if !self.met.contains(&met) {
+            self.met.push(met);
+        }
+    }
+}
+
+fn made_up() -> Resumption<'static> {
+    Resumption::Answered { ticket: 1.0, status: 200, ok: true, flags: 0, goes_on: false }
+}
+
+/// A part of a made-up answer.
+fn part(what: &str) -> Value<'static> {
+    match what {
+        "body" => Value::text("{}"),
+        _ => Value::Table(Vec::new()),
+    }
+}

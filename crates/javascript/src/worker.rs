@@ -1,0 +1,172 @@
+//! What the users of one worker share.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use brunt_protocol::scenario::Value;
+use brunt_record::figures::{MOST_NAMES, OwnFigures, OwnKind};
+use brunt_script::Wanted;
+
+use crate::outcome::Answer;
+use crate::program::Shared;
+use crate::user::User;
+
+/// The most names of calls and checks that are remembered.
+const MOST_LABELS: usize = 2000;
+
+/// Figures with their names, and their numbers by name.
+type Own = (Vec<(String, OwnFigures)>, HashMap<String, usize>);
+
+/// The state of a worker.
+pub(crate) struct Worker {
+    pub(crate) program: std::sync::Arc<Shared>,
+    pub(crate) number: u32,
+    /// The engine's clock at the last resumption, in nanoseconds.
+    pub(crate) now: Cell<u64>,
+    /// Numbers of calls' names, by what they were asked with.
+    labels: RefCell<HashMap<Vec<u8>, u32>>,
+    /// Numbers of checks, by the label of their calls and their name.
+    checks: RefCell<HashMap<(u32, String), u32>>,
+    /// How often checks have held.
+    pub(crate) passes: RefCell<HashMap<u32, u64>>,
+    /// Whether each check that holds is told.
+    pub(crate) traces: Cell<bool>,
+    /// The script's figures, by number; and their numbers by name.
+    own: RefCell<Own>,
+    /// The value of setup, as JSON.
+    pub(crate) given: RefCell<Option<String>>,
+    /// The state of `Math.random`.
+    pub(crate) random: Cell<u64>,
+    /// Calls that run beside the script, by the slots of their tasks.
+    pub(crate) tasks: RefCell<HashMap<u32, Task>>,
+    /// The number of the last such call.
+    pub(crate) last_event: Cell<f64>,
+}
+
+/// A call that runs beside its user's script.
+pub(crate) struct Task {
+    pub(crate) owner: Rc<User>,
+    /// The number by which the script knows it.
+    pub(crate) id: f64,
+    pub(crate) state: TaskState,
+}
+
+/// What a task waits for.
+pub(crate) enum TaskState {
+    /// To begin.
+    Begins(Wanted),
+    /// The end of its call.
+    Calls,
+    /// The body, the header fields and the times of its answer, in this order.
+    Reads { answer: Answer, read: Vec<Option<Value<'static>>> },
+    /// To begin with a stream.
+    Opens(Wanted),
+    /// The stream's next message.
+    Streams { ticket: f64 },
+}
+
+/// What has come for a call that runs beside the script.
+pub(crate) enum Event {
+    /// The call has ended: its answer, with its body, header fields and times.
+    Ended { id: f64, answer: Answer, read: Vec<Option<Value<'static>>> },
+    /// A stream was begun, with this ticket.
+    Opened { id: f64, ticket: f64 },
+    /// A message of a stream.
+    Message { id: f64, value: Value<'static> },
+}
+
+impl Worker {
+    pub(crate) fn new(program: std::sync::Arc<Shared>, number: u32) -> Rc<Self> {
+        let seed = program.seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Rc::new(Self {
+            program,
+            number,
+            now: Cell::new(0),
+            labels: RefCell::default(),
+            checks: RefCell::default(),
+            passes: RefCell::default(),
+            traces: Cell::new(false),
+            own: RefCell::default(),
+            given: RefCell::default(),
+            random: Cell::new(seed),
+            tasks: RefCell::default(),
+            last_event: Cell::new(0.0),
+        })
+    }
+
+    /// A number between 0 and 1, by `SplitMix64`.
+    pub(crate) fn random(&self) -> f64 {
+        let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.random.set(state);
+        let mut mixed = state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// The number remembered for a name of calls.
+    pub(crate) fn label(&self, key: &[u8]) -> Option<u32> {
+        self.labels.borrow().get(key).copied()
+    }
+
+    /// Remembers the number of a name of calls.
+    pub(crate) fn keep_label(&self, key: Vec<u8>, label: u32) {
+        let mut labels = self.labels.borrow_mut();
+        if labels.len() < MOST_LABELS {
+            labels.insert(key, label);
+        }
+    }
+
+    /// The number remembered for a check.
+    pub(crate) fn check(&self, label: u32, name: &str) -> Option<u32> {
+        self.checks.borrow().get(&(label, name.to_owned())).copied()
+    }
+
+    /// Remembers the number of a check.
+    pub(crate) fn keep_check(&self, label: u32, name: &str, id: u32) {
+        let mut checks = self.checks.borrow_mut();
+        if checks.len() < MOST_LABELS {
+            checks.insert((label, name.to_owned()), id);
+        }
+    }
+
+    /// The number of a figure of the script's own, which is new or known. The last one that there can be stands for all further ones.
+    pub(crate) fn figure(&self, kind: OwnKind, name: &str, unit: &str) -> usize {
+        let mut own = self.own.borrow_mut();
+        let (figures, numbers) = &mut *own;
+        if let Some(number) = numbers.get(name) {
+            return *number;
+        }
+        if figures.len() >= MOST_NAMES {
+            return figures.len().saturating_sub(1);
+        }
+        figures.push((name.to_owned(), OwnFigures::new(kind, unit)));
+        numbers.insert(name.to_owned(), figures.len() - 1);
+        figures.len() - 1
+    }
+
+    /// Records a value of a figure.
+    pub(crate) fn record(&self, number: usize, value: f64) {
+        if let Some((_, own)) = self.own.borrow_mut().0.get_mut(number) {
+            own.record(value, self.now.get());
+        }
+    }
+
+    /// The script's figures, by name, with their kinds.
+    pub(crate) fn declared(&self) -> Vec<(String, OwnKind)> {
+        self.own.borrow().0.iter().map(|(name, own)| (name.clone(), own.kind)).collect()
+    }
+
+    /// Takes what the script's figures have recorded since the last time.
+    pub(crate) fn take_own(&self) -> Vec<(String, OwnFigures)> {
+        let mut own = self.own.borrow_mut();
+        let recorded = own.0.iter_mut().filter(|(_, own)| own.count > 0);
+        recorded
+            .map(|(name, own)| {
+                let empty = OwnFigures::new(own.kind, &own.unit);
+                (name.clone(), std::mem::replace(own, empty))
+            })
+            .collect()
+    }
+}
