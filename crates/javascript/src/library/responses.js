@@ -6,11 +6,18 @@ import { errorOf } from "brunt:failures";
 import { encodeForm } from "brunt:forms";
 import { canonicalName } from "brunt:params";
 import { Reading } from "brunt:readings";
-import { select } from "brunt:selector";
 import { statusText } from "brunt:statuses";
 import { parseUrl } from "brunt:urls";
 
 let request;
+
+/** Modules that few scripts need: a user that does not has them in no memory of its own. */
+const needed = {};
+
+/** A module of the library, loaded with its first use. */
+function need(name) {
+    return (needed[name] ??= native.requireModule(name, "k6/http").namespace);
+}
 
 /** Sets the function that makes the requests of `clickLink` and `submitForm`: `http.request`. */
 export function requestBy(make) {
@@ -116,16 +123,14 @@ export class Response {
     json(selector) {
         const reading = this.#parts() ?? {};
         const parsed = (reading.json ??= parse(this.#text()));
-        if (selector !== undefined && selector !== null) return parsed.problem === undefined ? select(parsed.value, String(selector)) : undefined;
+        if (selector !== undefined && selector !== null) return parsed.problem === undefined ? need("brunt:selector").select(parsed.value, String(selector)) : undefined;
         if (parsed.problem !== undefined) throw new Error(`cannot parse json: ${parsed.problem}`);
         return parsed.value;
     }
 
     /** The body as HTML, or what a selector finds in it. */
     html(selector) {
-        // Loaded only by users that read pages: each has a copy of its code.
-        const { parseHTML } = native.requireModule("k6/html", "k6/http").namespace;
-        const page = parseHTML(this.#text());
+        const page = need("k6/html").parseHTML(this.#text());
         return selector === undefined || selector === null ? page : page.find(selector);
     }
 

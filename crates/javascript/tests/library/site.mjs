@@ -85,6 +85,8 @@ export async function newVisitor(answer = () => "", given = {}) {
         ...given.native,
     };
     world.user = await newUser({ ...given, native });
+    // The mock finds modules that were imported before.
+    for (const name of ["k6/html", "brunt:selector"]) await world.user.import(name);
     return Object.assign(world.user, { sent, together });
 }
 
