@@ -17,6 +17,7 @@ function written(buffer, encoding) {
     return OUTPUTS[encoding](buffer);
 }
 
+/** Refuses an algorithm that k6 does not have. */
 function known(algorithm) {
     if (!ALGORITHMS.includes(algorithm)) throw new Error(`unknown algorithm '${algorithm}': use one of ${ALGORITHMS.join(", ")}`);
     return algorithm;

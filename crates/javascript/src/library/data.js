@@ -18,17 +18,19 @@ function indexOf(name, length) {
     return Number.isInteger(index) && index >= 0 && index < length && String(index) === name ? index : undefined;
 }
 
+/** Refuses to change a shared array. */
 function refuseChange() {
     throw new TypeError("a SharedArray is read-only");
 }
 
-/** Behaviour of a shared array over an empty array of its length, which makes `Array.isArray` and `length` true. */
+/** Traps of a shared array's proxy, over an empty array of its length, which makes `Array.isArray` and `length` true. */
 class Elements {
     constructor(name, length) {
         this.name = name;
         this.length = length;
     }
 
+    /** The element at an index, read anew. */
     element(index) {
         return frozen(JSON.parse(native.sharedItem(this.name, index)));
     }

@@ -4,6 +4,7 @@ import { bytesOf } from "brunt:bytes";
 
 const KINDS = new Set(["std", "rawstd", "url", "rawurl"]);
 
+/** The kind of base64 that the script names; the standard one for any other name. */
 function kindOf(encoding) {
     return KINDS.has(encoding) ? encoding : "std";
 }

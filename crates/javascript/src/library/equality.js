@@ -9,6 +9,7 @@ export function isEqual(left, right, pairs = []) {
     return haveEqualParts(left, right, [...pairs, [left, right]]);
 }
 
+/** Whether two objects of the same type hold the same. */
 function haveEqualParts(left, right, pairs) {
     if (left instanceof Date) return Object.is(left.getTime(), right.getTime());
     if (left instanceof RegExp) return String(left) === String(right);
@@ -17,7 +18,10 @@ function haveEqualParts(left, right, pairs) {
     if (left instanceof Map) {
         return left.size === right.size && [...left].every(([key, value]) => right.has(key) && isEqual(value, right.get(key), pairs));
     }
-    if (left instanceof Set) return left.size === right.size && [...left].every((one) => right.has(one) || [...right].some((other) => isEqual(one, other, pairs)));
+    if (left instanceof Set) {
+        const isIn = (one) => right.has(one) || [...right].some((other) => isEqual(one, other, pairs));
+        return left.size === right.size && [...left].every(isIn);
+    }
     const keys = Object.keys(left);
     if (keys.length !== Object.keys(right).length || left.length !== right.length) return false;
     return keys.every((key) => Object.hasOwn(right, key) && isEqual(left[key], right[key], pairs));
@@ -36,6 +40,7 @@ export function shown(value, depth = 3) {
     return shownParts(value, depth);
 }
 
+/** A list or an object, to so many levels. */
 function shownParts(value, depth) {
     if (Array.isArray(value)) {
         if (value.length === 0) return "[]";

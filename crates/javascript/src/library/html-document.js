@@ -14,7 +14,10 @@ export class Page {
         this.#handle = native.html(text);
     }
 
-    /** `{ name, attributes, parent, children, nodes, next, previous }` of a node; `name` is `#text`, `#comment` or `#document` where it is no element. */
+    /**
+     * What a node is and where: `{ name, attributes, parent, children, nodes, next, previous }`. The name is `#text`,
+     * `#comment` or `#document` where the node is no element.
+     */
     node(node) {
         let known = this.#nodes.get(node);
         if (known === undefined) this.#nodes.set(node, (known = native.htmlNode(this.#handle, node)));

@@ -1,10 +1,97 @@
-// One element of a page, with the functions that k6 gives it after the DOM.
+// One element of a page, with the functions that k6 gives it after the DOM (dom.spec.whatwg.org).
 import { ROOT } from "brunt:html-document";
 import { KINDS, Node, Nodes } from "brunt:html-kinds";
 
 /** The DOM's numbers of node types. */
 const NODE_TYPES = { "#text": 3, "#comment": 8, "#document": 9 };
 const KEY = Symbol("element");
+
+/** The DOM's number of a node's type. */
+function nodeType(page, node) {
+    return NODE_TYPES[page.node(node).name] ?? 1;
+}
+
+/** The value of an attribute; empty where the node lacks it. */
+function attribute(name) {
+    return (page, node) => page.attribute(node, name) ?? "";
+}
+
+/** The names in the attribute `class`. */
+function classList(page, node) {
+    return (page.attribute(node, "class") ?? "").split(/\s+/).filter((name) => name !== "");
+}
+
+/** The sibling at a distance, texts and comments included. */
+function sibling(distance) {
+    return (page, node) => {
+        const { parent } = page.node(node);
+        const { nodes } = parent === undefined ? { nodes: [] } : page.node(parent);
+        return new Node(nodes[nodes.indexOf(node) + distance]);
+    };
+}
+
+/** A node's relative by a name that the page knows. */
+function relative(name) {
+    return (page, node) => new Node(page.node(node)[name]);
+}
+
+/** The first or last of a node's children. */
+function childAt(list, index) {
+    return (page, node) => new Node(page.node(node)[list].at(index));
+}
+
+/** Whether a node stands below another. */
+function contains(page, node, other) {
+    return other instanceof Element && page.follow(nodeOf(other), (at) => page.node(at).parent).includes(node);
+}
+
+/** Elements below a node that have all of these classes. */
+function byClass(page, node, names) {
+    const wanted = String(names).split(/\s+/).filter((name) => name !== "");
+    return new Nodes(page.select(node, "*").filter((inner) => wanted.every((name) => classList(page, inner).includes(name))));
+}
+
+/** Functions that every element has: `(page, node, …arguments)` to a value, a Node or Nodes. */
+const FACTS = {
+    nodeName: (page, node) => page.node(node).name,
+    nodeType,
+    nodeValue: (page, node) => (nodeType(page, node) === 3 || nodeType(page, node) === 8 ? page.text(node) : ""),
+    id: attribute("id"),
+    lang: attribute("lang"),
+    className: attribute("class"),
+    classList,
+    innerHTML: (page, node) => page.inner(node),
+    textContent: (page, node) => page.text(node),
+    toString: (page, node) => page.outer(node),
+    ownerDocument: () => new Node(ROOT),
+    hasAttribute: (page, node, name) => page.attribute(node, name) !== undefined,
+    getAttribute: (page, node, name) => page.attribute(node, name),
+    hasAttributes: (page, node) => Object.keys(page.node(node).attributes).length > 0,
+    hasChildNodes: (page, node) => page.node(node).nodes.length > 0,
+    childNodes: (page, node) => new Nodes(page.node(node).nodes),
+    children: (page, node) => new Nodes(page.node(node).children),
+    childElementCount: (page, node) => page.node(node).children.length,
+    firstChild: childAt("nodes", 0),
+    lastChild: childAt("nodes", -1),
+    firstElementChild: childAt("children", 0),
+    lastElementChild: childAt("children", -1),
+    previousSibling: sibling(-1),
+    nextSibling: sibling(1),
+    previousElementSibling: relative("previous"),
+    nextElementSibling: relative("next"),
+    parentElement: (page, node) => new Node(page.parentElement(node)),
+    parentNode: relative("parent"),
+    contains,
+    matches: (page, node, selector) => page.matches(node, selector),
+    querySelector: (page, node, selector) => new Node(page.select(node, selector)[0]),
+    querySelectorAll: (page, node, selector) => new Nodes(page.select(node, selector)),
+    getElementsByClassName: byClass,
+    getElementsByTagName: (page, node, name) => new Nodes(page.select(node, String(name))),
+    isEqualNode: (page, node, other) => other instanceof Element && page.outer(node) === other.toString(),
+    isSameNode: (page, node, other) => other instanceof Element && other[KEY].page === page && nodeOf(other) === node,
+    namespaceURI: () => "http://www.w3.org/1999/xhtml",
+    isDefaultNamespace: () => true,
+};
 
 /** An attribute of an element. */
 class Attribute {
@@ -23,203 +110,30 @@ export class Element {
         Object.defineProperty(this, KEY, { value: { page, node, select } });
     }
 
-    #at(node) {
-        const { page, select } = this[KEY];
-        return node === undefined || node === null ? undefined : new Element(page, node, select);
-    }
-
-    #facts() {
-        return this[KEY].page.node(this[KEY].node);
-    }
-
-    #attribute(name) {
-        return this[KEY].page.attribute(this[KEY].node, name);
-    }
-
     /** The Selection that has this element alone. */
     selection() {
         return this[KEY].select([this[KEY].node]);
     }
 
-    nodeName() {
-        return this.#facts().name;
-    }
-
-    nodeType() {
-        return NODE_TYPES[this.#facts().name] ?? 1;
-    }
-
-    nodeValue() {
-        return this.nodeType() === 3 || this.nodeType() === 8 ? this.textContent() : "";
-    }
-
-    id() {
-        return this.#attribute("id") ?? "";
-    }
-
-    lang() {
-        return this.#attribute("lang") ?? "";
-    }
-
-    className() {
-        return this.#attribute("class") ?? "";
-    }
-
-    classList() {
-        return this.className().split(/\s+/).filter((name) => name !== "");
-    }
-
-    innerHTML() {
-        return this[KEY].page.inner(this[KEY].node);
-    }
-
-    textContent() {
-        return this[KEY].page.text(this[KEY].node);
-    }
-
-    toString() {
-        return this[KEY].page.outer(this[KEY].node);
-    }
-
-    ownerDocument() {
-        return this.#at(ROOT);
-    }
-
+    /** The element's attributes, by their names. */
     attributes() {
-        const owned = {};
-        for (const [name, value] of Object.entries(this.#facts().attributes)) owned[name] = new Attribute(this, name, value);
-        return owned;
+        const { page, node } = this[KEY];
+        return Object.fromEntries(Object.entries(page.node(node).attributes).map(([name, value]) => [name, new Attribute(this, name, value)]));
     }
 
-    hasAttribute(name) {
-        return this.#attribute(name) !== undefined;
-    }
-
-    getAttribute(name) {
-        return this.#attribute(name);
-    }
-
+    /** One of the element's attributes. */
     getAttributeNode(name) {
         return this.attributes()[name];
     }
-
-    hasAttributes() {
-        return Object.keys(this.#facts().attributes).length > 0;
-    }
-
-    hasChildNodes() {
-        return this.#facts().nodes.length > 0;
-    }
-
-    childNodes() {
-        return this.#facts().nodes.map((node) => this.#at(node));
-    }
-
-    children() {
-        return this.#facts().children.map((node) => this.#at(node));
-    }
-
-    childElementCount() {
-        return this.#facts().children.length;
-    }
-
-    firstChild() {
-        return this.#at(this.#facts().nodes[0]);
-    }
-
-    lastChild() {
-        return this.#at(this.#facts().nodes.at(-1));
-    }
-
-    firstElementChild() {
-        return this.#at(this.#facts().children[0]);
-    }
-
-    lastElementChild() {
-        return this.#at(this.#facts().children.at(-1));
-    }
-
-    #sibling(distance) {
-        const { parent } = this.#facts();
-        if (parent === undefined) return undefined;
-        const { nodes } = this[KEY].page.node(parent);
-        return this.#at(nodes[nodes.indexOf(this[KEY].node) + distance]);
-    }
-
-    previousSibling() {
-        return this.#sibling(-1);
-    }
-
-    nextSibling() {
-        return this.#sibling(1);
-    }
-
-    previousElementSibling() {
-        return this.#at(this.#facts().previous);
-    }
-
-    nextElementSibling() {
-        return this.#at(this.#facts().next);
-    }
-
-    parentElement() {
-        return this.#at(this[KEY].page.parentElement(this[KEY].node));
-    }
-
-    parentNode() {
-        return this.#at(this.#facts().parent);
-    }
-
-    contains(other) {
-        const { page, node } = this[KEY];
-        const inner = other?.[KEY]?.node;
-        return inner !== undefined && page.follow(inner, (at) => page.node(at).parent).includes(node);
-    }
-
-    matches(selector) {
-        return this[KEY].page.matches(this[KEY].node, selector);
-    }
-
-    querySelector(selector) {
-        return this.querySelectorAll(selector)[0];
-    }
-
-    querySelectorAll(selector) {
-        return this[KEY].page.select(this[KEY].node, selector).map((node) => this.#at(node));
-    }
-
-    isEqualNode(other) {
-        return other instanceof Element && this.toString() === other.toString();
-    }
-
-    isSameNode(other) {
-        return other?.[KEY]?.page === this[KEY].page && other[KEY].node === this[KEY].node;
-    }
-
-    getElementsByClassName(names) {
-        const wanted = String(names).split(/\s+/).filter((name) => name !== "");
-        return this.querySelectorAll("*").filter((element) => wanted.every((name) => element.classList().includes(name)));
-    }
-
-    getElementsByTagName(name) {
-        return this.querySelectorAll(String(name));
-    }
-
-    namespaceURI() {
-        return "http://www.w3.org/1999/xhtml";
-    }
-
-    isDefaultNamespace() {
-        return true;
-    }
 }
 
-for (const [name, read] of Object.entries(KINDS)) {
-    Element.prototype[name] = function () {
+for (const [name, read] of Object.entries({ ...KINDS, ...FACTS })) {
+    Element.prototype[name] = function (...values) {
         const { page, node, select } = this[KEY];
-        const found = read(page, node);
-        if (found instanceof Nodes) return found.list.map((inner) => new Element(page, inner, select));
-        return found instanceof Node ? found.node === undefined ? undefined : new Element(page, found.node, select) : found;
+        const element = (inner) => (inner === undefined ? undefined : new Element(page, inner, select));
+        const found = read(page, node, ...values);
+        if (found instanceof Nodes) return found.list.map(element);
+        return found instanceof Node ? element(found.node) : found;
     };
 }
 

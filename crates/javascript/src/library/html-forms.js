@@ -26,6 +26,7 @@ function selected(page, node) {
     return one === undefined ? undefined : valueOf(page, one);
 }
 
+/** The type of a control, in lower case. */
 function typeOf(page, node) {
     return (page.attribute(node, "type") ?? "").toLowerCase();
 }

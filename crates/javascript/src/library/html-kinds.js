@@ -35,6 +35,7 @@ function below(selector) {
     return (page, node) => new Nodes(page.select(node, selector));
 }
 
+/** The first node below one that matches. */
 function firstBelow(selector) {
     return (page, node) => new Node(page.select(node, selector)[0]);
 }
@@ -50,14 +51,17 @@ function addressPart(part) {
     };
 }
 
+/** The value of an attribute. */
 function attribute(name, otherwise = "") {
     return (page, node) => page.attribute(node, name) ?? otherwise;
 }
 
+/** Whether the element has an attribute. */
 function isSet(name) {
     return (page, node) => page.attribute(node, name) !== undefined;
 }
 
+/** The value of an attribute as a number. */
 function number(name, otherwise) {
     return (page, node) => Number(page.attribute(node, name) ?? otherwise);
 }
@@ -73,22 +77,37 @@ function placeAmong(page, node, list) {
     return list === undefined ? -1 : list.indexOf(node);
 }
 
+/** Labels of a control: those that name it, and the one around it. */
 function labelsOf(page, node) {
     const id = page.attribute(node, "id");
     const around = above(page, node, "label");
     return new Nodes(page.select(0, "label").filter((label) => label === around || (id !== undefined && page.attribute(label, "for") === id)));
 }
 
+/** The control of a label: the one that it names, or the first inside. */
 function controlOf(page, node) {
     const id = page.attribute(node, "for");
     return new Node(id === undefined ? page.select(node, LABELLED)[0] : byId(page, id));
 }
 
+/** Options that are chosen: of a list that takes one, the last, or the first of all. */
 function selectedOptions(page, node) {
     const options = page.select(node, "option");
     const chosen = options.filter((option) => page.attribute(option, "selected") !== undefined);
     const isMultiple = page.attribute(node, "multiple") !== undefined;
     return chosen.length > 0 ? (isMultiple ? chosen : chosen.slice(-1)) : isMultiple ? [] : options.slice(0, 1);
+}
+
+/** How far a `progress` is, from 0 to 1; -1 where it does not say. */
+function position(page, node) {
+    const value = page.attribute(node, "value");
+    return value === undefined ? -1 : Number(value) / Number(page.attribute(node, "max") ?? 1);
+}
+
+/** Images that use a map. */
+function imagesOf(page, node) {
+    const map = `#${page.attribute(node, "name")}`;
+    return new Nodes(page.select(0, "img").filter((image) => page.attribute(image, "usemap") === map));
 }
 
 /** Functions of Elements: `(page, node)` to a value, a Node or Nodes. */
@@ -124,7 +143,7 @@ export const KINDS = {
     width: number("width", 300),
     height: number("height", 150),
     max: number("max", 1),
-    position: (page, node) => (page.attribute(node, "value") === undefined ? -1 : Number(page.attribute(node, "value")) / Number(page.attribute(node, "max") ?? 1)),
+    position,
     disabled: isSet("disabled"),
     checked: isSet("checked"),
     selected: isSet("selected"),
@@ -136,7 +155,7 @@ export const KINDS = {
     index: (page, node) => placeAmong(page, node, page.select(above(page, node, "select") ?? 0, "option")),
     label: (page, node) => page.attribute(node, "label") ?? page.text(node),
     areas: below("area"),
-    images: (page, node) => new Nodes(page.select(0, "img").filter((image) => page.attribute(image, "usemap") === `#${page.attribute(node, "name")}`)),
+    images: imagesOf,
     caption: firstBelow("caption"),
     thead: firstBelow("thead"),
     tbody: firstBelow("tbody"),

@@ -22,16 +22,18 @@ function dataValue(text) {
     return text !== "" && String(Number(text)) === text ? Number(text) : text;
 }
 
+/** A name with hyphens in camel case. */
 function camelCase(name) {
     return name.replace(/-([a-z])/g, (_, letter) => letter.toUpperCase());
 }
 
-/** A set of nodes of one page. */
+/** A set of nodes of one page. Its functions are those of jQuery with the same names (api.jquery.com), for reading. */
 export class Selection {
     constructor(page, nodes) {
         Object.defineProperty(this, STATE, { value: { page, nodes } });
     }
 
+    /** A Selection of other nodes of the page. */
     #with(nodes) {
         return new Selection(this[STATE].page, unique(nodes));
     }
@@ -110,6 +112,7 @@ export class Selection {
         return node === undefined ? undefined : this.#element(node);
     }
 
+    /** The Element of a node. */
     #element(node) {
         return new Element(this[STATE].page, node, (nodes) => this.#with(nodes));
     }

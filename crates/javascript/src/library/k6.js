@@ -62,10 +62,12 @@ function numberOf(label, name) {
     return id;
 }
 
+/** What is said of an error that a check has thrown. */
 function textOf(error) {
     return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
+/** Refuses a name that would look like a path of groups. */
 function refuseSeparator(name) {
     if (name.includes("::")) throw new Error(`names of groups and checks must not contain '::': ${name}`);
 }

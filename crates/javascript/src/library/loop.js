@@ -11,10 +11,6 @@ let lastTimer = 0;
 
 /** A promise with the functions that settle it. */
 export function defer() {
-    return Promise.withResolvers ? Promise.withResolvers() : resolvers();
-}
-
-function resolvers() {
     const deferred = {};
     deferred.promise = new Promise((resolve, reject) => Object.assign(deferred, { resolve, reject }));
     return deferred;

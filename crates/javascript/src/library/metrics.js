@@ -12,7 +12,9 @@ class Metric {
 
     constructor(kind, name, isTime) {
         if (user.running) throw new Error(`new ${this.constructor.name}() is for the init context`);
-        if (typeof name !== "string" || !NAME.test(name)) throw new Error(`invalid metric name '${name}': use up to 128 ASCII letters, digits and underscores, and no digit first`);
+        if (typeof name !== "string" || !NAME.test(name)) {
+            throw new Error(`invalid metric name '${name}': use up to 128 ASCII letters, digits and underscores, and no digit first`);
+        }
         declare(kind, name, isTime);
         this.#name = name;
     }
@@ -38,6 +40,7 @@ class Metric {
         return number;
     }
 
+    /** Warns of a value that is no number, or throws. */
     #refuse(value) {
         const problem = `'${value}' is an invalid value for metric '${this.#name}', a number or a boolean value is expected`;
         if (native.options()?.throw) throw new Error(problem);
@@ -66,6 +69,7 @@ export class Rate extends Metric {
         super("rate", name, Boolean(isTime));
     }
 
+    /** Any number but zero counts as one. */
     weigh(number) {
         return number === 0 ? 0 : 1;
     }

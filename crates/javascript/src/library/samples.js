@@ -24,6 +24,7 @@ export function configure(wanted) {
     }
 }
 
+/** Lets a figure take the samples of a metric that have these tags. */
 function addSink(metric, figure, tags) {
     if (!sinks.has(metric)) sinks.set(metric, []);
     sinks.get(metric).push({ figure, filter: tags.map(([tag, value]) => [tag, String(value)]) });

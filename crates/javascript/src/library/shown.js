@@ -28,16 +28,19 @@ function plain(value, around) {
     return Object.fromEntries(Object.keys(value).map((key) => [key, plain(value[key], inner)]));
 }
 
+/** Whether a value is bytes, or an array over bytes. */
 function isBinary(value) {
     return value instanceof ArrayBuffer || (ArrayBuffer.isView(value) && !(value instanceof DataView));
 }
 
+/** Whether a value holds bytes. */
 function hasBinary(value, seen) {
     if (typeof value !== "object" || value === null || seen.has(value)) return false;
     seen.add(value);
     return isBinary(value) || Object.values(value).some((one) => hasBinary(one, seen));
 }
 
+/** Bytes, or an array over them. */
 function shownBinary(value) {
     if (value instanceof ArrayBuffer) {
         const bytes = Array.from(new Uint8Array(value), (byte) => byte.toString(16).padStart(2, "0"));

@@ -15,6 +15,7 @@ export class TextEncoder {
         return "utf-8";
     }
 
+    /** The bytes of a text. */
     encode(text = "") {
         return new Uint8Array(native.utf8(String(text).toWellFormed()));
     }
@@ -58,6 +59,7 @@ export class TextDecoder {
         return isFirst && !this.ignoreBOM && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
     }
 
+    /** The text of bytes; throws where `fatal` wants that. */
     #text(bytes) {
         const text = this.encoding === "utf-8" ? native.text(bytes) : utf16(bytes, this.encoding === "utf-16le");
         if (this.fatal && text.includes("\ufffd") && !isSame(this.#bytes(text), new Uint8Array(bytes))) {
@@ -76,6 +78,7 @@ export class TextDecoder {
     }
 }
 
+/** Whether two arrays have the same bytes. */
 function isSame(left, right) {
     return left.length === right.length && left.every((byte, at) => byte === right[at]);
 }

@@ -12,6 +12,7 @@ export function setInterval(run, delay, ...values) {
     return begin("setInterval", run, delay, values, true);
 }
 
+/** Begins a timer of either kind. */
 function begin(name, run, delay, values, repeats) {
     if (typeof run !== "function") throw new TypeError(`${name}() wants a function`);
     if (!user.running) throw new Error(`${name}() is not for the init context`);

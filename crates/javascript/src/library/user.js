@@ -148,6 +148,7 @@ export function leaveGroup(ok) {
     return took;
 }
 
+/** Milliseconds as whole nanoseconds. */
 function nanoseconds(milliseconds) {
     return Math.max(0, Math.round(milliseconds * 1e6));
 }

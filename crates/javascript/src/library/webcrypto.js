@@ -27,6 +27,7 @@ function randomUUID() {
 export const crypto = {
     getRandomValues,
     randomUUID,
+    /** Refused by its name. */
     get subtle() {
         throw new Error("crypto.subtle is not there: use the functions of k6/crypto");
     },

@@ -23,10 +23,12 @@ class Chain {
         return this;
     }
 
+    /** Goes on with another value. */
     and(value) {
         return new Chain(value);
     }
 
+    /** Counts a check, and ends the case where it does not hold. */
     #assert(holds, text) {
         const name = `${this.label} ${text}.`;
         if (!check(this.value, { [name]: holds })) throw new Unmet(name);

@@ -2,6 +2,7 @@
 import { bytesOf, joined } from "brunt:bytes";
 
 const BOUNDARY_DIGITS = 24;
+const BINARY = "application/octet-stream";
 
 /** Parts of a form. Send `body()` with the header `multipart/form-data; boundary=` and `boundary`. */
 export class FormData {
@@ -15,8 +16,8 @@ export class FormData {
     append(name, value, filename) {
         const isFile = value !== null && typeof value === "object" && value.data !== undefined;
         const isBytes = value instanceof ArrayBuffer || ArrayBuffer.isView(value);
-        if (isFile) this.parts.push({ name, data: value.data, filename: value.filename ?? filename, type: value.content_type || "application/octet-stream" });
-        else if (isBytes) this.parts.push({ name, data: value, filename, type: "application/octet-stream" });
+        if (isFile) this.parts.push({ name, data: value.data, filename: value.filename ?? filename, type: value.content_type || BINARY });
+        else if (isBytes) this.parts.push({ name, data: value, filename, type: BINARY });
         else this.parts.push({ name, data: String(value), filename, type: undefined });
     }
 

@@ -16,6 +16,7 @@ function decimal(number, digits) {
     return String(Number(number.toFixed(digits)));
 }
 
+/** A number of bytes in the unit that fits. */
 function bytes(count) {
     if (count < 10) return `${decimal(count, 6)} B`;
     const power = Math.min(Math.floor(Math.log10(count) / 3 + 1e-9), BYTES.length - 1);
@@ -81,6 +82,7 @@ function groupLines(indent, group, paint) {
     return lines;
 }
 
+/** A check, with its share where some failed. */
 function checkLines(indent, { name, passes, fails }, paint) {
     if (fails === 0) return [paint(`${indent}${PASSED} ${name}`, "green")];
     const share = Math.floor((100 * passes) / (passes + fails));
@@ -99,6 +101,7 @@ function titleOf(name) {
     return filter ? `  { ${filter[1]} }` : name;
 }
 
+/** All metrics, sorted by name. */
 function metricLines(indent, data, unit, paint) {
     const names = Object.keys(data.metrics).sort();
     const width = Math.max(...names.map((name) => titleOf(name).length)) + 3;
@@ -113,7 +116,8 @@ function metricLines(indent, data, unit, paint) {
     fill(names.filter(isTrend), (metric) => trendColumns(metric, stats, unit));
     return names.map((name) => {
         const title = titleOf(name);
-        return `${indent}${mark(data.metrics[name], paint)} ${title}${paint(".".repeat(width - title.length), "faint")}: ${paint(columns.get(name), "cyan")}`;
+        const dots = paint(".".repeat(width - title.length), "faint");
+        return `${indent}${mark(data.metrics[name], paint)} ${title}${dots}: ${paint(columns.get(name), "cyan")}`;
     });
 }
 
@@ -127,6 +131,7 @@ export function textSummary(data, options = {}) {
     return lines.join("\n");
 }
 
+/** A text inside XML. */
 function escaped(text) {
     return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;").replace(/'/g, "&apos;");
 }

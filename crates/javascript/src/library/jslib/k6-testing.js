@@ -29,6 +29,7 @@ const MATCHERS = {
     toContain: (value, part) => (value instanceof Set ? value.has(part) : value.includes(part)),
     toContainEqual: (value, part) => [...value].some((one) => isEqual(one, part)),
     toHaveLength: (value, length) => value?.length === length,
+    /** Whether the value has the property at a path. */
     toHaveProperty(value, path, ...expected) {
         const found = propertyOf(value, path);
         return found !== undefined && (expected.length === 0 || isEqual(found.value, expected[0]));

@@ -17,10 +17,12 @@ export class AssertionError extends Error {
 const WORDS = ["to", "be", "been", "is", "that", "which", "and", "has", "have", "with", "at", "of", "same", "but", "does", "still", "also"];
 const FLAGS = ["not", "deep", "nested", "own", "ordered", "any", "all", "itself"];
 
+/** A text of at most so many characters. */
 function cut(text, length) {
     return text.length > length ? `${text.slice(0, Math.max(0, length - 3))}...` : text;
 }
 
+/** A value inside a message. */
 function variable(value) {
     return cut(shown(value), config.truncateVariableThreshold);
 }
@@ -31,6 +33,7 @@ function typeOf(value) {
     return Object.prototype.toString.call(value).slice(8, -1).toLowerCase();
 }
 
+/** Whether two values are equal; with `deep`, with all that they hold. */
 function isSame(state, left, right) {
     return state.deep ? isEqual(left, right) : left === right;
 }
@@ -53,6 +56,7 @@ function keysOf(values, takesObject) {
     return takesObject && one !== null && typeof one === "object" ? Object.keys(one) : [one];
 }
 
+/** Values with a word before the last. */
 function listed(values, word) {
     const texts = values.map((value) => variable(value));
     return texts.length < 2 ? texts.join("") : `${texts.slice(0, -1).join(", ")}, ${word} ${texts.at(-1)}`;
@@ -81,6 +85,7 @@ function nestedOf(value, path) {
     return { has: true, value: at };
 }
 
+/** The property that an assertion is about. */
 function propertyOf(state, name) {
     requireKind(state, state.value !== null && state.value !== undefined, "an object with properties");
     if (state.nested) return nestedOf(state.value, name);
@@ -88,6 +93,7 @@ function propertyOf(state, name) {
     return { has, value: has ? state.value[name] : undefined };
 }
 
+/** Whether a value includes another: a part of a text, a member, or properties. */
 function includes(state, part) {
     const { value } = state;
     if (typeof value === "string") return value.includes(part);
@@ -100,6 +106,7 @@ function includes(state, part) {
     });
 }
 
+/** The length or size of a value. */
 function sizeOf(value) {
     return value instanceof Map || value instanceof Set ? value.size : value?.length;
 }
@@ -116,6 +123,7 @@ function requireKind(state, holds, kinds) {
     if (!holds) assert({ ...state, not: false }, false, `to be ${kinds}`);
 }
 
+/** Whether a value can be compared by size. */
 function isNumeric(value) {
     return typeof value === "number" || typeof value === "bigint" || value instanceof Number || value instanceof Date;
 }
@@ -123,7 +131,8 @@ function isNumeric(value) {
 /** The number that a comparison is about: the value, or its length where `lengthOf` stands before. */
 function comparedOf(state, ...limits) {
     const value = state.lengthOf ? assertedSize(state) : state.value;
-    requireKind(state, [value, ...limits].every((one) => isNumeric(one) && (one instanceof Date) === (value instanceof Date)), "a number or a date, as its limit is");
+    const fits = (one) => isNumeric(one) && one instanceof Date === value instanceof Date;
+    requireKind(state, [value, ...limits].every(fits), "a number or a date, as its limit is");
     return value;
 }
 
@@ -141,6 +150,7 @@ function compare(words, holds) {
     };
 }
 
+/** Whether a value holds nothing. */
 function isEmpty(value, state) {
     requireKind(state, typeof value === "string" || (typeof value === "object" && value !== null), "a text, a list or an object");
     return (sizeOf(value) ?? Object.keys(value).length) === 0;
@@ -158,6 +168,7 @@ function change(words, holds) {
     };
 }
 
+/** Judges what a function throws: of a class, with a text, or that very error. */
 function throws(state, kind, pattern) {
     assertType(state, "function");
     let thrown;
@@ -173,7 +184,8 @@ function throws(state, kind, pattern) {
     const message = thrown instanceof Error ? thrown.message : String(thrown);
     const said = text === undefined || (text instanceof RegExp ? text.test(message) : message.includes(text));
     const same = typeof kind !== "object" || kind instanceof RegExp || kind === thrown;
-    assert(state, has && said && same && (type === undefined || thrown instanceof type), `to throw ${type ? type.name : text === undefined ? "an error" : `an error with ${shown(text)}`}`);
+    const what = type ? type.name : text === undefined ? "an error" : `an error with ${shown(text)}`;
+    assert(state, has && said && same && (type === undefined || thrown instanceof type), `to throw ${what}`);
 }
 
 /** Assertions that take arguments. */
@@ -209,7 +221,8 @@ const METHODS = {
         const { has, value } = propertyOf(state, name);
         const kind = `${state.deep ? "deep " : ""}${state.nested ? "nested " : state.own ? "own " : ""}property`;
         const holds = has && (expected.length === 0 || isSame(state, value, expected[0]));
-        assert(state, holds, `to have ${kind} ${variable(name)}${expected.length > 0 ? ` of ${variable(expected[0])}` : ""}`);
+        const of = expected.length > 0 ? ` of ${variable(expected[0])}` : "";
+        assert(state, holds, `to have ${kind} ${variable(name)}${of}`);
         if (!state.not) state.value = value;
     },
     lengthOf(state, length) {
@@ -220,14 +233,16 @@ const METHODS = {
         const isCollection = state.value instanceof Map || state.value instanceof Set;
         const wanted = keysOf(values, !isCollection);
         const own = isCollection ? [...state.value.keys()] : Object.keys(state.value);
-        const found = wanted.filter((key) => own.some((one) => isEqual(one, key) || String(one) === String(key)));
+        const isOwn = (key) => own.some((one) => isEqual(one, key) || String(one) === String(key));
+        const found = wanted.filter(isOwn);
         const holds = state.any ? found.length > 0 : found.length === wanted.length && (state.contains || own.length === wanted.length);
-        assert(state, holds, `to ${state.contains ? "contain" : "have"} ${wanted.length > 1 ? "keys" : "key"} ${listed(wanted, state.any ? "or" : "and")}`);
+        const names = `${wanted.length > 1 ? "keys" : "key"} ${listed(wanted, state.any ? "or" : "and")}`;
+        assert(state, holds, `to ${state.contains ? "contain" : "have"} ${names}`);
     },
     members(state, wanted) {
         assertType(state, "array");
-        const kind = `the same ${state.ordered ? "ordered " : ""}members as`;
-        assert(state, hasMembers(state, [...state.value], [...wanted]), state.contains ? `to be a superset of ${variable(wanted)}` : `to have ${kind} ${variable(wanted)}`);
+        const kind = state.contains ? "to be a superset of" : `to have the same ${state.ordered ? "ordered " : ""}members as`;
+        assert(state, hasMembers(state, [...state.value], [...wanted]), `${kind} ${variable(wanted)}`);
     },
     oneOf(state, list) {
         const holds = state.contains ? list.some((one) => includes(state, one)) : list.some((one) => isSame(state, state.value, one));
@@ -314,6 +329,7 @@ function link(state, call) {
 
 const STATE = Symbol("assertion");
 
+/** Gives every link of a chain a property. */
 function define(name, get) {
     Object.defineProperty(prototype, name, { get, configurable: true });
 }

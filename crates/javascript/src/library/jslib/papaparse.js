@@ -40,6 +40,7 @@ function deliver(result, options) {
     return result;
 }
 
+/** What begins a line of comment. */
 function commentMark({ comments }) {
     return comments === true ? "#" : typeof comments === "string" ? comments : undefined;
 }
@@ -58,6 +59,7 @@ function guessNewline(text, quote) {
     return lines.filter((line) => line.startsWith("\n")).length >= lines.length / 2 ? "\r\n" : "\r";
 }
 
+/** A text inside a regular expression. */
 function escaped(sign) {
     return sign.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }
@@ -172,6 +174,7 @@ function fieldEnd({ text, delimiter, newline }, at) {
     return isEnd(rest) ? rest : undefined;
 }
 
+/** A quoted field without its escapes. */
 function unescaped(text, quote, escape) {
     return text.replaceAll(escape + quote, quote);
 }
@@ -202,6 +205,7 @@ function valueOfRow(row, index, fields, options, errors) {
     return object;
 }
 
+/** The error of a row with more or fewer fields than the header. */
 function mismatch(found, wanted, row) {
     const many = found > wanted;
     const message = `Too ${many ? "many" : "few"} fields: expected ${wanted} fields but parsed ${found}`;
@@ -210,7 +214,8 @@ function mismatch(found, wanted, row) {
 
 /** A value as `dynamicTyping` wants it: numbers, booleans and times as such, nothing as null. */
 function typed(value, field, { dynamicTyping }) {
-    const wanted = typeof dynamicTyping === "function" ? dynamicTyping(field) : typeof dynamicTyping === "object" ? dynamicTyping?.[field] : dynamicTyping;
+    const chosen = typeof dynamicTyping === "object" ? dynamicTyping?.[field] : dynamicTyping;
+    const wanted = typeof chosen === "function" ? chosen(field) : chosen;
     if (!wanted || typeof value !== "string") return value;
     if (value === "true" || value === "TRUE") return true;
     if (value === "false" || value === "FALSE") return false;
@@ -231,6 +236,7 @@ export function unparse(input, options = {}) {
     return written.map((line) => line.map((value, column) => quoted(value, column, options)).join(options.delimiter ?? ",")).join(options.newline ?? "\r\n");
 }
 
+/** A value as a field. */
 function textOf(value) {
     if (value === null || value === undefined) return "";
     return value instanceof Date ? value.toISOString() : typeof value === "object" ? JSON.stringify(value) : String(value);

@@ -25,6 +25,7 @@ function escaped(text, signs) {
     return out;
 }
 
+/** A byte as a percent sign and two digits. */
 function percent(byte) {
     return `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
 }
@@ -47,7 +48,7 @@ function formEscaped(text) {
     return encodeURIComponent(text.toWellFormed()).replace(/%20/g, "+").replace(/[!'()~]/g, (sign) => percent(sign.charCodeAt(0)));
 }
 
-/** Names and values of a query. */
+/** Names and values of a query. Its functions are the standard's. */
 export class URLSearchParams {
     #pairs = [];
     /** Told of each change, where the query is an address's. */
@@ -59,6 +60,7 @@ export class URLSearchParams {
         else for (const name of Object.keys(init)) this.#add(name, init[name]);
     }
 
+    /** Adds a pair of texts. */
     #add(name, value) {
         this.#pairs.push([String(name), String(value)]);
     }
@@ -139,12 +141,14 @@ export class URLSearchParams {
     }
 }
 
+/** A name and a value. */
 function pairOf(pair) {
     const both = [...pair];
     if (both.length !== 2) throw new TypeError("URLSearchParams wants pairs of a name and a value");
     return both;
 }
 
+/** Names and values of a query's text. */
 function pairsOf(query) {
     return query.split("&").filter((part) => part !== "").map((part) => {
         const at = part.indexOf("=");
@@ -167,14 +171,22 @@ function hostOf(text, special) {
     return /^(\d+|0x[\da-f]*)\.?$/.test(host.split(".").at(-1)) ? ipv4(host) : host;
 }
 
+/** An IPv4 address of up to four numbers, each decimal, octal or hexadecimal. */
 function ipv4(host) {
     const parts = host.split(".");
-    const numbers = parts.map((part) => (/^0x[\da-f]+$/.test(part) ? parseInt(part, 16) : /^0[0-7]+$/.test(part) ? parseInt(part, 8) : /^\d+$/.test(part) ? Number(part) : NaN));
+    const numbers = parts.map(ipv4Number);
     const last = numbers.pop();
-    const bad = numbers.length > 3 || [...numbers, last].some(Number.isNaN) || numbers.some((number) => number > 255) || last >= 256 ** (4 - numbers.length);
-    if (bad) throw new TypeError(`not an address: the host ${host}`);
+    const isNumber = numbers.length < 4 && ![...numbers, last].some(Number.isNaN);
+    if (!isNumber || numbers.some((number) => number > 255) || last >= 256 ** (4 - numbers.length)) throw new TypeError(`not an address: the host ${host}`);
     const all = numbers.reduce((sum, number, index) => sum + number * 256 ** (3 - index), last);
     return [24, 16, 8, 0].map((shift) => Math.floor(all / 2 ** shift) % 256).join(".");
+}
+
+/** A part of an IPv4 address. */
+function ipv4Number(text) {
+    if (/^0x[\da-f]+$/.test(text)) return parseInt(text, 16);
+    if (/^0[0-7]+$/.test(text)) return parseInt(text, 8);
+    return /^\d+$/.test(text) ? Number(text) : NaN;
 }
 
 /** A path without `.` and `..`. */
@@ -197,7 +209,7 @@ function split(text) {
     return { scheme: scheme?.toLowerCase(), authority, path, query, fragment };
 }
 
-/** An address. */
+/** An address. Its properties are the standard's. */
 export class URL {
     #parts;
     #params;
@@ -338,9 +350,9 @@ function parse(address, base) {
         const owned = given.authority === undefined ? { username: "", password: "", port: "", host: undefined } : authorityOf(given.authority, scheme);
         return { scheme, ...owned, path: pathOf(given.path, special, owned.host !== undefined), query, fragment };
     }
-    const { username, password, host, port } = base;
-    const path = given.path === "" ? base.path : pathOf(given.path.startsWith("/") ? given.path : base.path.replace(/[^/]*$/, "") + given.path, special, true);
-    return { scheme, username, password, host, port, path, query: given.path === "" && query === undefined ? base.query : query, fragment };
+    if (given.path === "") return { ...base, query: query ?? base.query, fragment };
+    const path = given.path.startsWith("/") ? given.path : base.path.replace(/[^/]*$/, "") + given.path;
+    return { ...base, path: pathOf(path, special, true), query, fragment };
 }
 
 /** A special address with slashes for backslashes, and two of them after its scheme. */
@@ -366,12 +378,14 @@ function authorityOf(authority, scheme) {
     };
 }
 
+/** A port; empty for the default one of its scheme. */
 function portOf(text, scheme) {
     if (!/^\d*$/.test(text) || Number(text) > 65535) throw new TypeError(`not an address: the port ${text}`);
     const port = text === "" ? "" : String(Number(text));
     return port === SPECIAL[scheme] ? "" : port;
 }
 
+/** A path, escaped and without dots. */
 function pathOf(path, special, hasHost) {
     if (!special && !hasHost && !path.startsWith("/")) return escaped(path, "");
     const straight = special ? path.replaceAll("\\", "/") : path;
