@@ -164,16 +164,19 @@ function hostOf(text, special) {
         if (!/^\[[0-9a-f:.]+\]$/i.test(text)) throw new TypeError(`not an address: the host ${text}`);
         return text.toLowerCase();
     }
-    if (!special) return escaped(text, "");
+    if (!special) {
+        if (/[\0\t\n\r #/:<>?@[\\\]^|]/.test(text)) throw new TypeError(`not an address: the host ${text}`);
+        return escaped(text, "");
+    }
     const host = unescaped(text).toLowerCase();
     if (/[^\x21-\x7e]/.test(host)) throw new TypeError(`not an address: the host ${text} is not ASCII; write it in Punycode`);
     if (host === "" || /[\s#%/:<>?@[\\\]^|]/.test(host)) throw new TypeError(`not an address: the host ${text}`);
-    return /^(\d+|0x[\da-f]*)\.?$/.test(host.split(".").at(-1)) ? ipv4(host) : host;
+    return /^(\d+|0x[\da-f]*)$/.test(host.replace(/\.$/, "").split(".").at(-1)) ? ipv4(host) : host;
 }
 
 /** An IPv4 address of up to four numbers, each decimal, octal or hexadecimal. */
 function ipv4(host) {
-    const parts = host.split(".");
+    const parts = host.replace(/\.$/, "").split(".");
     const numbers = parts.map(ipv4Number);
     const last = numbers.pop();
     const isNumber = numbers.length < 4 && ![...numbers, last].some(Number.isNaN);
@@ -335,8 +338,9 @@ function parse(address, base) {
     const text = address.replace(/^[\0-\x20]+|[\0-\x20]+$/g, "").replace(/[\t\n\r]/g, "");
     let given = split(text);
     // `http:a` is relative to an address of its scheme, for browsers have always taken it so.
-    if (base !== undefined && given.scheme === base.scheme && given.scheme in SPECIAL && !/^[^:]*:[/\\]/.test(text)) {
-        return parse(text.slice(given.scheme.length), base);
+    if (base !== undefined && given.scheme === base.scheme && given.scheme in SPECIAL && !/^[^:]*:[/\\]{2}/.test(text)) {
+        const rest = text.slice(given.scheme.length);
+        return parse(/^[?#/\\]|^$/.test(rest) ? rest : `./${rest}`, base);
     }
     const scheme = given.scheme ?? base?.scheme;
     if (scheme === undefined) throw new TypeError(`not an address: ${address}`);
@@ -360,7 +364,8 @@ function straightened(text, scheme) {
     const end = text.search(/[?#]/);
     const head = (end < 0 ? text : text.slice(0, end)).replaceAll("\\", "/");
     const tail = end < 0 ? "" : text.slice(end);
-    return (scheme === undefined || scheme === "file:" ? head : head.replace(/^([^:]*:)\/*/, "$1//")) + tail;
+    if (scheme === undefined) return head.replace(/^\/{2,}/, "//") + tail;
+    return (scheme === "file:" ? head : head.replace(/^([^:]*:)\/*/, "$1//")) + tail;
 }
 
 /** User, host and port of an authority. */
@@ -369,7 +374,7 @@ function authorityOf(authority, scheme) {
     const user = at < 0 ? "" : authority.slice(0, at);
     const colon = user.indexOf(":");
     const [, host, port] = /^(\[[^\]]*\]|[^:]*)(?::(.*))?$/.exec(authority.slice(at + 1)) ?? [];
-    if (host === undefined) throw new TypeError(`not an address: the host ${authority}`);
+    if (host === undefined || (host === "" && (at >= 0 || port !== undefined))) throw new TypeError(`not an address: the host ${authority}`);
     return {
         username: escaped(colon < 0 ? user : user.slice(0, colon), USER),
         password: colon < 0 ? "" : escaped(user.slice(colon + 1), USER),
