@@ -1,0 +1,23 @@
+import http from 'k6/http';
+import exec from 'k6/execution';
+
+export const options = {
+  scenarios: {
+    constant_request_rate: {
+      executor: 'constant-arrival-rate',
+      rate: 1200,
+      timeUnit: '1m',
+      duration: '1s',
+      preAllocatedVUs: 3,
+      maxVUs: 10,
+    },
+  },
+  thresholds: { dropped_iterations: ['count<1'], iterations: ['count>=19'] },
+};
+
+let uses = 0; // VUs are reused: it counts the iterations of this one
+
+export default function () {
+  uses += 1;
+  http.get('BASE/tick', { headers: { 'X-Uses': String(uses), 'X-Iteration': `${exec.vu.iterationInScenario + 1}`, 'X-Few': `${exec.vu.idInTest <= 3}` } });
+}

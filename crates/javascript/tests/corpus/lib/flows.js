@@ -1,0 +1,5 @@
+export function visit(api) {
+  return api.get('/cart');
+}
+
+export default visit;
