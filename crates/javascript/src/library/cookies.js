@@ -8,6 +8,10 @@ const DATE = /^[A-Za-z]+,\s*(\d{1,2})[ -]([A-Za-z]{3})[ -](\d{2,4})\s+(\d{1,2}):
 
 /** Milliseconds since 1970 of a date as RFC 1123 writes it, or `undefined`. */
 function dateOf(text) {
+    if (text.length === 29 && text.endsWith(" GMT")) {
+        const date = Date.parse(text);
+        if (!Number.isNaN(date)) return date;
+    }
     const parts = DATE.exec(text.trim());
     const month = parts ? MONTHS.indexOf(parts[2].toLowerCase()) : -1;
     if (month < 0) return undefined;
@@ -45,7 +49,8 @@ export class Cookie {
 
 /** Reads the value of a `Set-Cookie` field. Returns `undefined` where it is no cookie. */
 export function parseSetCookie(line) {
-    const [pair, ...attributes] = line.split(";");
+    const parts = line.split(";");
+    const pair = parts[0];
     const equals = pair.indexOf("=");
     const name = pair.slice(0, Math.max(equals, 0)).trim();
     if (!TOKEN.test(name)) return undefined;
@@ -55,7 +60,7 @@ export function parseSetCookie(line) {
     if (BAD_VALUE.test(value)) return undefined;
     const cookie = new Cookie(name, value);
     if (isQuoted) Object.defineProperty(cookie, "quoted", { value: true });
-    for (const attribute of attributes) readAttribute(cookie, attribute);
+    for (let at = 1; at < parts.length; at += 1) readAttribute(cookie, parts[at]);
     return cookie;
 }
 
@@ -126,10 +131,15 @@ function domainOf(hostname, attribute) {
     return [domain, false];
 }
 
+/** URLs whose Cookie field a jar remembers. */
+const MOST_FIELDS = 64;
+
 /** A jar of cookies. */
 export class CookieJar {
     #kept = new Map();
     #created = 0;
+    /** Cookie fields by `Url`, until the jar changes: `{ text, until }`. */
+    #fields = new Map();
 
     /** Whether the jar has no cookie at all. */
     static isEmpty(jar) {
@@ -146,12 +156,28 @@ export class CookieJar {
         return jar.#matching(url);
     }
 
+    /** The jar's cookies for `url`, a `Url`, as a Cookie field has them; empty where there are none. */
+    static fieldFor(jar, url) {
+        const known = jar.#fields.get(url);
+        if (known !== undefined && (known.until === Infinity || known.until > Date.now())) return known.text;
+        let text = "";
+        let until = Infinity;
+        for (const cookie of jar.#matching(url)) {
+            text += (text === "" ? "" : "; ") + cookiePair(cookie.name, cookie.value, cookie.quoted);
+            until = Math.min(until, cookie.until);
+        }
+        if (jar.#fields.size >= MOST_FIELDS) jar.#fields.clear();
+        jar.#fields.set(url, { text, until });
+        return text;
+    }
+
     #take(url, cookie) {
         const where = domainOf(url.hostname, cookie.domain);
         if (!where) return;
         const [domain, isHostOnly] = where;
         const path = cookie.path.startsWith("/") ? cookie.path : directoryOf(url.path);
         const key = `${domain};${path};${cookie.name}`;
+        this.#fields.clear();
         const now = Date.now();
         const until = cookie.max_age > 0 ? now + cookie.max_age * 1000 : cookie.expires || Infinity;
         if (cookie.max_age < 0 || until <= now) {
@@ -194,6 +220,7 @@ export class CookieJar {
     /** Removes all cookies for a URL. */
     clear(url) {
         for (const { key } of this.#matching(parseUrl(String(url)))) this.#kept.delete(key);
+        this.#fields.clear();
     }
 
     /** Removes the cookies of a name for a URL. */
@@ -201,6 +228,7 @@ export class CookieJar {
         for (const cookie of this.#matching(parseUrl(String(url)))) {
             if (cookie.name === String(name)) this.#kept.delete(cookie.key);
         }
+        this.#fields.clear();
     }
 }
 

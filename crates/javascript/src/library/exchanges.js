@@ -43,6 +43,11 @@ export class NamedUrl {
 
 /** One request that is sent; a redirect leads to another one. */
 export class Hop {
+    static {
+        // The Cookie field that was sent last, and the fields with it.
+        Object.assign(this.prototype, { cookies: undefined, fieldsWithCookies: undefined });
+    }
+
     /**
      * @param target where it goes
      * @param fields header fields, flat, without cookies and without credentials of the URL
@@ -57,6 +62,7 @@ export class Hop {
         this.params = params;
         this.name = name;
         this.discards = params.reads === "none";
+        /** Whether it is sent with the user's cookies and else just as its fields are. */
         this.isBare = target.url?.userInfo === undefined && params.cookies === undefined && params.jar === undefined;
         this.label = 0;
         this.place = undefined;
@@ -98,16 +104,42 @@ export class Hop {
     }
 }
 
-/** Whether a request is sent just as its fields are: its URL has no credentials, and there are no cookies for it. */
-export function isPlain(hop) {
-    return hop.isBare && CookieJar.isEmpty(userJar);
+/** The fields of a request with the user's cookies. Its URL has no credentials, and its Params neither cookies nor a jar. */
+export function bareFields(hop) {
+    if (CookieJar.isEmpty(userJar)) return hop.fields;
+    const cookies = CookieJar.fieldFor(userJar, hop.target.url);
+    if (cookies === "") return hop.fields;
+    if (hop.cookies !== cookies) {
+        hop.cookies = cookies;
+        hop.fieldsWithCookies = withCookies(hop.fields, cookies);
+    }
+    return hop.fieldsWithCookies;
 }
 
-/** Whether an answer is all that a request leads to, and nothing has to be done with it. */
+/** Fields with cookies behind those that they have. */
+function withCookies(fields, cookies) {
+    const explicit = fieldOf(fields, "Cookie");
+    return withField(fields, "Cookie", explicit === undefined ? cookies : `${explicit}; ${cookies}`);
+}
+
+/** Whether an answer is all that a request leads to. */
 export function isLast(hop, answer) {
     const { status } = answer;
-    if (answer.error !== undefined || answer.flags & SETS_COOKIES) return false;
+    if (answer.error !== undefined) return false;
     return status < 300 || (!redirects(status) && (status !== 401 || hop.params.auth !== "digest"));
+}
+
+/** The Response of an answer that is all that a request leads to. */
+export function lastResponse(hop, answer) {
+    if ((answer.flags & SETS_COOKIES) === 0) return new Response(hop, answer);
+    const reading = new Reading(answer.ticket, true, hop.discards);
+    takeCookies(hop, reading);
+    return new Response(hop, answer, reading);
+}
+
+/** Puts the cookies of an answer into the jar of its request. */
+function takeCookies({ params, target }, reading) {
+    CookieJar.take(params.jar ?? userJar, target.url, cookiesOf(reading.headers()["set-cookie"]));
 }
 
 /** A request and all that its redirects lead to. */
@@ -145,7 +177,7 @@ export class Exchange {
         hop.takeLabel();
         const { measures, debug } = settings();
         if (measures) this.#began = native.now();
-        const fields = isPlain(hop) ? hop.fields : this.#allFields(hop);
+        const fields = hop.isBare ? bareFields(hop) : this.#allFields(hop);
         if (debug) showRequest(hop, fields);
         return [hop.label, hop.params.timeout, hop.method, hop.target.sent, fields, hop.body, hop.discards ? DISCARDS : 0];
     }
@@ -166,10 +198,7 @@ export class Exchange {
             const isReplaced = mayHaveOwn && cookies.some((own) => own.replace && own.name === name);
             if (!isReplaced) pairs.push(cookiePair(name, value, quoted));
         }
-        if (pairs.length === 0) return fields;
-        const explicit = fieldOf(fields, "Cookie");
-        if (explicit !== undefined) pairs.unshift(explicit);
-        return withField(fields, "Cookie", pairs.join("; "));
+        return pairs.length === 0 ? fields : withCookies(fields, pairs.join("; "));
     }
 
     /** Takes an answer. Returns whether another request is to be sent: `call` has it. */
@@ -179,9 +208,7 @@ export class Exchange {
         if (settings().debug) showAnswer(hop, answer, reading);
         const header = answer.status === 401 && this.#mayDigest ? this.#digest(reading) : undefined;
         if (settings().measures) measure(hop, answer, reading, header !== undefined, native.now() - this.#began);
-        if (reading && answer.flags & SETS_COOKIES) {
-            CookieJar.take(hop.params.jar ?? userJar, hop.target.url, cookiesOf(reading.headers()["set-cookie"]));
-        }
+        if (reading && answer.flags & SETS_COOKIES) takeCookies(hop, reading);
         if (header !== undefined) {
             native.excuse(hop.label, answer.status);
             this.#retry(header);

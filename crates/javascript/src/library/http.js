@@ -3,7 +3,7 @@ import { http, httpAll, httpBegin, log } from "brunt:native";
 import { defer, handle, unhandle } from "brunt:loop";
 import { user } from "brunt:user";
 import { CookieJar } from "brunt:cookies";
-import { cookieJar as userJar, Exchange, Hop, isLast, isPlain, NamedUrl, unsent } from "brunt:exchanges";
+import { bareFields, cookieJar as userJar, Exchange, Hop, isLast, lastResponse, NamedUrl, unsent } from "brunt:exchanges";
 import { FileData, file } from "brunt:forms";
 import { NO_PARAMS } from "brunt:params";
 import { keepOpen, requestBy, Response } from "brunt:responses";
@@ -129,11 +129,11 @@ function send(method, url, body, params) {
 
 /** Makes a request and what it leads to. Returns the Response. */
 function sendHop(hop) {
-    if (!settings().isQuiet || !isPlain(hop)) return complete(new Exchange(hop));
+    if (!hop.isBare || !settings().isQuiet) return complete(new Exchange(hop));
     hop.takeLabel();
     keepOpen();
-    const answer = http(hop.label, hop.params.timeout, hop.method, hop.target.sent, hop.fields, hop.body, hop.discards ? 1 : 0);
-    if (isLast(hop, answer)) return new Response(hop, answer);
+    const answer = http(hop.label, hop.params.timeout, hop.method, hop.target.sent, bareFields(hop), hop.body, hop.discards ? 1 : 0);
+    if (isLast(hop, answer)) return lastResponse(hop, answer);
     const exchange = new Exchange(hop);
     return exchange.settle(answer) ? complete(exchange) : exchange.response;
 }
