@@ -104,7 +104,7 @@ export class Response {
 
     /** The answer's parts; `undefined` where there is no answer. */
     #parts() {
-        if (this.#reading === undefined && this.#answer.error === undefined && this.#answer.ticket !== 0) {
+        if (this.#reading === undefined && this.#answer.error === undefined) {
             this.#reading = new Reading(this.#answer.ticket, true, this.#hop.discards);
         }
         return this.#reading;

@@ -13,7 +13,8 @@ export async function newVisitor(answer = () => "", given = {}) {
     const sent = [];
     const together = [];
     let answers = new Map();
-    let tickets = 0;
+    // The client's first ticket is 0.
+    let tickets = -1;
     const world = {};
     const names = new Map();
     const bytesOf = (body) => (typeof body === "string" ? Buffer.from(body) : Buffer.from(new Uint8Array(body)));
