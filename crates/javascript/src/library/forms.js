@@ -52,7 +52,7 @@ function textOf(key, value) {
     if (value === null || value === undefined) return "";
     if (typeof value === "number") return goNumber(value);
     if (typeof value !== "object" && typeof value !== "function") return String(value);
-    native.log("warn", `the form's field "${key}" holds nested data, which forms cannot: it is sent empty; send JSON.stringify(…) with a Content-Type of application/json`);
+    native.print("warn", `the form's field "${key}" holds nested data, which forms cannot: it is sent empty; send JSON.stringify(…) with a Content-Type of application/json`);
     return "";
 }
 

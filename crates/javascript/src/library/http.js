@@ -1,5 +1,5 @@
 // `k6/http`: https://grafana.com/docs/k6/latest/javascript-api/k6-http/
-import { http, httpAll, httpBegin, log } from "brunt:native";
+import { http, httpAll, httpBegin, print } from "brunt:native";
 import { defer, handle, unhandle } from "brunt:loop";
 import { user } from "brunt:user";
 import { CookieJar } from "brunt:cookies";
@@ -115,7 +115,7 @@ function hopOf(method, url, body, params) {
         return Hop.of(method, url, body, params);
     } catch (error) {
         if (!(error instanceof UrlError) || settings().throws) throw error;
-        log("warn", `Request Failed: ${method} ${url}: ${error.message}`);
+        print("warn", `Request Failed: ${method} ${url}: ${error.message}`);
         const text = error.code === 1020 ? `invalid URL: ${error.message}` : error.message;
         return new Response(new Hop(method, { shown: String(url) }, [], null, NO_PARAMS), unsent(error, text));
     }

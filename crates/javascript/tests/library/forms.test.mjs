@@ -8,7 +8,7 @@ const SITE = "http://site.test";
 /** What is sent for a body, written as JavaScript. */
 async function sent(body, params = "{}") {
     const user = await visit(`http.post("${SITE}", ${body}, ${params});`);
-    return { ...user.sent[0], logged: user.called("log") };
+    return { ...user.sent[0], logged: user.called("print") };
 }
 
 test("objects are forms: sorted by key, encoded as Go's url.Values", async () => {

@@ -116,7 +116,7 @@ test("a URL that is none gives a Response with the code 1020", async () => {
         show(http.batch(["http://x:y/", "${SITE}"]).map((r) => r.status));`);
     assert.deepEqual(user.shown, [[0, 1020, null, "http://a b/"], 'unsupported protocol scheme "ftp"', [0, 200]]);
     assert.equal(user.sent.length, 1);
-    assert.match(user.called("log")[0][1], /Request Failed: GET http:\/\/a b\//);
+    assert.match(user.called("print").find(([level]) => level === "warn")[1], /Request Failed: GET http:\/\/a b\//);
 });
 
 test("requests are for running users", async () => {
