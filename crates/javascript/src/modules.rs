@@ -48,6 +48,7 @@ const LIBRARY: &[(&str, &str)] = &[
     ("brunt:settings", include_str!("library/settings.js")),
     ("brunt:shown", include_str!("library/shown.js")),
     ("brunt:statuses", include_str!("library/statuses.js")),
+    ("brunt:subtle", include_str!("library/subtle.js")),
     ("brunt:summary", include_str!("library/summary.js")),
     ("brunt:targets", include_str!("library/targets.js")),
     ("brunt:text-encoding", include_str!("library/text-encoding.js")),

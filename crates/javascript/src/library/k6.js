@@ -7,7 +7,7 @@ import { sample, wants } from "brunt:samples";
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 const MAXIMUM_PAUSE = 1e9;
 
-/** Numbers of checks: by the label of the call, then by name. */
+/** Numbers of checks: by the label of the call, or the group where there is no call, then by name. */
 const numbers = new Map();
 
 /** Judges a value by each condition. Returns whether all hold. A condition that throws fails, and what it threw is thrown. */
@@ -52,12 +52,13 @@ function failed(id, name, answer, tags, reason) {
 
 /** The number of a check of calls with this label. */
 function numberOf(label, name) {
-    let names = numbers.get(label);
-    if (names === undefined) numbers.set(label, (names = new Map()));
+    const place = label === 0 ? user.group : label;
+    let names = numbers.get(place);
+    if (names === undefined) numbers.set(place, (names = new Map()));
     let id = names.get(name);
     if (id === undefined) {
         refuseSeparator(name);
-        names.set(name, (id = native.check(label, name)));
+        names.set(name, (id = native.check(label, name, user.group)));
     }
     return id;
 }

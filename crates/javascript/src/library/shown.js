@@ -1,5 +1,8 @@
 // Values as `console` of k6 shows them: texts as they are, all else as JSON in which functions and circles have a word.
 
+/** A line of a stack that is in a module of the library, rather than in the script. */
+const LIBRARY = /\((brunt:[\w-]+|k6(\/[\w/-]+)?|jslib\/[\w-]+|native)(:\d|\))/;
+
 /** A value of `console`. */
 export function shown(value) {
     if (typeof value === "string") return value;
@@ -12,7 +15,7 @@ export function shown(value) {
 
 /** An error with the places in the script that led to it. */
 function shownError(error) {
-    const places = String(error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line) && !/\((brunt:|k6\b|native)/.test(line));
+    const places = String(error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line) && !LIBRARY.test(line));
     return [String(error), ...places].join("\n");
 }
 

@@ -1,5 +1,6 @@
-// The global `crypto`, as far as random values go.
+// The global `crypto`.
 import * as native from "brunt:native";
+import { subtle } from "brunt:subtle";
 
 const MOST_BYTES = 65536;
 const INTEGERS = [
@@ -27,10 +28,7 @@ function randomUUID() {
 export const crypto = {
     getRandomValues,
     randomUUID,
-    /** Refused by its name. */
-    get subtle() {
-        throw new Error("crypto.subtle is not there: use the functions of k6/crypto");
-    },
+    subtle,
 };
 
 export default crypto;

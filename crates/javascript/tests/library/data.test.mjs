@@ -60,6 +60,36 @@ test("digests and HMACs in each output", async () => {
     ]);
 });
 
+test("crypto.subtle gives what Node's gives", async () => {
+    const body = `
+        const bytes = (text) => Uint8Array.from(text, (sign) => sign.charCodeAt(0));
+        const hex = (buffer) => Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, "0")).join("");
+        const told = [];
+        const { subtle } = crypto;
+        for (const name of ["SHA-1", "sha-256", "SHA-384", "SHA-512"]) told.push(hex(await subtle.digest(name, bytes("data"))), hex(await subtle.digest({ name }, bytes("data").buffer)));
+        const key = await subtle.importKey("raw", bytes("secret"), { name: "HMAC", hash: "SHA-256" }, true, ["sign", "verify"]);
+        const signature = await subtle.sign("HMAC", key, bytes("data"));
+        told.push(hex(signature), await subtle.verify("HMAC", key, signature, bytes("data")), await subtle.verify({ name: "HMAC" }, key, signature, bytes("datb")));
+        told.push(key.type, key.extractable, JSON.stringify(key.algorithm), String(key.usages), hex(await subtle.exportKey("raw", key)));
+        const jwk = await subtle.exportKey("jwk", key);
+        told.push(jwk.k, jwk.alg, jwk.kty, hex(await subtle.exportKey("raw", await subtle.importKey("jwk", jwk, { name: "HMAC", hash: { name: "SHA-256" } }, true, ["sign", "verify"]))));
+        const made = await subtle.generateKey({ name: "HMAC", hash: "SHA-512" }, true, ["sign"]);
+        told.push((await subtle.exportKey("raw", made)).byteLength);
+        const password = await subtle.importKey("raw", bytes("password"), "PBKDF2", false, ["deriveBits", "deriveKey"]);
+        const way = { name: "PBKDF2", hash: "SHA-256", salt: bytes("salt"), iterations: 20 };
+        told.push(hex(await subtle.deriveBits(way, password, 512)), hex(await subtle.deriveBits({ ...way, hash: "SHA-1" }, password, 128)));
+        const derived = await subtle.deriveKey(way, password, { name: "HMAC", hash: "SHA-256" }, true, ["sign"]);
+        told.push(hex(await subtle.sign("HMAC", derived, bytes("data"))));
+        const fails = async (run) => { try { return await run(); } catch (error) { told.push(error.name); } };
+        await fails(() => subtle.digest("MD5", bytes("a"))); await fails(() => subtle.sign("HMAC", password, bytes("a")));
+        return JSON.stringify(told);`;
+    const user = await newUser();
+    await user.iterate(`export default async () => console.log(await (async () => {${body}})());`);
+    const expected = await new (Object.getPrototypeOf(async () => {}).constructor)(body)();
+    assert.deepEqual(JSON.parse(user.printed()[0]), JSON.parse(expected));
+    assert.match((await values("", [`crypto.subtle.encrypt({ name: "AES-GCM" }).catch((e) => console.log(e.message))`]))[1], /no AES-GCM/);
+});
+
 test("execution: numbers, tags and options", async () => {
     const given = {
         user: { id: 3, iteration: 5, scenario: "buy" },
