@@ -38,10 +38,12 @@ export class Cookie {
         this.expires = 0;
     }
 
+    /** `http_only`, as one page of k6's documentation calls it. */
     get httpOnly() {
         return this.http_only;
     }
 
+    /** `max_age`, likewise. */
     get maxAge() {
         return this.max_age;
     }
@@ -113,6 +115,7 @@ function pathMatches(path, requested) {
     return requested.length === path.length || path.endsWith("/") || requested[path.length] === "/";
 }
 
+/** Whether a host's name is an IP address. */
 function isAddress(hostname) {
     return hostname.startsWith("[") || /^\d+\.\d+\.\d+\.\d+$/.test(hostname);
 }
@@ -171,6 +174,7 @@ export class CookieJar {
         return text;
     }
 
+    /** Keeps a cookie, or removes it where it has ended (RFC 6265, section 5.3). */
     #take(url, cookie) {
         const where = domainOf(url.hostname, cookie.domain);
         if (!where) return;
@@ -189,6 +193,7 @@ export class CookieJar {
         this.#kept.set(key, { key, name, value, quoted, secure, domain, isHostOnly, path, until, order });
     }
 
+    /** The cookies for a URL, in the order in which they are sent (RFC 6265, section 5.4). */
     #matching(url) {
         const now = Date.now();
         const path = url.path === "" ? "/" : url.path;

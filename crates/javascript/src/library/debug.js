@@ -23,6 +23,7 @@ export function showAnswer(hop, answer, reading) {
     show("Response", lines, settings().debug === "full" ? reading.text() : null);
 }
 
+/** Prints a head, and the body where `httpDebug` is `full`. */
 function show(title, lines, body) {
     const full = settings().debug === "full" && body ? `\n${body}` : "";
     native.print("info", `${title}:\n${lines.join("\n")}\n${full}`);

@@ -36,6 +36,7 @@ export class NamedUrl {
         this.name = name;
     }
 
+    /** The URL. */
     toString() {
         return this.url;
     }
@@ -62,7 +63,7 @@ export class Hop {
         this.params = params;
         this.name = name;
         this.discards = params.reads === "none";
-        /** Whether it is sent with the user's cookies and else just as its fields are. */
+        /** Whether the user's cookies are all that its fields lack. */
         this.isBare = target.url?.userInfo === undefined && params.cookies === undefined && params.jar === undefined;
         this.label = 0;
         this.place = undefined;

@@ -19,6 +19,7 @@ const FAILURES = {
 };
 const RESET = [1220, "read: connection reset by peer"];
 
+/** The code and text of a failed TLS handshake. */
 function tlsFailure(reason) {
     if (/unknown ?issuer|unknown authority|self.?signed/i.test(reason)) return [1310, "x509: unknown authority"];
     if (/not ?valid ?for ?name|hostname/i.test(reason)) return [1311, "x509: certificate doesn't match hostname"];

@@ -99,6 +99,7 @@ function newBoundary() {
     return hexOf(native.randomBytes(30));
 }
 
+/** A text for a quoted parameter of a part's head. */
 function quote(text) {
     return text.replace(/[\\"]/g, "\\$&").replace(/\r/g, "%0D").replace(/\n/g, "%0A");
 }
@@ -120,6 +121,7 @@ function encodeMultipart(form) {
     return { body: joined(parts), contentType: `multipart/form-data; boundary=${boundary}` };
 }
 
+/** Whether a form has a file, which makes it multipart. */
 function hasFile(form) {
     return Object.values(form).some((value) => value instanceof FileData);
 }

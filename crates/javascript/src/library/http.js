@@ -30,6 +30,7 @@ export function asyncRequest(method, url, body, params) {
     return promise;
 }
 
+/** GET. One without Params is remembered by its URL, and sent again without being built anew. */
 export function get(url, params) {
     if (params !== undefined || typeof url !== "string" || !user.running) return send("GET", url, undefined, params);
     const hop = knownTarget(url)?.plainGet;
@@ -40,30 +41,37 @@ export function get(url, params) {
     return sendHop(made);
 }
 
+/** HEAD. */
 export function head(url, params) {
     return send("HEAD", url, undefined, params);
 }
 
+/** POST. */
 export function post(url, body, params) {
     return send("POST", url, body, params);
 }
 
+/** PUT. */
 export function put(url, body, params) {
     return send("PUT", url, body, params);
 }
 
+/** PATCH. */
 export function patch(url, body, params) {
     return send("PATCH", url, body, params);
 }
 
+/** DELETE. */
 export function del(url, body, params) {
     return send("DELETE", url, body, params);
 }
 
+/** OPTIONS. */
 export function options(url, body, params) {
     return send("OPTIONS", url, body, params);
 }
 
+/** QUERY (RFC 10008). */
 export function query(url, body, params) {
     return send("QUERY", url, body, params);
 }

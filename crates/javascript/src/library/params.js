@@ -79,6 +79,7 @@ export class Params {
 /** Params of requests that have none. */
 export const NO_PARAMS = new Params();
 
+/** Takes each of the script's params. Those of other names mean nothing to k6 either. */
 const READERS = {
     headers(params, headers) {
         for (const name in headers) setField(params.fields, name, String(headers[name]));

@@ -48,6 +48,7 @@ function balancedEnd(path, start) {
     return path.length;
 }
 
+/** Where a quoted text that begins at `start` ends: behind its quote. */
 function quotedEnd(path, start) {
     for (let end = start + 1; end < path.length; end += 1) {
         if (path[end] === "\\") end += 1;
@@ -82,6 +83,7 @@ function matches(text, pattern) {
     return new RegExp(`^${source}$`).test(text);
 }
 
+/** A text that a regular expression takes literally. */
 function escapeRegExp(text) {
     return text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 }
@@ -137,11 +139,15 @@ function queryOf(text) {
 /** The value that a query compares with: `{ text }`, or `{ kind }` for `~true` and the like. */
 function wantedOf(text) {
     if (text[0] === "~") return { kind: text.slice(1) };
-    if (text[0] !== '"') return { text };
+    return { text: text[0] === '"' ? unquoted(text.slice(0, quotedEnd(text, 0))) : text };
+}
+
+/** The text between quotes. */
+function unquoted(quoted) {
     try {
-        return { text: JSON.parse(text.slice(0, quotedEnd(text, 0))) };
+        return JSON.parse(quoted);
     } catch {
-        return { text: text.slice(1, -1).replace(/\\(.)/g, "$1") };
+        return quoted.slice(1, -1).replace(/\\(.)/g, "$1");
     }
 }
 
@@ -175,6 +181,7 @@ function asTruth(value, kind) {
     return kind === "true" ? isTrue : kind === "false" && isFalse;
 }
 
+/** Whether `value operator wanted` holds. */
 function compares(operator, value, wanted) {
     switch (operator) {
         case "=":
@@ -201,6 +208,7 @@ function modifierOf(path) {
     return { name, argument: path.slice(start, end), rest: path.slice(end) };
 }
 
+/** What the modifier that begins a path makes of a value, then the rest of the path. */
 function modified(value, path) {
     const { name, argument, rest } = modifierOf(path);
     return further(MODIFIERS[name](value, argument), rest);
@@ -215,14 +223,17 @@ function optionsOf(argument) {
     }
 }
 
+/** Whether a value is a JSON object. */
 function isObject(value) {
     return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
+/** The value itself: layout does not outlive parsing. */
 function same(value) {
     return value;
 }
 
+/** What each modifier makes of a value and its argument. */
 const MODIFIERS = {
     this: same,
     valid: same,
@@ -270,7 +281,7 @@ function multipath(value, path) {
         const found = at(value, inner);
         if (found === MISSING) continue;
         if (isList) made.push(found);
-        else made[isNamed ? JSON.parse(part.slice(0, name)) : nameOf(inner)] = found;
+        else made[isNamed ? unquoted(part.slice(0, name)) : nameOf(inner)] = found;
     }
     return further(made, path.slice(end));
 }

@@ -12,10 +12,12 @@ export function settings() {
     return (read ??= readSettings(options() ?? {}));
 }
 
+/** An option's number, or what holds where it is absent. */
 function numberOr(given, otherwise) {
     return given === undefined || given === null ? otherwise : Number(given);
 }
 
+/** Takes what concerns requests from the options. */
 function readSettings(given) {
     const times = TIMES.filter((time) => wants(`http_req_${time}`));
     const countsRequests = wants("http_reqs");

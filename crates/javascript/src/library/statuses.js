@@ -29,6 +29,7 @@ class ExpectedStatuses {
         this.ok = ranges.map(([least, most]) => (least === most ? `${least}` : `${least}-${most}`)).join(",");
     }
 
+    /** Whether a status is one of them. */
     includes(status) {
         return this.ranges.some(([least, most]) => status >= least && status <= most);
     }

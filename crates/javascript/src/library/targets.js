@@ -87,6 +87,7 @@ function inner(map, key) {
     return found;
 }
 
+/** Asks the client for a label's number. */
 function newLabel(name, tags, ok) {
     const all = { ...ownTags(), ...tags };
     delete all.name;
@@ -94,6 +95,7 @@ function newLabel(name, tags, ok) {
     return label(name, list, user.scenario, groupName(), ok);
 }
 
+/** Forgets all labels; they are found again when they are needed. */
 function forgetLabels() {
     labels.clear();
     place = undefined;

@@ -20,7 +20,7 @@ const VALID_PATH = /^(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/]|%[0-9a-fA-F]{2})*$/;
 const ESCAPED_IN_PATH = /[^A-Za-z0-9\-_.~$&+,/:;=@]/gu;
 const ESCAPED_IN_QUERY = /[^\x21-\x7e]/gu;
 const USER = /^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/;
-const HOST = /^(?:\[[0-9a-fA-F:.]+(?:%25[^\]]*)?\]|[^\s"<>\\^`{|}%[\]]+)$/;
+const HOST = /^(?:\[[0-9a-fA-F:.]+(?:%25[^\]]*)?\]|[^\s"<>\\^`{|}%[\]:]+)$/;
 
 /** Percent-encodes the UTF-8 bytes of a text. */
 export function percent(text) {

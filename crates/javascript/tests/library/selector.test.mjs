@@ -75,4 +75,5 @@ test("multipaths and literals", () => holds(PEOPLE, [
     ["[name.first,age,none]", ["Tom", 37]], ['{name.first,age,"company":!"Happysoft","employed":!true}', { first: "Tom", age: 37, company: "Happysoft", employed: true }],
     ["friends.#.{first,age}", [{ first: "Dale", age: 44 }, { first: "Roger", age: 68 }, { first: "Jane", age: 47 }]], ["friends.0.[first,nets.0]", ["Dale", "ig"]],
     ["{friends.#}", { _: 3 }],
+    ['{"a\\x":age}', { ax: 37 }],
 ]));

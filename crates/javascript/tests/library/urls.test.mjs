@@ -31,7 +31,7 @@ test("URLs are sent escaped, without fragment and user info", async () => {
 test("what is no URL is refused", async () => {
     const cases = [
         ["", 1020], ["/path", 1000], ["site.test", 1000], ["ftp://site.test", 1000], ["http://", 1000], ["http://:80", 1000], ["http://a b", 1020],
-        ["http://site.test:port", 1020], ["http://site.test/%zz", 1020], ["http://site.test/\n", 1020], ["http://u ser@site.test", 1020], ["http://bücher.test", 1020],
+        ["http://site.test:port", 1020], ["http://site.test/%zz", 1020], ["http://site.test/\n", 1020], ["http://u ser@site.test", 1020], ["http://bücher.test", 1020], ["http://h::1", 1020],
     ];
     for (const [url, code] of cases) {
         const user = await visit(`const r = http.get(${JSON.stringify(url)}); show([r.status, r.error_code]);`);
