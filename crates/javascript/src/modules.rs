@@ -15,6 +15,7 @@ use crate::native::Natives;
 
 /// Modules of ours, by the names by which scripts import them.
 const LIBRARY: &[(&str, &str)] = &[
+    ("brunt:aes", include_str!("library/aes.js")),
     ("brunt:auth", include_str!("library/auth.js")),
     ("brunt:bytes", include_str!("library/bytes.js")),
     ("brunt:cookies", include_str!("library/cookies.js")),
