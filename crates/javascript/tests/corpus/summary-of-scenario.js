@@ -15,7 +15,7 @@ export function handleSummary(data) {
     .filter(([, m]) => m.thresholds && Object.values(m.thresholds).some((t) => !t.ok))
     .map(([name]) => name);
   return {
-    'out/report.html': htmlReport(data),
-    'out/data.json': JSON.stringify({ failed, metrics: Object.keys(data.metrics).filter((n) => n.startsWith('http_req')).length > 3, options: data.options.summaryTrendStats }),
+    'report.html': htmlReport(data),
+    'data.json': JSON.stringify({ failed, metrics: Object.keys(data.metrics).filter((n) => n.startsWith('http_req')).length > 3, options: data.options.summaryTrendStats }),
   };
 }
