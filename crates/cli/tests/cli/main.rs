@@ -6,6 +6,7 @@ mod advice;
 mod changing;
 mod check;
 mod compare;
+mod corpus;
 mod doctor;
 mod failures;
 mod find;
