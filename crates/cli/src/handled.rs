@@ -5,12 +5,13 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use brunt_judge::summary::Summary;
 use brunt_protocol::Registry;
-use brunt_report::{Format, Style};
 
 use crate::{console, files};
 
 /// The name that stands for standard output, as for k6.
 const STDOUT: &str = "stdout";
+/// The name that stands for standard error, likewise.
+const STDERR: &str = "stderr";
 
 /// Writes the results of the script's function for `summary`: files only in these directories.
 ///
@@ -18,18 +19,14 @@ const STDOUT: &str = "stdout";
 /// When the script fails, or a file must not be written or cannot be.
 pub fn write(summary: &Summary, registry: &Registry, allowed: &[PathBuf]) -> Result<()> {
     let Some(scenarios) = &summary.plan.scenarios else { return Ok(()) };
-    let document = || {
-        let mut json = Vec::new();
-        // A buffer takes whatever it is given.
-        drop(brunt_report::write(&mut json, Format::Json, summary, Style::default()));
-        json
-    };
-    let Some(texts) = crate::scripts::handle_summary(&summary.plan, scenarios, registry, document)? else {
+    let Some(texts) = crate::scripts::handle_summary(summary, scenarios, registry)? else {
         return Ok(());
     };
     for (name, text) in &texts {
         if name == STDOUT {
             console::print(text)?;
+        } else if name == STDERR {
+            console::note(String::from_utf8_lossy(text).trim_end());
         } else {
             let path = Path::new(name);
             if let Err(error) = check_allowed(path, allowed) {

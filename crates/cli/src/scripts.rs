@@ -1,14 +1,17 @@
 //! The languages that scripts are written in: Lua, and k6's JavaScript. A script's language is known by its name.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
 use std::path::Path;
 
-use brunt_javascript::JavaScript;
+use brunt_javascript::{JavaScript, RunResult};
+use brunt_judge::summary::Summary;
 use brunt_lua::LuaJit;
 use brunt_plan::plan::{Plan, Sandbox};
 use brunt_plan::scenario::Scenarios;
 use brunt_plan::share::Portion;
 use brunt_protocol::{Prepared, Registry};
+use brunt_report::{Format, Style};
 use brunt_script::{FloodScript, LoadOptions, Loaded, Outline, Program, ScriptError, ScriptHost};
 
 /// The host of the scripts that brunt carries out: wrk's and scenarios in Lua, k6's in JavaScript.
@@ -76,14 +79,28 @@ pub fn written_checks(scenarios: &Scenarios) -> Vec<(String, String)> {
 /// # Errors
 /// The file and line of an error.
 pub fn handle_summary(
-    plan: &Plan,
+    summary: &Summary,
     scenarios: &Scenarios,
     registry: &Registry,
-    document: impl FnOnce() -> Vec<u8>,
 ) -> Result<Option<BTreeMap<String, Vec<u8>>>, ScriptError> {
     if are_javascript(scenarios) {
-        brunt_javascript::handle_summary(plan, scenarios, registry, document)
-    } else {
-        brunt_lua::scenario::handle_summary(plan, scenarios, registry, document)
+        let of_plan = summary
+            .thresholds
+            .iter()
+            .filter_map(|result| result.condition.threshold().map(|threshold| (threshold.to_string(), result.held)));
+        let result = RunResult {
+            figures: &summary.total.figures,
+            conditions: of_plan.collect(),
+            measured_ns: summary.run.measured_ns,
+            is_terminal: std::io::stdout().is_terminal(),
+        };
+        return brunt_javascript::handle_summary(&summary.plan, scenarios, &result);
     }
+    let document = || {
+        let mut json = Vec::new();
+        // A buffer takes whatever it is given.
+        drop(brunt_report::write(&mut json, Format::Json, summary, Style::default()));
+        json
+    };
+    brunt_lua::scenario::handle_summary(&summary.plan, scenarios, registry, document)
 }

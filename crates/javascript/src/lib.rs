@@ -21,6 +21,7 @@ mod outcome;
 mod program;
 mod rehearsal;
 mod stack;
+mod summary;
 mod thresholds;
 mod user;
 mod worker;
@@ -31,7 +32,8 @@ use brunt_plan::share::Portion;
 use brunt_protocol::{Prepared, Registry};
 use brunt_script::{FloodScript, Program, ScriptError, ScriptHost};
 
-pub use self::load::{handle_summary, load, outline};
+pub use self::load::{load, outline};
+pub use self::summary::{RunResult, handle_summary};
 
 /// The extensions of the names of scripts in JavaScript.
 pub const EXTENSIONS: [&str; 4] = ["js", "mjs", "cjs", "ts"];

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use brunt_plan::content::Content;
 use brunt_plan::environment::Environment;
-use brunt_plan::plan::{Plan, Sandbox};
+use brunt_plan::plan::Sandbox;
 use brunt_plan::scenario::{File, Scenarios};
 use brunt_plan::secret::{Template, is_secret_header};
 use brunt_plan::secrets::secrets_in;
@@ -162,19 +162,4 @@ pub fn outline(scenarios: &Scenarios, _: Sandbox, registry: &Registry) -> Result
         Ok(Outline { met: rehearsed.met, problems: Vec::new(), ended: rehearsed.ended, unreached: Vec::new() })
     };
     outlined().map_err(|error: ScriptError| error.without(&secrets))
-}
-
-/// The texts that the script's `handleSummary` makes of the run's result, a JSON document, by the names of their files; `None` where the
-/// script has no such function.
-///
-/// # Errors
-/// The file and line of an error.
-pub fn handle_summary(
-    plan: &Plan,
-    scenarios: &Scenarios,
-    registry: &Registry,
-    document: impl FnOnce() -> Vec<u8>,
-) -> Result<Option<BTreeMap<String, Vec<u8>>>, ScriptError> {
-    let _ = (plan, scenarios, registry, document);
-    Ok(None)
 }

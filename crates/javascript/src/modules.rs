@@ -72,6 +72,14 @@ const LIBRARY: &[(&str, &str)] = &[
 
 /// The module of native functions, which modules of ours import.
 const NATIVE: &str = "brunt:native";
+/// Older names of modules.
+const EXPERIMENTAL: &[(&str, &str)] = &[
+    ("k6/experimental/websockets", "k6/websockets"),
+    ("k6/experimental/timers", "k6/timers"),
+    ("k6/experimental/webcrypto", "brunt:webcrypto"),
+    ("k6/experimental/grpc", "k6/net/grpc"),
+];
+
 /// Where k6's users load common modules from.
 const JSLIB: &str = "https://jslib.k6.io/";
 
@@ -116,7 +124,7 @@ impl Modules {
             return if is_ours { Ok(name.to_owned()) } else { Err(format!("there is no module '{name}'")) };
         }
         if name == "k6" || name.starts_with("k6/") {
-            let known = if name == "k6/experimental/websockets" { "k6/websockets" } else { name };
+            let known = EXPERIMENTAL.iter().find(|(old, _)| *old == name).map_or(name, |(_, known)| known);
             return if library(known).is_some() { Ok(known.to_owned()) } else { Err(absent(name)) };
         }
         if let Some(path) = name.strip_prefix(JSLIB) {

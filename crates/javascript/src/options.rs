@@ -196,6 +196,11 @@ impl Options {
         known.or_else(|| own.iter().find(|(name, _)| name == metric).map(|(_, kind)| (*kind, false)))
     }
 
+    /// Whether a metric of k6's is a time.
+    pub(crate) fn is_time(metric: &str) -> bool {
+        METRICS.iter().any(|(name, _, is_time)| *name == metric && *is_time)
+    }
+
     /// The figures that are recorded for thresholds, and for a summary that the script makes; those of the script's own metrics without tags
     /// are not among them.
     fn figures(&self, has_summary: bool, own: &[(String, OwnKind)]) -> Vec<Figure> {

@@ -1,0 +1,160 @@
+//! `handleSummary`: what the script makes of a run's result.
+
+use std::collections::BTreeMap;
+
+use brunt_plan::plan::Plan;
+use brunt_plan::scenario::Scenarios;
+use brunt_record::figures::{Figures, OwnFigures, OwnKind};
+use brunt_script::ScriptError;
+use rquickjs::{Function, Module, Object, Value as JsValue};
+use serde_json::{Map, Value, json};
+
+use crate::bytes;
+use crate::options::Options;
+use crate::program::{Probed, Source};
+use crate::user::User;
+use crate::worker::Worker;
+
+/// Statistics of a trend that a summary has where the script chooses none.
+const STATISTICS: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
+
+/// The result of a run, as far as a summary tells of it.
+#[derive(Debug, Clone)]
+pub struct RunResult<'r> {
+    /// What was counted by name.
+    pub figures: &'r Figures,
+    /// The conditions, as written in the plan, and whether they held.
+    pub conditions: Vec<(String, bool)>,
+    /// How long the measured part took, in nanoseconds.
+    pub measured_ns: u64,
+    /// Whether standard output is a terminal.
+    pub is_terminal: bool,
+}
+
+/// The texts that the script's `handleSummary` makes of the run's result, by the names of their files; `None` where the script has no such
+/// function.
+///
+/// # Errors
+/// The file and line of an error.
+pub fn handle_summary(
+    plan: &Plan,
+    scenarios: &Scenarios,
+    result: &RunResult<'_>,
+) -> Result<Option<BTreeMap<String, Vec<u8>>>, ScriptError> {
+    // A script that does not mention it costs nothing.
+    let is_mentioned = |text: &[u8]| text.windows(13).any(|word| word == b"handleSummary");
+    if !scenarios.files.iter().any(|file| is_mentioned(&file.content.0)) {
+        return Ok(None);
+    }
+    let source = Source::of_plan(plan, scenarios)?;
+    let probed = source.probe(false)?;
+    if !probed.has_summary {
+        return Ok(None);
+    }
+    let run = described(result, &probed).to_string();
+    let worker = Worker::new(std::sync::Arc::new(source.program(&probed, Vec::new())), 0);
+    let user = User::new(&worker);
+    let handled = user.with_script(|script| {
+        let handled = || -> rquickjs::Result<BTreeMap<String, Vec<u8>>> {
+            let ctx = &script.ctx;
+            let ours: Object<'_> = Module::import(ctx, "brunt:summary")?.finish()?;
+            let data: JsValue<'_> =
+                ours.get::<_, Function<'_>>("summaryData")?.call((ctx.json_parse(run.as_str())?,))?;
+            let mut texts = BTreeMap::new();
+            let Some(function) = script.function("handleSummary")? else { return Ok(texts) };
+            let made = script.once(function, "", data)?;
+            for entry in made.as_object().into_iter().flat_map(Object::props::<String, JsValue<'_>>) {
+                let (name, text) = entry?;
+                texts.insert(name, bytes::of(ctx, &text)?);
+            }
+            Ok(texts)
+        };
+        handled().map_err(|error| user.problem(&script.ctx, &error))
+    });
+    handled.and_then(|texts| texts).map(Some).map_err(|problem| ScriptError::failed("handleSummary", &problem))
+}
+
+/// The result as `library/summary.js` takes it.
+fn described(result: &RunResult<'_>, probed: &Probed) -> Value {
+    let options: Value = serde_json::from_str(&probed.options.json).unwrap_or_default();
+    let chosen: Option<Vec<String>> =
+        options.get("summaryTrendStats").and_then(|chosen| serde_json::from_value(chosen.clone()).ok());
+    let statistics = chosen.unwrap_or_else(|| STATISTICS.map(str::to_owned).to_vec());
+    let seconds = result.measured_ns as f64 / 1e9;
+    let metric = |(name, own): (&str, &OwnFigures)| {
+        let thresholds = probed.options.thresholds.iter().filter(|asked| asked.name() == *name);
+        let thresholds = thresholds.filter_map(|asked| {
+            let condition = asked.condition(Some(own.kind)).ok()?.to_string();
+            let ok = result.conditions.iter().find(|(known, _)| *known == condition).is_none_or(|(_, held)| *held);
+            Some(json!({ "source": asked.text, "ok": ok }))
+        });
+        json!({
+            "name": tagged(name), "kind": own.kind.name(), "contains": contains(name, own), "values": values(own, seconds, &statistics),
+            "thresholds": thresholds.collect::<Vec<_>>(),
+        })
+    };
+    let names = |path: &str| path.split('/').map(str::to_owned).collect::<Vec<_>>();
+    let checks =
+        result.figures.checks.iter().map(
+            |(_, check)| json!({ "group": [], "name": check.check, "passes": check.passes, "fails": check.fails }),
+        );
+    json!({
+        "metrics": result.figures.own.iter().map(metric).collect::<Vec<_>>(),
+        "groups": result.figures.groups.iter().map(|(path, _)| names(path)).collect::<Vec<_>>(),
+        "checks": checks.collect::<Vec<_>>(),
+        "options": options,
+        "isStdOutTTY": result.is_terminal,
+        "isStdErrTTY": result.is_terminal,
+        "testRunDurationMs": result.measured_ns as f64 / 1e6,
+    })
+}
+
+/// A figure's name as k6 writes that of a metric: `checks{group:a}`.
+fn tagged(name: &str) -> String {
+    name.split_once('{')
+        .map_or_else(|| name.to_owned(), |(metric, tags)| format!("{metric}{{{}", tags.replace('=', ":")))
+}
+
+/// What a metric's values are.
+fn contains(name: &str, own: &OwnFigures) -> &'static str {
+    let metric = name.split('{').next().unwrap_or(name);
+    match (Options::is_time(metric), metric) {
+        (true, _) => "time",
+        (_, "data_sent" | "data_received") => "data",
+        _ if own.unit == "ms" => "time",
+        _ => "default",
+    }
+}
+
+/// The values of a metric by k6's names.
+fn values(own: &OwnFigures, seconds: f64, statistics: &[String]) -> Value {
+    match own.kind {
+        OwnKind::Counter => {
+            let sum = own.sum().unwrap_or(0.0);
+            json!({ "count": sum, "rate": if seconds > 0.0 { sum / seconds } else { 0.0 } })
+        }
+        OwnKind::Rate => {
+            let share = own.share().unwrap_or(0.0);
+            let passes = (share * own.count as f64).round() as u64;
+            json!({ "rate": share, "passes": passes, "fails": own.count.saturating_sub(passes) })
+        }
+        OwnKind::Gauge => json!({ "value": own.last(), "min": own.min(), "max": own.max() }),
+        OwnKind::Trend => {
+            let of = |name: &String| {
+                let value = match name.as_str() {
+                    "avg" => own.mean(),
+                    "min" => own.min(),
+                    "max" => own.max(),
+                    "med" => own.quantile(0.5),
+                    "count" => Some(own.count as f64),
+                    other => {
+                        let percentile = other.strip_prefix("p(")?.strip_suffix(')')?.parse::<f64>().ok()?;
+                        own.quantile(percentile / 100.0)
+                    }
+                };
+                Some((name.clone(), Value::from(value.unwrap_or(0.0))))
+            };
+            Value::Object(statistics.iter().filter_map(of).collect::<Map<_, _>>())
+        }
+    }
+}
