@@ -1,4 +1,4 @@
-//! The languages that scripts are written in: Lua, and k6's JavaScript. A script's language is known by its name.
+//! The languages that scripts are written in: Lua, and k6's JavaScript. A script's language is known by its name, or by what it imports.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
@@ -36,13 +36,20 @@ impl ScriptHost for Languages {
     }
 }
 
-/// Whether a script of this name is in JavaScript.
+/// Whether the script at `path` is in JavaScript.
 pub fn is_javascript(path: &Path) -> bool {
+    is_named_so(path) || std::fs::read(path).is_ok_and(|text| brunt_javascript::is_of_k6(&text))
+}
+
+/// Whether a script has a name as those in JavaScript have.
+fn is_named_so(path: &Path) -> bool {
     path.extension().is_some_and(|extension| brunt_javascript::EXTENSIONS.iter().any(|known| extension == *known))
 }
 
 fn are_javascript(scenarios: &Scenarios) -> bool {
-    scenarios.files.first().is_some_and(|file| is_javascript(Path::new(&file.name)))
+    scenarios.files.first().is_some_and(|file| {
+        is_named_so(Path::new(&file.name)) || brunt_javascript::is_of_k6(&file.content.0)
+    })
 }
 
 /// Loads the script at `path` with the files that it reads.

@@ -38,6 +38,18 @@ pub use self::summary::{RunResult, handle_summary};
 /// The extensions of the names of scripts in JavaScript.
 pub const EXTENSIONS: [&str; 4] = ["js", "mjs", "cjs", "ts"];
 
+/// Whether a text imports one of k6's modules, whatever its file is called.
+pub fn is_of_k6(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text.get(..text.len().min(MOST_READ)).unwrap_or(text));
+    text.lines().map(str::trim).any(|line| {
+        line.starts_with("import ")
+            && ["'k6'", "\"k6\"", "'k6/", "\"k6/"].iter().any(|module| line.contains(&format!("from {module}")))
+    })
+}
+
+/// The bytes of a file's beginning that tell whose it is.
+const MOST_READ: usize = 64 << 10;
+
 /// The host of scripts in JavaScript, for virtual users.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct JavaScript;

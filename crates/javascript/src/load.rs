@@ -15,6 +15,7 @@ use brunt_protocol::Registry;
 use brunt_script::{ClientKind, Files, LoadOptions, Loaded, Outline, OwnRules, ScriptError};
 
 use crate::modules::Modules;
+use crate::options::VARIABLES;
 use crate::program::{Source, clients, revealed};
 use crate::rehearsal::rehearse;
 
@@ -86,7 +87,8 @@ fn loaded(
     }
     // Of this machine's environment, what the script names travels with it.
     let is_named = |name: &str| files.iter().any(|file| contains(&file.content.0, name.as_bytes()));
-    scenarios.env.retain(|name, _| given.env.contains_key(name) || is_named(name));
+    let sets_users = |name: &str| VARIABLES.iter().any(|(variable, _)| *variable == name);
+    scenarios.env.retain(|name, _| given.env.contains_key(name) || sets_users(name) || is_named(name));
     scenarios.files = files;
     scenarios.base_url.clone_from(&given.base_url);
     scenarios.populations = options.scenarios.iter().map(|one| one.population.clone()).collect();

@@ -118,7 +118,11 @@ impl Options {
     ///
     /// # Errors
     /// Says which option is wrong.
-    pub(crate) fn read(text: &str, executable: &dyn Fn(&str) -> bool) -> Result<Self, String> {
+    pub(crate) fn read(
+        text: &str,
+        env: &[(String, String)],
+        executable: &dyn Fn(&str) -> bool,
+    ) -> Result<Self, String> {
         let mut options: Value = serde_json::from_str(text).map_err(|e| format!("options: {e}"))?;
         if options.is_null() {
             options = json!({});
@@ -126,6 +130,7 @@ impl Options {
         let Some(fields) = options.as_object_mut() else {
             return Err(format!("options must be an object, not {options}"));
         };
+        set_by_environment(fields, env)?;
         if !fields.get("scenarios").is_some_and(Value::is_object) {
             let scenario = shortcut(fields);
             fields.insert("scenarios".to_owned(), json!({ "default": scenario }));
@@ -271,6 +276,36 @@ fn number(value: &Value) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
 }
 
+/// Variables of the environment that say who comes, as k6 has them, and the options that they set.
+pub(crate) const VARIABLES: [(&str, &str); 4] =
+    [("K6_VUS", "vus"), ("K6_DURATION", "duration"), ("K6_ITERATIONS", "iterations"), ("K6_STAGES", "stages")];
+
+/// Sets what the environment says of users. A length, a number of iterations or stages replace what the script says of them, scenarios
+/// included.
+fn set_by_environment(fields: &mut serde_json::Map<String, Value>, env: &[(String, String)]) -> Result<(), String> {
+    let of = |name: &str| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str()).filter(|text| !text.is_empty());
+    let given: Vec<_> = VARIABLES.iter().filter_map(|(name, option)| Some((*name, *option, of(name)?))).collect();
+    if given.iter().any(|(_, option, _)| *option != "vus") {
+        for option in ["scenarios", "duration", "iterations", "stages"] {
+            fields.remove(option);
+        }
+    }
+    for (name, option, text) in given {
+        let value = if option == "stages" {
+            let stage = |stage: &str| {
+                let (duration, target) = stage.split_once(':')?;
+                Some(json!({ "duration": duration.trim(), "target": target.trim().parse::<f64>().ok()? }))
+            };
+            let stages = text.split(',').map(stage).collect::<Option<Vec<_>>>();
+            Value::Array(stages.ok_or_else(|| format!("{name}: expected stages such as 5s:10,5m:20, got {text}"))?)
+        } else {
+            Value::from(text)
+        };
+        fields.insert(option.to_owned(), value);
+    }
+    Ok(())
+}
+
 /// The scenario that `vus`, `duration`, `iterations` and `stages` stand for.
 fn shortcut(fields: &serde_json::Map<String, Value>) -> Value {
     let field = |name: &str| fields.get(name).filter(|value| !value.is_null());
@@ -397,7 +432,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Options {
-        Options::read(text, &|_| true).unwrap()
+        Options::read(text, &[], &|_| true).unwrap()
     }
 
     fn steps(text: &str) -> Vec<Step> {
@@ -419,6 +454,23 @@ mod tests {
     }
 
     #[test]
+    fn the_environment_says_who_comes() {
+        let steps = |env: &[(&str, &str)]| {
+            let env: Vec<_> = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let text = r#"{"vus":3,"scenarios":{"a":{"executor":"constant-vus","duration":"1s"}}}"#;
+            let read = Options::read(text, &env, &|_| true).unwrap();
+            read.scenarios.iter().map(|one| (one.name.clone(), one.population.steps.clone())).collect::<Vec<_>>()
+        };
+        let users = |from, to, seconds| Step::Users { from, to, seconds };
+        assert_eq!(steps(&[("K6_DURATION", "5s")]), [("default".to_owned(), vec![users(3.0, 3.0, 5.0)])]);
+        assert_eq!(
+            steps(&[("K6_STAGES", "1s:4,2s:0"), ("K6_VUS", "2")]),
+            [("default".to_owned(), vec![users(2.0, 4.0, 1.0), users(4.0, 0.0, 2.0)])]
+        );
+        assert_eq!(steps(&[]).len(), 1);
+    }
+
+    #[test]
     fn rates_are_by_their_unit() {
         let options = read(
             r#"{"scenarios":{"a":{"executor":"constant-arrival-rate","rate":30,"timeUnit":"1m","duration":"10s","preAllocatedVUs":2,"maxVUs":7,"startTime":"5s","exec":"buy"}}}"#,
@@ -431,7 +483,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let problem = |text: &str| Options::read(text, &|name| name == "default").unwrap_err();
+        let problem = |text: &str| Options::read(text, &[], &|name| name == "default").unwrap_err();
         assert!(problem(r#"{"scenarios":{"a":{"executor":"x"}}}"#).contains("no executor 'x'"));
         assert!(problem(r#"{"scenarios":{"a":{"executor":"constant-vus","exec":"buy"}}}"#).contains("'buy'"));
         assert!(problem(r#"{"stages":[{"target":2}]}"#).contains("stages[0] has no duration"));

@@ -97,7 +97,7 @@ impl Source {
             let text = script.ctx.json_stringify(script.options.clone())?.map(|text| text.to_string()).transpose()?;
             let has = |name: &str| script.function(name).map(|function| function.is_some());
             let executable = |name: &str| has(name).unwrap_or(false);
-            let options = Options::read(text.as_deref().unwrap_or("{}"), &executable);
+            let options = Options::read(text.as_deref().unwrap_or("{}"), &self.env, &executable);
             Ok::<_, rquickjs::Error>((options, has("setup")?, has("teardown")?, has("handleSummary")?))
         });
         let file = self.modules.script();

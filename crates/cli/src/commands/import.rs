@@ -1,5 +1,4 @@
-//! `brunt import WHAT FILE`: makes scenarios of other formats: k6's scripts, recordings, descriptions, collections,
-//! commands.
+//! `brunt import WHAT FILE`: makes scenarios of other formats: recordings, descriptions, collections, commands.
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
@@ -13,7 +12,7 @@ use clap::{Args, Subcommand};
 use crate::exit::Exit;
 use crate::{console, files};
 
-/// Turn a recording, an API description, a collection, a curl command or a k6 script into scenarios
+/// Turn a recording, an API description, a collection or a curl command into scenarios
 #[derive(Debug, Args)]
 pub struct Import {
     #[command(subcommand)]
@@ -76,7 +75,7 @@ pub struct Curl {
     pub into: Into,
 }
 
-/// Turn a k6 script into readable Lua; what cannot be converted is listed with its line
+/// Nothing to do: brunt run FILE runs a k6 script as it is. This copies it
 #[derive(Debug, Args)]
 pub struct K6 {
     /// The script, in JavaScript
@@ -167,33 +166,18 @@ fn written(imported: &Imported, shown: &str, into: &Into) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn put(lua: &str, into: &Into) -> Result<()> {
+fn put(text: &str, into: &Into) -> Result<()> {
     match &into.output {
-        Some(path) => files::write(path, lua.as_bytes()),
-        None => console::print(lua.as_bytes()),
+        Some(path) => files::write(path, text.as_bytes()),
+        None => console::print(text.as_bytes()),
     }
 }
 
+/// Gives a script of k6 as it is, for those who have this command in a script of their own.
 fn k6(args: &K6) -> Result<Exit> {
     let text = files::read_text(&args.file)?;
+    put(&text, &args.into)?;
     let shown = args.file.display();
-    let name = args.file.file_name().unwrap_or_default().to_string_lossy();
-    let imported = brunt_k6::import(&text, &name).with_context(|| format!("cannot import {shown}"))?;
-    put(&imported.lua, &args.into)?;
-    for left in &imported.left {
-        console::note(&format!("{shown}:{}: {}", left.line, left.what));
-    }
-    if let Some(path) = &args.into.output {
-        let (lines, are) = match imported.left.len() {
-            0 => ("everything was moved".to_owned(), ""),
-            1 => ("1 line needs".to_owned(), " a look"),
-            many => (format!("{many} lines need"), " a look"),
-        };
-        console::note(&format!(
-            "{}: {lines}{are}; brunt run --once {} shows what it does",
-            path.display(),
-            path.display()
-        ));
-    }
+    console::note(&format!("{shown}: scripts of k6 need no import: brunt run {shown} runs it as it is"));
     Ok(Exit::Done)
 }

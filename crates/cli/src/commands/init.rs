@@ -148,7 +148,7 @@ fn read(word: &str) -> Option<Result<Word, String>> {
         (path.extension().and_then(OsStr::to_str), path.file_stem().and_then(OsStr::to_str))
     {
         return Some(Err(format!(
-            "brunt's scripts are in Lua: brunt init {stem}.lua; one of k6 becomes one by brunt import k6 FILE"
+            "brunt's scripts are in Lua: brunt init {stem}.lua; one of k6 runs as it is, by brunt run FILE"
         )));
     }
     if word.contains('/') || path.exists() {

@@ -34,7 +34,7 @@ use crate::{console, foreign, single};
 /// Put load on a target by virtual users, who follow the scenarios of a script
 #[derive(Debug, Default, Args)]
 pub struct Run {
-    /// The script with the scenarios, in Lua. It runs with all your rights, even with --dry-run: see --sandbox
+    /// The script: scenarios in Lua, or a k6 script (.js). It runs with all your rights, even with --dry-run: see --sandbox
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     #[command(flatten)]
@@ -95,10 +95,19 @@ pub struct Change {
     /// Inject users of a scenario by these steps instead of the script's, repeatable: buy='rate(50, 1m)'
     #[arg(long, value_name = "NAME=STEPS", value_parser = values::assignment)]
     pub inject: Vec<(String, String)>,
+    /// Of a k6 script: how many users
+    #[arg(short = 'u', long, value_name = "N")]
+    pub vus: Option<u64>,
+    /// Of a k6 script: how many iterations, which its users share
+    #[arg(short = 'i', long, value_name = "N")]
+    pub iterations: Option<u64>,
+    /// Of a k6 script: how the number of users changes, repeatable: 30s:10
+    #[arg(short = 's', long = "stage", value_name = "T:N")]
+    pub stages: Vec<String>,
     /// Print the file's scenarios and their users, and stop
     #[arg(long)]
     pub list: bool,
-    /// The value of brunt.env(K), repeatable; @NAME takes V from the environment
+    /// The value of brunt.env(K), or __ENV.K, repeatable; @NAME takes V from the environment
     #[arg(long, short_alias = 'e', value_name = "K=V", value_parser = values::variable)]
     pub env: Vec<(String, String)>,
     /// Go through each scenario once, with one user, and print every request, answer and check
@@ -221,7 +230,7 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
     };
     let conditions = run.output.thresholds.iter().chain(run.output.guards.iter().map(Guard::condition));
     conditions.into_iter().try_for_each(|threshold| threshold.check_scenario(&names))?;
-    let stop = change(&mut scenarios, &run.change, &names);
+    let stop = change(&mut scenarios, &run.change, &names, scripts::is_javascript(&run.file));
     if run.load.trace.is_some() {
         check_trace(&clients)?;
     }
@@ -327,13 +336,14 @@ pub(super) fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
         bail!("{way}");
     }
     let Change { env, base_url, inject, only, .. } = &run.change;
+    let shortcuts = shortcuts(run)?;
     let limits = &run.limits;
     let (timeout_ns, connect_timeout_ns) = (limits.timeout_ns(), limits.connect_timeout_ns());
     let transport = plan::transport(&run.connecting, plan::tls(&run.tls)?)?;
     let asker = Arc::new(Asker::new(transport, timeout_ns, connect_timeout_ns, registry));
     let asking = Arc::clone(&asker);
     let options = LoadOptions {
-        env: env.iter().map(|(name, value)| (name.clone(), value_of(name, value))).collect(),
+        env: env.iter().chain(&shortcuts).map(|(name, value)| (name.clone(), value_of(name, value))).collect(),
         base_url: base_url.clone(),
         sandbox: run.confinement.of_named(),
         injections: inject.clone(),
@@ -343,13 +353,41 @@ pub(super) fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
     asker.told(scripts::load(&run.file, &options, registry))
 }
 
+/// What the flags say of a k6 script's users, as the variables by which k6 takes it.
+///
+/// # Errors
+/// For a script in Lua, with what to write instead.
+fn shortcuts(run: &Run) -> Result<Vec<(String, String)>> {
+    let Change { vus, iterations, stages, duration, .. } = &run.change;
+    let is_javascript = scripts::is_javascript(&run.file);
+    if !is_javascript {
+        for (flag, is_given, instead) in [
+            ("--vus", vus.is_some(), "users(10, 30s)"),
+            ("--iterations", iterations.is_some(), "iterations_shared(10, 200)"),
+            ("--stage", !stages.is_empty(), "ramp_users(0, 20, 1m)"),
+        ] {
+            if is_given {
+                bail!("{flag} is for scripts of k6; a scenario in Lua says who its users are, and --inject says it anew: --inject 'buy={instead}'");
+            }
+        }
+        return Ok(Vec::new());
+    }
+    let mut variables = Vec::new();
+    let mut set = |name: &str, value: Option<String>| variables.extend(value.map(|value| (name.to_owned(), value)));
+    set("K6_VUS", vus.map(|vus| vus.to_string()));
+    set("K6_ITERATIONS", iterations.map(|iterations| iterations.to_string()));
+    set("K6_STAGES", (!stages.is_empty()).then(|| stages.join(",")));
+    set("K6_DURATION", duration.map(|ns| format!("{ns}ns")));
+    Ok(variables)
+}
+
 /// A value of `--env`. A value whose name suggests a secret is neither shown nor stored.
 fn value_of(name: &str, value: &str) -> Template {
     if is_secret_header(name) { Template::secret(value) } else { Template::open(value) }
 }
 
 /// Changes the load as the flags say. Returns the conditions that end the run besides its users.
-fn change(scenarios: &mut Scenarios, change: &Change, names: &[String]) -> Stop {
+fn change(scenarios: &mut Scenarios, change: &Change, names: &[String], is_javascript: bool) -> Stop {
     if change.once {
         let names: Vec<_> = names.iter().filter(|name| comes(change, name)).cloned().collect();
         scenarios.make_single(&names);
@@ -357,7 +395,7 @@ fn change(scenarios: &mut Scenarios, change: &Change, names: &[String]) -> Stop 
         scenarios.scale(factor);
     }
     let mut stop = Stop::default();
-    if let Some(duration_ns) = change.duration {
+    if let Some(duration_ns) = change.duration.filter(|_| !is_javascript) {
         if scenarios.seconds() > 0.0 {
             scenarios.stretch(duration_ns as f64 / 1e9);
         } else {

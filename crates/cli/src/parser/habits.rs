@@ -186,25 +186,6 @@ const HABITS: &[Habit] = &[
     },
 ];
 
-/// Flags of `k6 run`, which mean something else behind other commands.
-const OF_RUNS: &[Habit] = &[
-    Habit {
-        flags: &["-u", "--vus"],
-        whose: "k6",
-        here: "a script says who its users are, and --inject says it anew: brunt run --inject 'buy=users(10, 30s)' SCRIPT",
-    },
-    Habit {
-        flags: &["-i", "--iterations"],
-        whose: "k6",
-        here: "a script counts iterations, and --inject counts them anew: brunt run --inject 'buy=iterations_shared(10, 200)' SCRIPT",
-    },
-    Habit {
-        flags: &["-s", "--stage"],
-        whose: "k6",
-        here: "a script says how its users ramp, and --inject says it anew: brunt run --inject 'buy=ramp_users(0, 20, 1m)' SCRIPT",
-    },
-];
-
 /// Flags of proxies that do what `brunt proxy` leaves to them.
 const OF_PROXY: &[Habit] = &[
     Habit {
@@ -277,11 +258,10 @@ const VALUES: &[Value] = &[
 
 /// The habits that are answered behind this command, or without one: `brunt runs -l` has nothing to do with ab.
 fn habits(command: Option<&str>) -> impl Iterator<Item = &'static Habit> {
-    let of_runs = if command == Some("run") { OF_RUNS } else { &[] };
     let makes_runs =
         command.is_none_or(|name| WITH_RUNS.contains(&name) || matches!(name, "run" | "replay" | "check" | "demo"));
     let of_proxy = if command == Some("proxy") { OF_PROXY } else { &[] };
-    of_runs.iter().chain(of_proxy).chain(if makes_runs { HABITS } else { &[] })
+    of_proxy.iter().chain(if makes_runs { HABITS } else { &[] })
 }
 
 /// What is wrong before flags are read: a command of another tool, or a flag of one with a single dash (`-duration=5s`),

@@ -12,7 +12,6 @@ mod failures;
 mod find;
 mod gate;
 mod habits;
-mod import;
 mod imports;
 mod kept;
 mod live;
