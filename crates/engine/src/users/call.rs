@@ -22,7 +22,7 @@ const GENERATION_BITS: u32 = 0x0fff_ffff;
 
 /// The slot of the call that a ticket names.
 pub(super) fn slot_of(ticket: u64) -> u32 {
-    (ticket & ((1 << SLOT_BITS) - 1)) as u32
+    ((ticket & ((1 << SLOT_BITS) - 1)) as u32).wrapping_sub(1)
 }
 
 /// The call that a ticket names, if its answer is still there.
@@ -31,9 +31,9 @@ pub(super) fn ticketed(calls: &Slots<UserCall>, ticket: u64) -> Option<&UserCall
     calls.get(slot).filter(|_| calls.generation(slot) & GENERATION_BITS == generation)
 }
 
-/// The ticket of the call in this slot.
+/// The ticket of the call in this slot: never 0, which stands for no answer.
 pub(super) fn ticket(calls: &Slots<UserCall>, slot: u32) -> f64 {
-    (u64::from(calls.generation(slot) & GENERATION_BITS) << SLOT_BITS | u64::from(slot)) as f64
+    (u64::from(calls.generation(slot) & GENERATION_BITS) << SLOT_BITS | (u64::from(slot) + 1)) as f64
 }
 
 /// The state of a call, with what only this state knows.
