@@ -56,11 +56,16 @@ function define(name, value) {
     Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
 }
 
+/** The exports of a module of ours. A function of its own: the engine resolves a name for the caller of who asks. */
+function loaded(module) {
+    return native.requireModule(module, "brunt:prelude").namespace;
+}
+
 /** Defines a global whose module is loaded only by a script that uses it: each user has a copy of its code. */
 function defineLater(name, module) {
     Object.defineProperty(globalThis, name, {
         get() {
-            const value = native.requireModule(module, "brunt:prelude").namespace[name];
+            const value = loaded(module)[name];
             define(name, value);
             return value;
         },
