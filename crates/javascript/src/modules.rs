@@ -25,6 +25,8 @@ const LIBRARY: &[(&str, &str)] = &[
     ("k6/encoding", include_str!("library/encoding.js")),
     ("brunt:equality", include_str!("library/equality.js")),
     ("brunt:exchanges", include_str!("library/exchanges.js")),
+    ("k6/experimental/csv", include_str!("library/experimental-csv.js")),
+    ("k6/experimental/fs", include_str!("library/experimental-fs.js")),
     ("k6/execution", include_str!("library/execution.js")),
     ("brunt:failures", include_str!("library/failures.js")),
     ("brunt:forms", include_str!("library/forms.js")),

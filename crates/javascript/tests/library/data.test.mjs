@@ -121,6 +121,34 @@ test("crypto.subtle encrypts and decrypts as Node's", async () => {
     assert.deepEqual(JSON.parse(user.printed()[0]), JSON.parse(expected));
 });
 
+test("files are read in pieces, and CSV row by row", async () => {
+    const user = await newUser({ files: { "data.csv": 'name,age\nJohn,30\n\n"Ja,ne",25\nBob,1\n', "b.txt": "bonjour" } });
+    await user.iterate(`
+        import fs, { open, SeekMode } from "k6/experimental/fs";
+        import csv from "k6/experimental/csv";
+        const told = [];
+        const opened = Promise.all([open("b.txt"), fs.open("data.csv")]).then(async ([text, file]) => {
+            told.push(await text.stat());
+            const into = new Uint8Array(4);
+            for (let count = await text.read(into); count !== null; count = await text.read(into)) told.push(count, String.fromCharCode(...into.subarray(0, count)));
+            told.push(await text.seek(-2, SeekMode.End), await text.read(into), await text.seek(1), await text.seek(2, SeekMode.Current));
+            told.push(await text.seek(-1).catch((error) => error.name));
+            told.push(await csv.parse(file), await csv.parse(file, { asObjects: true }), await csv.parse(file, { skipFirstLine: true, toLine: 2 }), await csv.parse(file, { fromLine: 3 }));
+            const parser = new csv.Parser(file, { skipFirstLine: true });
+            told.push(await parser.next(), await parser.next(), await parser.next(), await parser.next());
+            told.push(await csv.parse("data.csv").catch((error) => error.name));
+        });
+        export default async () => { await opened; console.log(JSON.stringify(told)); console.log(await open("b.txt").catch((error) => error.message)); };`);
+    const [told, refused] = user.printed();
+    assert.deepEqual(JSON.parse(told), [
+        { name: "b.txt", size: 7 }, 4, "bonj", 3, "our", 5, 2, 1, 3, "RangeError",
+        [["name", "age"], ["John", "30"], ["Ja,ne", "25"], ["Bob", "1"]], [{ name: "John", age: "30" }, { name: "Ja,ne", age: "25" }, { name: "Bob", age: "1" }],
+        [["John", "30"], ["Ja,ne", "25"]], [["Bob", "1"]],
+        { done: false, value: ["John", "30"] }, { done: false, value: ["Ja,ne", "25"] }, { done: false, value: ["Bob", "1"] }, { done: true }, "TypeError",
+    ]);
+    assert.match(refused, /init context/);
+});
+
 test("execution: numbers, tags and options", async () => {
     const given = {
         user: { id: 3, iteration: 5, scenario: "buy" },
