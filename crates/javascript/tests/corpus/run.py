@@ -354,15 +354,16 @@ def expressions(brunt):
     if not shutil.which("node"):
         return [], "node is not installed"
     lines = [line for line in (HERE / "expressions.txt").read_text().splitlines() if line and not line.startswith("//")]
-    body = "\n".join(f"try {{ console.log('#{number} ' + ({line})) }} catch (e) {{ console.log('#{number} threw ' + e.name) }}" for number, line in enumerate(lines))
+    # pause() ends the stretch of computing that brunt lets a user have without waiting
+    body = "\n".join(f"pause(); try {{ console.log('#{number} ' + ({line})) }} catch (e) {{ console.log('#{number} threw ' + e.name) }}" for number, line in enumerate(lines))
     with tempfile.TemporaryDirectory(prefix="corpus-") as folder:
         folder = pathlib.Path(folder)
-        (folder / "plain.mjs").write_text(body)
+        (folder / "plain.mjs").write_text(f"const pause = () => {{}};\n{body}")
         zone = {"TZ": "UTC"}
         node = subprocess.run(["node", "plain.mjs"], cwd=folder, env={**os.environ, **zone}, capture_output=True, text=True)
         with Server([]) as server:
             call = f"http.get('{server.url}/')"
-            (folder / "script.js").write_text(f"import http from 'k6/http';\nexport default function () {{\n{call};\n{body}\n}}\n")
+            (folder / "script.js").write_text(f"import http from 'k6/http';\nimport {{ sleep }} from 'k6';\nconst pause = () => sleep(0.001);\nexport default function () {{\n{call};\n{body}\n}}\n")
             _, out, err = start(brunt, ["run", "script.js"], folder, zone)
     if not err.strip():
         return [f"nothing is printed: {out[:300]}"], out
