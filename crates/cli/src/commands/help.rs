@@ -41,7 +41,8 @@ pub fn run(args: &Help, program: &Program) -> Result<Exit> {
 fn of_tool(name: &str) -> Option<&'static str> {
     match name {
         "wrk" | "ab" | "hey" | "oha" | "vegeta" | "curl" => Some("other-tools"),
-        "k6" | "gatling" => Some("moving"),
+        "k6" => Some("javascript"),
+        "gatling" => Some("moving"),
         "har" | "openapi" | "swagger" | "postman" => Some("import"),
         "locust" | "jmeter" => Some("locust-jmeter"),
         _ => None,

@@ -24,7 +24,7 @@ macro_rules! topic {
 }
 
 /// Every page, in the order in which a new user needs them.
-pub const TOPICS: [Topic; 34] = [
+pub const TOPICS: [Topic; 35] = [
     topic!("install", "packages, from source, container, service"),
     topic!("first", "a first run: one request, a load, a page to show"),
     topic!("load", "closed and open model, rates and ramps, how long, how many connections"),
@@ -41,6 +41,7 @@ pub const TOPICS: [Topic; 34] = [
     topic!("watch", "the target's CPU, memory and metrics, second by second beside brunt's figures"),
     topic!("deciding", "find the capacity, compare A and B, sweep over values"),
     topic!("scenarios", "users in Lua, with sessions, data, checks"),
+    topic!("javascript", "k6's scripts as they are"),
     topic!("editors", "completion, and brunt check: what is misspelt, before there is load"),
     topic!("machines", "one run on many machines, by agents over NATS"),
     topic!("streams", "answers that come as messages: events, tokens of language models"),
@@ -54,7 +55,7 @@ pub const TOPICS: [Topic; 34] = [
     topic!("coalescing", "a proxy that serves identical requests once, and a check of it"),
     topic!("target", "the built-in target: slow, failing, with a known capacity"),
     topic!("import", "scenarios from a recording, OpenAPI, Postman, curl; a curl command as load"),
-    topic!("moving", "from Gatling and k6: their words and brunt's, two scripts ported"),
+    topic!("moving", "from k6 and Gatling: what differs, their words and brunt's"),
     topic!("locust-jmeter", "from Locust and JMeter: their words and brunt's, a file ported"),
     topic!("beside", "brunt beside wrk, oha, zrk, k6, Gatling, Locust, vegeta"),
     topic!("other-tools", "the flags of wrk, ab, hey, oha, curl, and brunt's for them"),

@@ -236,6 +236,7 @@ const PAGES: &[&str] = &[
     "brunt-import.7",
     "brunt-init.1",
     "brunt-install.7",
+    "brunt-javascript.7",
     "brunt-load.7",
     "brunt-locust-jmeter.7",
     "brunt-machines.7",

@@ -53,6 +53,7 @@ pages! {
     import: "docs/import.md",
     load: "docs/load.md",
     machines: "docs/machines.md",
+    javascript: "docs/javascript.md",
     locust_jmeter: "docs/locust-jmeter.md",
     metrics: "docs/metrics.md",
     moving: "docs/moving.md",
