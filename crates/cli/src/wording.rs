@@ -172,9 +172,10 @@ fn planned(error: &PlannedError, settings: Settings) -> String {
 
 fn route(error: &RouteError, settings: Settings) -> String {
     match error {
-        RouteError::NoAddress { family: Family::Any, .. } | RouteError::Scheme { .. } | RouteError::Resolve { .. } => {
-            error.to_string()
-        }
+        RouteError::NoAddress { family: Family::Any, .. }
+        | RouteError::Scheme { .. }
+        | RouteError::Blocked { .. }
+        | RouteError::Resolve { .. } => error.to_string(),
         RouteError::NoAddress { family, .. } => {
             let place = match (settings, family) {
                 (Settings::PlanFile, _) => settings.place(Setting::Family),

@@ -12,6 +12,7 @@ use brunt_plan::share::{Portion, Share};
 use brunt_plan::stop::StopHandle;
 use brunt_plan::target::Target;
 use brunt_record::figures::Figures;
+use brunt_record::outcome::Failure;
 
 use crate::error::EngineError;
 use crate::limits;
@@ -247,21 +248,30 @@ fn counted(reported: &Receiver<Report>) -> Figures {
     counted
 }
 
-/// The origins of the clients' bases. `routes` has the ways that were found already.
+/// A way that was found, or why none leads there.
+type Way = Result<Route, (Failure, String)>;
+
+/// The origins of the clients' bases. `routes` has the ways that were found already. Calls to a host that is blocked
+/// fail.
 fn origins(
     find: &Arc<Find>,
     clients: &[ScriptClient],
     share: Share,
-    routes: &mut Vec<Route>,
+    routes: &mut Vec<Way>,
 ) -> Result<Origins, EngineError> {
     let mut origins = Origins::of_users(Arc::clone(find), share);
     let based = clients.iter().enumerate().filter_map(|(place, client)| Some((place, client, client.base.as_ref()?)));
     for (found, (place, client, base)) in based.enumerate() {
         if found >= routes.len() {
-            routes.push(find(base, client)?);
+            routes.push(match find(base, client) {
+                Err(error @ RouteError::Blocked { .. }) => Err((error.failure(), error.to_string())),
+                found => Ok(found?),
+            });
         }
-        if let Some(route) = routes.get(found) {
-            origins.add_known(place, base, client, route.clone());
+        match routes.get(found) {
+            Some(Ok(route)) => drop(origins.add_known(place, base, client, route.clone())),
+            Some(Err(lost)) => origins.add_lost(place, base, client, lost.clone()),
+            None => {}
         }
     }
     Ok(origins)
@@ -269,11 +279,19 @@ fn origins(
 
 /// Finds the way to a target, with connections as `plan` wants them.
 fn finder(plan: &Plan, resolve: Resolve) -> Arc<Find> {
-    let plan = Plan { scenarios: None, ..plan.clone() };
+    // Of the scenarios, only the rules for hosts matter here.
+    let hosts = plan.scenarios.as_ref().map(|scenarios| scenarios.hosts.clone());
+    let scenarios = hosts.map(|hosts| Scenarios { hosts, ..Scenarios::default() });
+    let plan = Plan { scenarios, ..plan.clone() };
     Arc::new(move |target: &Target, client: &ScriptClient| {
         let scheme = client.schemes.iter().find(|scheme| scheme.name == target.scheme);
         let scheme = scheme.ok_or_else(|| RouteError::Scheme { scheme: target.scheme.clone() })?;
-        let plan = plan_to(&plan, target, scheme.default_port);
+        let mut plan = plan_to(&plan, target, scheme.default_port);
+        if let Some(identity) = client.identities.iter().find(|identity| identity.is_for(&target.host)) {
+            let tls = &mut plan.transport.tls;
+            tls.certificate_pem = Some(identity.certificate_pem.clone());
+            tls.key_pem = Some(identity.key_pem.clone());
+        }
         let tls = scheme.tls.then(|| TlsRoute::prepare(&plan, client.caller.alpn())).transpose()?;
         Route::find(&plan, scheme.default_port, tls, &resolve)
     })
@@ -289,6 +307,13 @@ pub fn plan_to(plan: &Plan, target: &Target, default_port: u16) -> Plan {
         to.transport.connect_to = None;
         to.transport.unix_socket = None;
         to.transport.tls.server_name = None;
+    }
+    let hosts = plan.scenarios.as_ref().map(|scenarios| &scenarios.hosts);
+    let port = target.port.unwrap_or(default_port);
+    if let Some(instead) = hosts.and_then(|hosts| hosts.instead_of(&target.host, port)) {
+        to.transport.addresses.clear();
+        to.transport.unix_socket = None;
+        to.transport.connect_to = Some(instead);
     }
     to.target.clone_from(target);
     to

@@ -13,7 +13,7 @@ use brunt_plan::target::Target;
 use brunt_protocol::Registry;
 use brunt_protocol::scenario::{Setting, Value};
 use brunt_record::redaction::Secrets;
-use brunt_script::{Files, Library, Program, ScriptClient, ScriptError};
+use brunt_script::{Files, KeepAlive, Library, Program, ScriptClient, ScriptError};
 
 use crate::library::JavaScriptLibrary;
 use crate::modules::Modules;
@@ -246,6 +246,8 @@ pub(crate) fn clients(
             grows: false,
             pipeline: 1,
             timeout_ns: Some(TIMEOUT_NS),
+            keep_alive: KeepAlive::default(),
+            identities: Vec::new(),
         })
     };
     let mut fields = Vec::new();

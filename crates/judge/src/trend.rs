@@ -371,6 +371,7 @@ mod tests {
                 populations: vec![population],
                 throttle: None,
                 smallest_pool: None,
+                hosts: Default::default(),
                 trace_ratio: None,
                 setup_timeout_ns: None,
                 teardown_timeout_ns: None,

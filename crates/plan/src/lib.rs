@@ -10,6 +10,7 @@ pub mod bodies;
 pub mod connections;
 pub mod content;
 pub mod environment;
+pub mod hosts;
 pub mod injection;
 pub mod percent;
 pub mod plan;

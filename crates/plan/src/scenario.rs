@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::arrivals::Spread;
 use crate::content::Content;
+use crate::hosts::Hosts;
 use crate::profile::Profile;
 use crate::secret::{Template, shown_url};
 
@@ -58,6 +59,9 @@ pub struct Scenarios {
     /// Connections of the smallest pool that a client of the script shares among all users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest_pool: Option<u32>,
+    /// Hosts that others stand for, and hosts that nobody may call.
+    #[serde(default, skip_serializing_if = "Hosts::is_empty")]
+    pub hosts: Hosts,
     /// The figures that the script declares for itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<DeclaredFigure>,
@@ -102,6 +106,7 @@ impl fmt::Debug for Scenarios {
             populations,
             throttle,
             smallest_pool,
+            hosts,
             own,
             trace_ratio,
             setup_timeout_ns,
@@ -115,6 +120,7 @@ impl fmt::Debug for Scenarios {
             .field("populations", populations)
             .field("throttle", throttle)
             .field("smallest_pool", smallest_pool)
+            .field("hosts", hosts)
             .field("own", own)
             .field("trace_ratio", trace_ratio)
             .field("setup_timeout_ns", setup_timeout_ns)
@@ -443,6 +449,7 @@ impl Scenarios {
                 "nobody ever comes: give a scenario users, such as :inject{ brunt.users(10, \"30s\") }".to_owned(),
             ));
         }
+        self.hosts.validate().map_err(InjectionError)?;
         for (place, population) in self.populations.iter().enumerate() {
             let named = |problem: &str| InjectionError(format!("scenario {}: {problem}", population.name()));
             population.validate().map_err(|e| named(&e.0))?;

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
+    /// A rule of the script blocks the host, and no connection was made.
+    Blocked,
     /// The host name has no address.
     Resolve,
     /// The connection was refused, or no route led there.
@@ -49,7 +51,8 @@ impl Failure {
     pub const fn is_of_connecting(self) -> bool {
         matches!(
             self,
-            Self::Resolve
+            Self::Blocked
+                | Self::Resolve
                 | Self::Connect
                 | Self::ConnectTimeout
                 | Self::Ports
@@ -62,12 +65,13 @@ impl Failure {
     /// Whether a call with this failure had no connection, or lost the one that it had: the target was not there for
     /// it.
     pub const fn is_unreached(self) -> bool {
-        self.is_of_connecting() && !matches!(self, Self::Ports | Self::Descriptors)
+        self.is_of_connecting() && !matches!(self, Self::Blocked | Self::Ports | Self::Descriptors)
             || matches!(self, Self::Write | Self::Read | Self::Closed)
     }
 
     /// Every failure, in the order reports list them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
+        Self::Blocked,
         Self::Resolve,
         Self::Connect,
         Self::ConnectTimeout,
@@ -91,6 +95,7 @@ impl Failure {
     /// Its name in reports, JSON and thresholds.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Blocked => "blocked",
             Self::Resolve => "resolve",
             Self::Connect => "connect",
             Self::ConnectTimeout => "connect_timeout",

@@ -166,7 +166,8 @@ impl SocketErrors {
         let mut errors = Self::default();
         for (failure, n) in summary.total.failures.counted() {
             *match failure {
-                Failure::Resolve
+                Failure::Blocked
+                | Failure::Resolve
                 | Failure::Connect
                 | Failure::ConnectTimeout
                 | Failure::Ports

@@ -37,4 +37,4 @@ pub use self::host::ScriptHost;
 pub use self::loading::{AskAt, Asking, ClientKind, LoadOptions, Loaded, OwnRules};
 pub use self::operation::{Operation, Placement, Resumption, Verdict, Wanted};
 pub use self::outline::{AssignedLocal, EndedEarly, Met, MetKind, Outline, Unreached};
-pub use self::program::{Library, Program, ScriptClient};
+pub use self::program::{Identity, KeepAlive, Library, Program, ScriptClient};

@@ -23,6 +23,7 @@
 //!     populations: Vec::new(),
 //!     throttle: None,
 //!     smallest_pool: None,
+//!     hosts: Default::default(),
 //!     trace_ratio: None,
 //!     setup_timeout_ns: None,
 //!     teardown_timeout_ns: None,

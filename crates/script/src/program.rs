@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use brunt_protocol::Scheme;
+use brunt_protocol::plan::hosts::is_one_of;
+use brunt_protocol::plan::secret::Template;
 use brunt_protocol::plan::target::Target;
 use brunt_protocol::record::figures::OwnFigures;
 use brunt_protocol::record::time::Tick;
@@ -25,6 +27,36 @@ pub trait Program: Send + Sync {
     fn begin(&self, worker: u32) -> Result<Box<dyn Library>, ScriptError>;
 }
 
+/// How long a connection carries the calls of a client.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum KeepAlive {
+    /// As long as its user lives, or the run, where users share it.
+    #[default]
+    Kept,
+    /// Until its user's iteration ends. Connections that users share, or hold, are kept.
+    Iteration,
+    /// For one call.
+    Call,
+}
+
+/// The certificate that a client shows.
+#[derive(Clone)]
+pub struct Identity {
+    /// The certificate chain in PEM.
+    pub certificate_pem: String,
+    /// Its private key in PEM; `@NAME` takes it from the environment.
+    pub key_pem: Template,
+    /// The hosts to which it is shown, such as `api.example` or `*.example`; all if there are none.
+    pub hosts: Vec<String>,
+}
+
+impl Identity {
+    /// Whether it is shown to this host.
+    pub fn is_for(&self, host: &str) -> bool {
+        self.hosts.is_empty() || is_one_of(&self.hosts, host)
+    }
+}
+
 /// A client that a script has made, with the place that its calls go to.
 #[derive(Clone)]
 pub struct ScriptClient {
@@ -44,6 +76,10 @@ pub struct ScriptClient {
     pub pipeline: u32,
     /// The timeout of its calls, in nanoseconds, if it differs from the plan's.
     pub timeout_ns: Option<u64>,
+    /// How long its connections carry calls.
+    pub keep_alive: KeepAlive,
+    /// The certificates that it shows, where it has others than the plan's: to each host the first that is for it.
+    pub identities: Vec<Identity>,
 }
 
 /// A worker's state of a script, in which its users live. Each user has a slot, and is called by the slot's number.

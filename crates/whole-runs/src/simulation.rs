@@ -271,9 +271,13 @@ fn random_volley(choices: &mut Choices) -> (Plan, usize) {
 /// The same for users, who share connections or have their own.
 fn random_users(choices: &mut Choices) -> (Plan, usize) {
     let (users, iterations) = (1 + choices.below(12), 5 + choices.below(30));
+    let keep_alive = ["true", "false", "'iteration'"][choices.below(3) as usize];
     let (pool, asked) = match (choices.once_in(3), 1 + choices.below(4)) {
-        (true, most) => (format!("connections = {most},"), users * most),
-        (false, most) => (format!("pool = {most}, pipeline = {},", 1 + choices.below(8)), most),
+        (true, most) => (format!("connections = {most}, keep_alive = {keep_alive}"), users * most),
+        (false, most) => {
+            let keep_alive = keep_alive != "false";
+            (format!("pool = {most}, pipeline = {}, keep_alive = {keep_alive}", 1 + choices.below(8)), most)
+        }
     };
     // Several at once, so that some wait for a connection.
     let calls = match choices.below(6) {

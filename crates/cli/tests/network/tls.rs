@@ -125,9 +125,25 @@ fn client_certificates() {
         Report::parse(&done(brunt(secret).env("KEY", &made.key_pem)).with_status(0)).assert_all(20, 200);
         // nginx finishes the handshake and says it in HTTP.
         report(0, [args.as_slice(), &[&url]].concat()).assert_all(20, 400);
+        // Of two clients of a script, one shows it.
+        let script = nginx.dir.file(
+            "two.lua",
+            format!(
+                "local brunt = require 'brunt'
+                 local known = brunt.http {{ base = '{url}', cert = brunt.file('client.pem'), key = '@KEY' }}
+                 local unknown = brunt.http {{ base = '{url}' }}
+                 brunt.scenario('s', function()
+                   brunt.check(known:get('/'), {{ known = function(answer) return answer.status == 200 end }})
+                   brunt.check(unknown:get('/', {{ ok = 400 }}), {{ unknown = function(answer) return answer.status == 400 end }})
+                 end):inject {{ brunt.iterations_each(1, 10) }}"
+            ),
+        );
+        let two = ["run", "--cacert", &ca, "--format", "json", &script];
+        let two = Report::parse(&done(brunt(two).env("KEY", &made.key_pem)).with_status(0));
+        assert_eq!(two.number("/outcomes/due"), 20);
         let log = nginx.log();
         let names = counts(&log, "ssl_client_s_dn");
-        assert_eq!(names, BTreeMap::from([("", 20), ("CN=somebody", 40)]), "{version}");
+        assert_eq!(names, BTreeMap::from([("", 30), ("CN=somebody", 50)]), "{version}");
         // A key that is not the certificate's.
         let other = nginx_key();
         let dir = Directory::new();

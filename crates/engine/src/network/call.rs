@@ -404,7 +404,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         self.connections[token].has_served();
         self.signs.answered(now);
-        if self.terms.reconnect {
+        if self.connections[token].carries_one {
             self.ended_with_answer(load, token, now);
         } else {
             self.freed.push((token, now));

@@ -34,6 +34,7 @@ use crate::slots::{Recycle, Slots};
 use crate::transport::route::Route;
 use crate::transport::{Address, ConnectionId, Driver};
 use brunt_protocol::{Client, Opening};
+use brunt_script::KeepAlive;
 
 /// How long one of several addresses may be silent before the next is tried, in nanoseconds (RFC 8305, section 8).
 const NEXT_ADDRESS_NS: u64 = 250_000_000;
@@ -277,6 +278,8 @@ pub(crate) struct Connection {
     pub(crate) ready_since: Tick,
     /// The list of its load that it is in.
     pub(crate) listing: Listing,
+    /// Whether each call has a connection of its own.
+    pub(super) carries_one: bool,
 }
 
 impl Connection {
@@ -301,6 +304,7 @@ impl Connection {
             number: 0,
             ready_since: Tick::EPOCH,
             listing: Listing::Unlisted,
+            carries_one: false,
         }
     }
 
@@ -506,7 +510,11 @@ impl IndexMut<ConnectionId> for Connections {
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// A place for a connection to `origin`, for whose calls it is.
     pub(crate) fn add(&mut self, origin: OriginId, keeper: Keeper) -> ConnectionId {
-        self.connections.take(origin, keeper)
+        let token = self.connections.take(origin, keeper);
+        let is_held = matches!(keeper, Keeper::Held(_));
+        self.connections[token].carries_one =
+            self.terms.reconnect || !is_held && self.origins.keep_alive(origin) == KeepAlive::Call;
+        token
     }
 
     /// Adds a connection in place of one that is gone, and that was of use or not.

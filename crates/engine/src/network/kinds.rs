@@ -41,7 +41,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         self.connections[token].link.look = LookRequest::None;
         // A connection that ends now leaves the look to the next one that is made.
-        if answer.reusable && !self.terms.reconnect {
+        if answer.reusable && !self.connections[token].carries_one {
             self.look_at_next(token);
         }
     }

@@ -14,7 +14,7 @@ use crate::transport::Address;
 use crate::transport::route::{Route, RouteError};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, Client, FailedCall, Malformed, Progress, Started};
-use brunt_script::ScriptClient;
+use brunt_script::{KeepAlive, ScriptClient};
 
 /// The most hosts that the users of a run may call, by scheme, name and port.
 const MOST_ORIGINS: usize = 1000;
@@ -47,6 +47,7 @@ struct Origin {
     clients: Arc<MakeClient>,
     /// How many connections all users share, if they do; and whether another is made only once all are full.
     shared: Option<(usize, bool)>,
+    keep_alive: KeepAlive,
     renewal: Renewal,
 }
 
@@ -131,6 +132,7 @@ impl Origins {
             pipeline,
             clients: Arc::clone(clients),
             shared: None,
+            keep_alive: KeepAlive::Kept,
             renewal: Renewal::default(),
         };
         Self {
@@ -227,6 +229,11 @@ impl Origins {
         self.list.get(origin.0).map_or(1, |origin| origin.pipeline)
     }
 
+    /// How long its connections carry calls.
+    pub(crate) fn keep_alive(&self, origin: OriginId) -> KeepAlive {
+        self.list.get(origin.0).map_or(KeepAlive::Kept, |origin| origin.keep_alive)
+    }
+
     /// How many connections to it all users share, if they do; and whether another is made only once all are full.
     pub(super) fn shared(&self, origin: OriginId) -> Option<(usize, bool)> {
         self.list.get(origin.0)?.shared
@@ -253,6 +260,17 @@ impl Origins {
         self.add(client, target, of, Reach::Known(Route { tls, ..route }))
     }
 
+    /// Adds an origin to which no way leads, for this reason.
+    pub(crate) fn add_lost(
+        &mut self,
+        client: usize,
+        target: &Target,
+        of: &ScriptClient,
+        (failure, reason): (Failure, String),
+    ) {
+        self.add(client, target, of, Reach::None(failure, reason));
+    }
+
     fn add(&mut self, client: usize, target: &Target, of: &ScriptClient, reach: Reach) -> OriginId {
         let most = |connections| self.share.part_of(u64::from(connections)).max(1) as usize;
         let shared = of.pool.map(|connections| (most(connections), of.grows));
@@ -262,9 +280,10 @@ impl Origins {
             scheme: target.scheme.clone(),
             authority: target.place(),
             reach,
-            pipeline: of.pipeline as usize,
+            pipeline: if of.keep_alive == KeepAlive::Call { 1 } else { of.pipeline as usize },
             clients: Arc::new(move || caller.connection()),
             shared,
+            keep_alive: of.keep_alive,
             renewal: Renewal::default(),
         });
         OriginId(self.list.len() - 1)

@@ -241,7 +241,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     After::GoesOn => return self.went_on(load, token, now),
                     After::Ended => {}
                 }
-                if !(answer.reusable && sent) || self.terms.reconnect {
+                if !(answer.reusable && sent) || self.connections[token].carries_one {
                     self.flush_aside(token);
                     self.ended_with_answer(load, token, now);
                     return false;
@@ -298,7 +298,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 if let Some(id) = call {
                     self.complete(load, id, End::Failed(failed.failure, &failed.reason), now);
                 }
-                if !(failed.reusable && sent) || self.terms.reconnect {
+                if !(failed.reusable && sent) || self.connections[token].carries_one {
                     self.lost(load, token, Failure::Closed, GIVEN_UP, now);
                     return false;
                 }

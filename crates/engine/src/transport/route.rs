@@ -105,6 +105,14 @@ pub enum RouteError {
         /// The scheme.
         scheme: String,
     },
+    /// A rule of the script blocks the host or its addresses.
+    #[error("{host} is blocked by '{rule}'")]
+    Blocked {
+        /// The host asked for.
+        host: String,
+        /// The rule.
+        rule: String,
+    },
     /// The name cannot be looked up.
     #[error("'{host}' cannot be resolved: {problem}")]
     Resolve {
@@ -153,13 +161,14 @@ impl RouteError {
     pub fn is_no_address(&self) -> bool {
         match self {
             Self::Resolve { .. } | Self::NoAddress { .. } | Self::NoSource { .. } => true,
-            Self::Scheme { .. } | Self::Source { .. } | Self::Proxy(_) | Self::Tls(_) => false,
+            Self::Scheme { .. } | Self::Blocked { .. } | Self::Source { .. } | Self::Proxy(_) | Self::Tls(_) => false,
         }
     }
 
     /// The failure of a call to such a target.
     pub(crate) fn failure(&self) -> Failure {
         match self {
+            Self::Blocked { .. } => Failure::Blocked,
             Self::Scheme { .. } | Self::Resolve { .. } | Self::NoAddress { .. } | Self::NoSource { .. } => {
                 Failure::Resolve
             }
@@ -219,6 +228,11 @@ fn addresses(plan: &Plan, default_port: u16, resolve: &Resolve) -> Result<Vec<Ad
     if let Some(path) = &transport.unix_socket {
         return Ok(vec![Address::Unix(path.clone())]);
     }
+    let rules = plan.scenarios.as_ref().map(|scenarios| &scenarios.hosts).filter(|hosts| !hosts.blocked.is_empty());
+    let blocked = |rule: &str| RouteError::Blocked { host: plan.target.host.clone(), rule: rule.to_owned() };
+    if let Some(rule) = rules.and_then(|hosts| hosts.blocks(&plan.target.host)) {
+        return Err(blocked(rule));
+    }
     let (host, port) = first_hop(plan, default_port);
     let found: Vec<SocketAddr> = if transport.addresses.is_empty() {
         resolve(host, port).map_err(|e| RouteError::Resolve { host: host.to_owned(), problem: e.to_string() })?
@@ -230,7 +244,13 @@ fn addresses(plan: &Plan, default_port: u16, resolve: &Resolve) -> Result<Vec<Ad
         Family::V4 => address.is_ipv4(),
         Family::V6 => address.is_ipv6(),
     };
-    let found = found.into_iter().filter(wanted);
+    // A proxy's own address is nobody's to block.
+    let rules = rules.filter(|_| transport.proxy.is_none());
+    let rule_for = |address: &SocketAddr| rules.and_then(|hosts| hosts.blocks_address(address.ip()));
+    if let Some(rule) = found.iter().map(rule_for).reduce(Option::and).flatten() {
+        return Err(blocked(rule));
+    }
+    let found = found.into_iter().filter(|address| wanted(address) && rule_for(address).is_none());
     // A connection comes from one of the addresses that were asked for, or is not made.
     let sources = &transport.source_ips;
     let reached =

@@ -27,7 +27,7 @@ use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::scenario::{CompleteAnswer, Encoded, Value};
 use brunt_protocol::user::Message;
 use brunt_protocol::{AnswerParts, Started};
-use brunt_script::{Operation, Placement, Resumption, Verdict, Wanted};
+use brunt_script::{KeepAlive, Operation, Placement, Resumption, Verdict, Wanted};
 
 /// The most messages of a stream that wait for its user: more than are read before users are resumed.
 const MOST_WAITING: usize = 100_000;
@@ -478,6 +478,17 @@ impl VirtualUsers {
             Keeper::Everybody => next_pooled(network, origin),
             Keeper::Held(_) | Keeper::Nobody => None,
         }
+    }
+
+    /// Closes a user's connections that end with its iteration.
+    pub(super) fn end_connections_of_iteration<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: UserId) {
+        let Some(of) = self.user(user) else { return };
+        let ends = |token: &ConnectionId| {
+            network.origins.keep_alive(network.connections[*token].origin) == KeepAlive::Iteration
+        };
+        let ended: Vec<ConnectionId> = of.links.connections().iter().copied().filter(ends).collect();
+        ended.iter().for_each(|token| of.links.forget(*token));
+        self.close_connections(network, ended);
     }
 
     /// Closes connections that their user no longer needs.

@@ -5,7 +5,7 @@ use brunt_plan::target::Target;
 use brunt_protocol::scenario::{Encoded, Value};
 use brunt_protocol::traced::TraceIds;
 use brunt_record::outcome::OkStatus;
-use brunt_script::{Library, ScriptClient, Wanted};
+use brunt_script::{KeepAlive, Library, ScriptClient, Wanted};
 
 use super::call::UserCall;
 use crate::network::origins::{OriginId, Origins};
@@ -32,6 +32,8 @@ pub(super) struct Clients {
     /// The statuses that are a success for the run; and by client those of its protocol, where the run says nothing.
     ok: OkStatus,
     own_ok: Vec<Option<OkStatus>>,
+    /// Whether connections of some client end with their user's iteration.
+    end_with_iterations: bool,
 }
 
 impl Clients {
@@ -40,7 +42,20 @@ impl Clients {
         let is_default = plan.ok_status == OkStatus::of_scenarios();
         let own_ok =
             if is_default { list.iter().map(|client| client.caller.ok_status()).collect() } else { Vec::new() };
-        Self { bases: vec![None; list.len()], list, prepared: Vec::new(), ok: plan.ok_status.clone(), own_ok }
+        let end_with_iterations = list.iter().any(|client| client.keep_alive == KeepAlive::Iteration);
+        Self {
+            bases: vec![None; list.len()],
+            list,
+            prepared: Vec::new(),
+            ok: plan.ok_status.clone(),
+            own_ok,
+            end_with_iterations,
+        }
+    }
+
+    /// Whether connections of some client end with their user's iteration.
+    pub(super) fn end_with_iterations(&self) -> bool {
+        self.end_with_iterations
     }
 
     pub(super) fn all(&self) -> &[ScriptClient] {

@@ -271,6 +271,7 @@ impl VirtualUsers {
             && !of.kin.has_tasks()
             && of.begun.is_nothing()
             && !of.found_nobody
+            && !self.clients.end_with_iterations()
             && self.crowds.wants_all(of.who.crowd)
     }
 
@@ -652,6 +653,9 @@ impl VirtualUsers {
                     group.unfinished(with, without);
                 }
             }
+        }
+        if self.clients.end_with_iterations() {
+            self.end_connections_of_iteration(network, user);
         }
         if !stopping && self.waits_for_an_arrival(user, outcome) {
             return;

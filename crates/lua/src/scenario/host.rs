@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use brunt_plan::bodies::shown_beginning;
+use brunt_plan::hosts::Hosts;
 use brunt_plan::plan::ProtocolOptions;
 use brunt_plan::profile::Profile;
 use brunt_plan::scenario::{DeclaredFigure, Population};
+use brunt_plan::secret::Template;
 use brunt_plan::target::{Target, Url};
 use brunt_plan::threshold::Threshold;
 use brunt_plan::units;
@@ -22,7 +24,7 @@ use crate::error;
 use brunt_protocol::Scheme;
 use brunt_protocol::discovery::Inquiry;
 use brunt_protocol::scenario::{Fields, Setting, Value, unknown, unknown_name};
-use brunt_script::{ClientKind, ScriptClient, is_inside};
+use brunt_script::{ClientKind, Identity, KeepAlive, ScriptClient, is_inside};
 
 /// The most connections that a user may have at once to one origin, as browsers do over HTTP/1.1.
 const BROWSER_CONNECTIONS: u32 = 6;
@@ -40,6 +42,7 @@ pub(super) struct Declared {
     pub(super) populations: Vec<Population>,
     pub(super) thresholds: Vec<Threshold>,
     pub(super) throttle: Option<Profile>,
+    pub(super) hosts: Hosts,
     data: Vec<Arc<Rows>>,
     feeders: Vec<SharedFeeder>,
     /// The base URL of the first client, as the script has it.
@@ -184,7 +187,7 @@ impl Host {
         let offered = self.common.dialects.iter().find(|(dialect, _)| dialect.name() == name);
         let Some((dialect, schemes)) = offered else { return Err(format!("there is no protocol '{name}'")) };
         let whose = format!("brunt.{name}");
-        let engine = ["base", "timeout", "connections", "pool", "pipeline"];
+        let engine = ["base", "timeout", "connections", "pool", "pipeline", "keep_alive", "cert", "key"];
         let Value::Table(entries) = options else { return Err(format!("{whose} takes a table of options")) };
         let (ours, theirs): (Vec<_>, Vec<_>) =
             entries.into_iter().partition(|(key, _)| key.as_str().is_some_and(|key| engine.contains(&key)));
@@ -206,7 +209,9 @@ impl Host {
         let learn = |name: &str, make: &dyn Fn(&Inquiry<'_>) -> Result<Vec<u8>, String>| {
             self.common.files.made(name, |_| make(&ask))
         };
-        let setting = Setting { base: base.as_ref(), read: &move |path| files.files.find(path), learn: &learn };
+        let keep_alive = keep_alive_of(&fields)?;
+        let closes = keep_alive == KeepAlive::Call;
+        let setting = Setting { base: base.as_ref(), read: &move |path| files.files.find(path), learn: &learn, closes };
         let caller = dialect.client(&theirs, &setting).map_err(|e| e.0)?;
         let count = |name: &str| fields.count(name, 1..=MOST_CONNECTIONS).map_err(|e| e.0);
         if !fields.value("pool").is_nil() && !fields.value("connections").is_nil() {
@@ -219,6 +224,13 @@ impl Host {
             let way_out = if name == "http" { "give http = \"2\", or share so many" } else { "share so many" };
             return Err(format!(
                 "{whose}: connections = \"shared\" needs streams, which these connections have not: {way_out} connections by pool = 10"
+            ));
+        }
+        let is_pooled = shares || !fields.value("pool").is_nil();
+        if keep_alive == KeepAlive::Iteration && is_pooled || closes && shares {
+            return Err(format!(
+                "{whose}: keep_alive is for connections that are a user's own; those of a pool can be closed after each \
+                 call, by keep_alive = false"
             ));
         }
         let (per_user, pool, pipeline) = if shares {
@@ -242,11 +254,29 @@ impl Host {
             grows: shares,
             pipeline,
             timeout_ns: fields.duration_ns("timeout").map_err(|e| e.0)?,
+            keep_alive,
+            identities: identity_of(&whose, &fields)?.into_iter().collect(),
         });
         Ok(declared.clients.len())
     }
 
     fn add_load(&self, lua: &Lua, table: &Table) -> mlua::Result<()> {
+        let host = self.clone();
+        let hosts = lua.create_function(move |lua, described: LuaValue| {
+            let read = value::lua_to_json(lua, &described)
+                .and_then(|json| serde_json::from_slice::<Hosts>(&json).map_err(|e| without_place(&e)))
+                .and_then(|hosts| hosts.validate().map(|()| hosts));
+            Ok(told(read.map(|hosts| {
+                let known = &mut host.declared().hosts;
+                known.mapped.extend(hosts.mapped);
+                known.blocked.extend(hosts.blocked);
+            }))
+            .0)
+        })?;
+        table.raw_set("hosts", hosts)?;
+        let host = self.clone();
+        let run_iteration = lua.create_function(move |_, ()| Ok(host.common.iteration()))?;
+        table.raw_set("run_iteration", run_iteration)?;
         let host = self.clone();
         let population = lua.create_function(move |lua, described: LuaValue| {
             let read = value::lua_to_json(lua, &described)
@@ -385,6 +415,30 @@ fn expected(figure: &str, condition: &str, abort: bool) -> Result<Threshold, Str
 }
 
 /// The problem with a table, without the place in the JSON made from it.
+/// How long a client's connections carry calls.
+fn keep_alive_of(fields: &Fields<'_>) -> Result<KeepAlive, String> {
+    match fields.value("keep_alive") {
+        Value::Nil | Value::Boolean(true) => Ok(KeepAlive::Kept),
+        Value::Boolean(false) => Ok(KeepAlive::Call),
+        value if value.as_str() == Some("iteration") => Ok(KeepAlive::Iteration),
+        _ => Err(fields.wrong("keep_alive", "false for a connection for each call, or \"iteration\"").0),
+    }
+}
+
+/// The certificate that a client shows, and its key.
+fn identity_of(whose: &str, fields: &Fields<'_>) -> Result<Option<Identity>, String> {
+    let text = |name: &str| fields.text(name).map_err(|e| e.0);
+    let (certificate_pem, key_pem) = match (text("cert")?, text("key")?) {
+        (None, None) => return Ok(None),
+        (Some(certificate), Some(key)) => (certificate.to_owned(), Template::secret(key)),
+        _ => return Err(format!("{whose}: cert and key are given together: the one is of no use without the other")),
+    };
+    if !certificate_pem.contains("-----BEGIN") {
+        return Err(fields.wrong("cert", "a certificate in PEM, such as brunt.file(\"client.pem\")").0);
+    }
+    Ok(Some(Identity { certificate_pem, key_pem, hosts: Vec::new() }))
+}
+
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or(&text).to_owned()

@@ -109,6 +109,7 @@ fn loaded(
         populations: declared.populations,
         throttle: declared.throttle,
         smallest_pool: declared.clients.iter().filter(|client| !client.grows).filter_map(|client| client.pool).min(),
+        hosts: declared.hosts,
         trace_ratio: None,
         setup_timeout_ns: None,
         teardown_timeout_ns: None,

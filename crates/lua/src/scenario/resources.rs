@@ -15,7 +15,7 @@ use brunt_record::redaction::Secrets;
 use brunt_script::{Asking, Files, is_inside, outside};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The places of streamed files, according to the run's sandbox.
 pub(super) struct Streaming {
@@ -47,6 +47,8 @@ pub(crate) struct Resources {
     pub(super) data: Mutex<Vec<(String, Arc<Rows>)>>,
     /// Feeders in the order in which the script makes them.
     pub(super) feeders: Mutex<Vec<SharedFeeder>>,
+    /// Hands out the numbers of the run's iterations.
+    iterations: OnceLock<Feeder>,
 }
 
 impl Resources {
@@ -77,6 +79,7 @@ impl Resources {
             by_place: false,
             data,
             feeders,
+            iterations: OnceLock::new(),
         }
     }
 
@@ -196,6 +199,11 @@ impl Resources {
         let rows = Arc::new(rows);
         known.push((asked, Arc::clone(&rows)));
         Ok(rows)
+    }
+
+    /// The number of an iteration among those of the run that have one, from 1: no other has it, on any machine.
+    pub(super) fn iteration(&self) -> Option<u64> {
+        self.iterations.get_or_init(|| Feeder::new(Order::Queue, u64::MAX, 0, self.portion)).next()
     }
 
     /// The feeder at this place in the script, the same for all workers.

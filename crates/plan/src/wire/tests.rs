@@ -10,6 +10,7 @@ use crate::arrivals::Spread;
 use crate::connections::Connections;
 use crate::content::Content;
 use crate::environment::Environment;
+use crate::hosts::Hosts;
 use crate::plan::{
     ArrivalTimes, Family, Load, MAX_ERROR_RATIO, PLAN_VERSION, Proxy, Sandbox, Script, Stop, Tls, Transport,
 };
@@ -114,6 +115,7 @@ fn scenarios() -> impl Strategy<Value = Scenarios> {
             populations,
             throttle,
             smallest_pool: Some(3),
+            hosts: Hosts { mapped: [("a".into(), "b".into())].into(), blocked: vec!["c".into()] },
             trace_ratio: None,
             setup_timeout_ns: None,
             teardown_timeout_ns: None,
@@ -238,6 +240,7 @@ fn plan_with_secrets() -> Plan {
         base_url: Some(format!("http://me:{SECRET}@a/")),
         populations: Vec::new(),
         throttle: None,
+        hosts: Hosts::default(),
         smallest_pool: None,
         trace_ratio: None,
         setup_timeout_ns: None,

@@ -175,12 +175,19 @@ pub struct Setting<'a> {
     /// Makes content from the base's answers when the script is loaded; it travels with the script in a plan, as a file
     /// does.
     pub learn: &'a Discovery<'a>,
+    /// Whether each call has a connection of its own, which a protocol may announce to the peer.
+    pub closes: bool,
 }
 
 impl<'a> Setting<'a> {
     /// A setting without files and without a target to ask.
     pub fn alone(base: Option<&'a Target>) -> Self {
-        Self { base, read: &|_| Ok(None), learn: &|_, _| Err("there is no target to ask here".to_owned()) }
+        Self {
+            base,
+            read: &|_| Ok(None),
+            learn: &|_, _| Err("there is no target to ask here".to_owned()),
+            closes: false,
+        }
     }
 }
 

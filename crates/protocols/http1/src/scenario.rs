@@ -54,9 +54,16 @@ impl Dialect for HttpDialect {
         };
         let base = setting.base;
         let mut section = Vec::new();
-        let given = header_fields("brunt.http", fields.value("headers"))?;
+        let (left_out, headers) = without_left_out("brunt.http", fields.value("headers"))?;
+        let mut given = header_fields("brunt.http", &headers)?;
         let sets = |name: &str| given.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
-        if !sets("user-agent") {
+        // A peer that knows closes the connection itself, and keeps its end of it for a while.
+        if setting.closes && version == Version::One && !sets("connection") {
+            given.push(("Connection".to_owned(), b"close".into()));
+        }
+        let sets = |name: &str| given.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+        let has_agent = sets("user-agent") || left_out.iter().any(|name| name.eq_ignore_ascii_case("user-agent"));
+        if !has_agent {
             field(&mut section, "User-Agent", concat!("brunt/", env!("CARGO_PKG_VERSION")).as_bytes());
         }
         for (name, value) in &given {
@@ -77,7 +84,16 @@ impl Dialect for HttpDialect {
             last: fields.text("last_message")?.map(str::to_owned),
             stall_ns: fields.duration_ns("stall_timeout")?,
         });
-        Ok(Box::new(HttpCaller { base: base.cloned(), headers, section, host, own_host, streaming, version }))
+        Ok(Box::new(HttpCaller {
+            base: base.cloned(),
+            headers,
+            section,
+            host,
+            own_host,
+            has_agent,
+            streaming,
+            version,
+        }))
     }
 }
 
@@ -92,6 +108,8 @@ struct HttpCaller {
     host: Vec<u8>,
     /// Whether Host is among the header fields given.
     own_host: bool,
+    /// Whether User-Agent is among them, or left out.
+    has_agent: bool,
     streaming: Streaming,
     version: Version,
 }
@@ -103,6 +121,32 @@ fn is_followed(location: &[u8]) -> bool {
     let scheme =
         scheme.filter(|scheme| scheme.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)));
     scheme.is_none_or(|scheme| scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https"))
+}
+
+/// The names of the header fields that a table leaves out by `false`, and the table of the others.
+///
+/// # Errors
+/// When the request would be none without such a field.
+fn without_left_out<'v>(
+    whose: &str,
+    headers: &'v Value<'v>,
+) -> Result<(Vec<&'v str>, Cow<'v, Value<'v>>), OptionsError> {
+    let is_left_out = |value: &Value<'_>| *value == Value::Boolean(false);
+    let left_out: Vec<_> = headers
+        .entries()
+        .iter()
+        .filter(|(_, value)| is_left_out(value))
+        .filter_map(|(name, _)| name.as_str())
+        .collect();
+    if left_out.is_empty() {
+        return Ok((left_out, Cow::Borrowed(headers)));
+    }
+    let needed = ["host", "content-length", "transfer-encoding"];
+    if let Some(name) = left_out.iter().find(|name| needed.iter().any(|needed| name.eq_ignore_ascii_case(needed))) {
+        return Err(OptionsError(format!("{whose}: {name} cannot be left out: no server could read the request")));
+    }
+    let others = headers.entries().iter().filter(|(_, value)| !is_left_out(value)).cloned().collect();
+    Ok((left_out, Cow::Owned(Value::Table(others))))
 }
 
 fn field(section: &mut Vec<u8>, name: &str, value: &[u8]) {
@@ -203,8 +247,12 @@ impl Caller for HttpCaller {
         bytes.push(b' ');
         bytes.extend_from_slice(path.as_bytes());
         bytes.extend_from_slice(b" HTTP/1.1\r\n");
-        let given = header_fields("headers", call.headers)?;
-        let given_has = |name: &str| given.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+        let (left_out, headers) = without_left_out("headers", call.headers)?;
+        let given = header_fields("headers", &headers)?;
+        let given_has = |name: &str| {
+            let mut named = given.iter().map(|(given, _)| given.as_str()).chain(left_out.iter().copied());
+            named.any(|known| known.eq_ignore_ascii_case(name))
+        };
         let has = |name: &str| given_has(name) || self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
         if !self.own_host && !given_has("host") {
             match &out.target {
@@ -212,10 +260,10 @@ impl Caller for HttpCaller {
                 Some(target) => bytes.extend_from_slice(&host_field(target)),
             }
         }
-        if given.is_empty() && !call.elsewhere {
+        if given.is_empty() && left_out.is_empty() && !call.elsewhere {
             bytes.extend_from_slice(&self.section);
         } else {
-            if !has("user-agent") {
+            if !self.has_agent && !given_has("user-agent") {
                 field(bytes, "User-Agent", concat!("brunt/", env!("CARGO_PKG_VERSION")).as_bytes());
             }
             let stays = |name: &str| {

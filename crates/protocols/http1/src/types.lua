@@ -2,7 +2,7 @@
 
 ---@class brunt.HttpOptions
 ---@field base? string Where calls go, such as "http://127.0.0.1:8080"; `--base-url` takes its place.
----@field headers? table<string, string> For every request.
+---@field headers? table<string, string|false> For every request; `["User-Agent"] = false` leaves that out.
 ---@field connections? integer|"shared" The most connections of one user, to each host, 6 unless it says otherwise; or (over HTTP/2) all users share as few as their calls take.
 ---@field pool? integer So many connections in all, shared by the users, instead of connections of their own.
 ---@field http? "1.1"|"2"|"auto" The version of HTTP: "auto" takes what the TLS handshake chooses; "1.1" unless it says otherwise.
@@ -15,6 +15,9 @@
 ---@field aws? brunt.AwsCredentials Signs every request by Signature V4.
 ---@field oauth? brunt.OauthCredentials Fetches a token, and sends it with every request.
 ---@field timeout? brunt.Duration How long a call may take, where it does not say.
+---@field keep_alive? boolean|"iteration" Whether connections are used again: false for a new one for each call, "iteration" for new ones in each iteration.
+---@field cert? string The certificate that the client shows, in PEM.
+---@field key? string Its private key in PEM; `@NAME` takes it from the environment.
 ---@field compressed? boolean Whether answers are asked for compressed, as browsers do.
 ---@field last_message? string The message that ends a stream, such as "[DONE]"; without it a stream fails as "ended_early".
 ---@field stall_timeout? brunt.Duration The longest gap between messages of a stream; a longer one fails as "stalled".
@@ -24,7 +27,7 @@
 ---@field tags? table<string, string> What else it is counted under, each as `key=value`.
 ---@field ok? string|integer|integer[] The statuses that are a success for it, such as `{ 200, 404 }` or `"2xx,404"`.
 ---@field timeout? brunt.Duration How long it may take.
----@field headers? table<string, string>
+---@field headers? table<string, string|false> `false` leaves out one that the client sends otherwise.
 ---@field query? table<string, any> Added to the path; a list comes several times.
 ---@field body? string As it is.
 ---@field json? any As JSON.

@@ -175,7 +175,8 @@ function Client:request(bytes, what, options)
   end)
 end
 
-local known = { address = true, greeting = true, timeout = true, connections = true, pool = true, pipeline = true }
+local known = { address = true, greeting = true, timeout = true, connections = true, pool = true, pipeline = true,
+  keep_alive = true }
 
 return function(options)
   if type(options) == "string" then

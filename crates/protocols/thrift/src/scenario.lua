@@ -7,7 +7,8 @@ local check_options, wrong = core.check_options, core.wrong
 local Answer = core.answer_type()
 
 local call_options = { name = true, tags = true, ok = true, timeout = true }
-local engine_options = { address = true, timeout = true, connections = true, pool = true, pipeline = true }
+local engine_options = { address = true, timeout = true, connections = true, pool = true, pipeline = true,
+  keep_alive = true, cert = true, key = true }
 local own_options = {
   idl = true, idl_path = true, service = true, protocol = true, transport = true, multiplexed = true, max_answer = true,
 }

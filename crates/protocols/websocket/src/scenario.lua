@@ -175,7 +175,7 @@ function Socket:close(options)
   return answer
 end
 
-local known = { base = true, headers = true, subprotocols = true, deflate = true, timeout = true }
+local known = { base = true, headers = true, subprotocols = true, deflate = true, timeout = true, cert = true, key = true }
 
 return function(options)
   if type(options) == "string" then

@@ -328,3 +328,124 @@ fn several_files_of_one_name_and_the_bytes_of_a_file_are_sent() {
     let problem = plan_of("brunt.file('b.bin')", &[]).unwrap_err();
     assert!(problem.contains("there is no file 'b.bin' beside the script"), "{problem}");
 }
+
+#[test]
+fn connections_end_with_the_call_or_the_iteration() {
+    let script = |options: &str| {
+        format!(
+            "local own = brunt.http {{ base = 'http://127.0.0.1', {options} }}
+             brunt.scenario('s', function()
+               own:get('/a') own:batch {{ '/b', '/c' }} own:get('/d')
+             end):inject {{ brunt.iterations_each(2, 3) }}"
+        )
+    };
+    for (options, made) in [
+        ("keep_alive = true", 4),
+        // Two of each user, in each iteration.
+        ("keep_alive = 'iteration'", 12),
+        ("keep_alive = false", 24),
+        ("keep_alive = false, pipeline = 4, pool = 2", 24),
+    ] {
+        let played = play(&script(options), hello);
+        let numbers = &played.summary.total.numbers;
+        assert_eq!((played.lines().len(), numbers.get(Counter::ConnectionsMade)), (24, made), "{options}");
+        assert_eq!(played.summary.total.failures.total(), 0, "{options}");
+        let closes =
+            played.requests.iter().filter(|(.., request)| request.contains("\r\nConnection: close\r\n")).count();
+        assert_eq!(closes, if options.contains("false") { 24 } else { 0 }, "{options}");
+    }
+    for (options, expected) in [
+        ("keep_alive = 'call'", "keep_alive must be false"),
+        ("keep_alive = 'iteration', pool = 2", "keep_alive is for connections that are a user's own"),
+        ("cert = 'x'", "cert and key are given together"),
+        ("cert = 'client.pem', key = 'x'", "a certificate in PEM"),
+    ] {
+        let problem = plan_of(&script(options), &[]).unwrap_err();
+        assert!(problem.contains(expected), "{options}: {problem}");
+    }
+}
+
+#[test]
+fn a_header_is_left_out_by_false() {
+    let played = play(
+        "local own = brunt.http { base = 'http://127.0.0.1', headers = { ['User-Agent'] = false, ['X-Own'] = '1' } }
+         brunt.scenario('s', function()
+           own:get('/a')
+           own:get('/b', { headers = { ['x-own'] = false, ['X-Other'] = '2' } })
+           http:post('/c', { headers = { ['user-agent'] = false, ['Content-Type'] = false }, json = { 1 } })
+           http:get('/d')
+           http:get('/e', { headers = { ['Host'] = false } })
+         end):inject { brunt.iterations_each(1, 1) }",
+        hello,
+    );
+    let fields = |place: usize| -> Vec<&str> {
+        let head = played.requests[place].2.split("\r\n\r\n").next().unwrap();
+        head.lines().skip(1).map(|line| line.split(':').next().unwrap()).filter(|name| *name != "Host").collect()
+    };
+    assert_eq!(
+        (0..4).map(fields).collect::<Vec<_>>(),
+        [vec!["X-Own"], vec!["X-Other"], vec!["Content-Length"], vec!["User-Agent"]]
+    );
+    assert!(
+        played.scenario("s").tracebacks[0].0.contains("Host cannot be left out"),
+        "{:?}",
+        played.scenario("s").tracebacks
+    );
+}
+
+#[test]
+fn a_blocked_host_is_not_called_and_a_mapped_one_is_elsewhere() {
+    let played = play(
+        "brunt.hosts { ['shop.example'] = '127.0.0.1:80', ['*.other.example'] = '127.0.0.1:80', ['bad.example'] = '127.0.0.1:80' }
+         brunt.block { '*.ads.example', 'bad.example', '10.0.0.0/8' }
+         local base = brunt.http { base = 'http://bad.example' }
+         brunt.scenario('s', function()
+           http:get('http://shop.example:8080/a')
+           http:get('http://x.other.example/b')
+           for _, host in ipairs { 'x.ads.example', 'bad.example', '10.1.2.3' } do
+             local answer = http:get('http://' .. host .. '/', { name = host })
+             brunt.check(answer, { [host] = answer.error == 'blocked' })
+           end
+           local answer = base:get('/', { name = 'base' })
+           brunt.check(answer, { base = answer.error == 'blocked' })
+         end):inject { brunt.iterations_each(1, 2) }",
+        hello,
+    );
+    assert_eq!(played.lines(), ["GET /a", "GET /b", "GET /a", "GET /b"]);
+    assert!(played.requests[0].2.contains("\r\nHost: shop.example:8080\r\n"), "{}", played.requests[0].2);
+    let total = &played.summary.total;
+    assert_eq!((total.failures.count(Failure::Blocked), total.failures.total()), (8, 8), "{:?}", total.failures);
+    assert!(total.figures.checks.iter().all(|(_, check)| (check.passes, check.fails) == (2, 0)));
+    assert_eq!(total.numbers.get(Counter::ConnectionsFailed), 0);
+    let reasons = format!("{:?}", total.failures.reasons(Failure::Blocked));
+    assert!(reasons.contains("10.1.2.3 is blocked by '10.0.0.0/8'"), "{reasons}");
+    for (script, expected) in [
+        ("brunt.hosts { 'a' }", "brunt.hosts takes hosts"),
+        ("brunt.hosts { a = 'b c' }", "'b c' is no place"),
+        ("brunt.block { a = 'b' }", "brunt.block takes a list"),
+        ("brunt.block { '10.0.0.0/99' }", "is no host"),
+    ] {
+        assert!(plan_of(script, &[]).unwrap_err().contains(expected), "{script}");
+    }
+}
+
+#[test]
+fn iterations_are_numbered_over_all_users_and_threads() {
+    let mut plan = plan_of(
+        "brunt.scenario('s', function()
+           local number = brunt.run_iteration()
+           brunt.spawn(function() http:get('/' .. brunt.run_iteration()) end)
+           brunt.wait()
+           brunt.check(nil, { same = number == brunt.run_iteration() })
+         end):inject { brunt.iterations_shared(4, 30) }",
+        &[],
+    )
+    .unwrap();
+    plan.workers = 3;
+    let played = play_with(&plan, hello);
+    let mut numbers: Vec<u64> =
+        played.lines().iter().map(|line| line.trim_start_matches("GET /").parse().unwrap()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=30).collect::<Vec<_>>());
+    assert!(played.summary.total.figures.checks.iter().all(|(_, check)| check.fails == 0 && check.passes == 30));
+}

@@ -333,6 +333,28 @@ function brunt.expect(expected)
   end
 end
 
+local function hosts_by(whose, rules)
+  at_the_top(whose)
+  local problem = host.hosts(rules)
+  if problem then
+    wrong(whose .. ": " .. problem)
+  end
+end
+
+function brunt.hosts(mapped)
+  if type(mapped) ~= "table" or #mapped > 0 then
+    wrong("brunt.hosts takes hosts and where they are, such as { [\"api.example\"] = \"127.0.0.1:8080\" }, not " .. shown(mapped))
+  end
+  hosts_by("brunt.hosts", { mapped = mapped })
+end
+
+function brunt.block(blocked)
+  if type(blocked) ~= "table" or next(blocked) ~= nil and #blocked == 0 then
+    wrong("brunt.block takes a list of hosts, such as { \"*.ads.example\", \"10.0.0.0/8\" }, not " .. shown(blocked))
+  end
+  hosts_by("brunt.block", { blocked = #blocked > 0 and blocked or nil })
+end
+
 function brunt.throttle(profile)
   at_the_top("brunt.throttle")
   local problem = host.throttle(tostring(profile))

@@ -51,6 +51,17 @@ brunt.user = setmetatable({}, {
   end,
 })
 
+-- The number of the current iteration among all of the run: drawn when it is asked for, and kept for the iteration.
+function brunt.run_iteration()
+  local user = core.home("brunt.run_iteration")
+  local numbered = user.numbered
+  if not numbered or numbered[1] ~= user.vu.iteration then
+    numbered = { user.vu.iteration, host.run_iteration() }
+    user.numbered = numbered
+  end
+  return numbered[2]
+end
+
 -- The table of the running user's home under this name, which its tasks share; empty at first.
 function core.kept(what, name)
   local user = core.home(what)

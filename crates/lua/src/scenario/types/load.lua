@@ -151,6 +151,20 @@ function brunt.stairs(stairs) end
 ---@return brunt.Step
 function brunt.user_stairs(stairs) end
 
+-- Where calls to these hosts go, at the top of the script: `{ ["api.example"] = "127.0.0.1:8080", ["*.example"] = "10.0.0.1" }`. Their
+-- Host header and the name in TLS stay.
+---@param mapped table<string, string>
+function brunt.hosts(mapped) end
+
+-- Hosts that no connection is made to, at the top of the script: names, `*.ads.example`, addresses and networks such as
+-- `10.0.0.0/8`. A call to one fails as "blocked".
+---@param blocked string[]
+function brunt.block(blocked) end
+
+-- The number of this iteration among all iterations of the run that ask for theirs, from 1.
+---@return integer
+function brunt.run_iteration() end
+
 -- The most calls a second, over all users and scenarios: a rate, or a profile such as "0..1000/30s,1000/5m".
 ---@param profile number|string
 function brunt.throttle(profile) end

@@ -232,7 +232,8 @@ end
 local own_options = {
   redirects = true, cookies = true, basic = true, bearer = true, digest = true, aws = true, oauth = true, compressed = true,
 }
-local engine_options = { last_message = true, stall_timeout = true, base = true, headers = true, http = true, connections = true, pool = true, pipeline = true, timeout = true }
+local engine_options = { last_message = true, stall_timeout = true, base = true, headers = true, http = true, connections = true, pool = true, pipeline = true, timeout = true,
+  keep_alive = true, cert = true, key = true }
 
 return function(options)
   local known, passed = {}, {}

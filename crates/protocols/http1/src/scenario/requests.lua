@@ -198,6 +198,9 @@ end
 local function joined(headers, cookies)
   for name, value in pairs(cookies and headers or empty) do
     if type(name) == "string" and lower(name) == "cookie" then
+      if value == false then
+        return headers
+      end
       local kept = {}
       for other, text in pairs(headers) do
         kept[other] = other ~= name and text or nil
