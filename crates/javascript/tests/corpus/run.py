@@ -309,7 +309,7 @@ class Trial:
 
 
 def squeezed(text):
-    return text.removesuffix(" abort").replace(" ", "")
+    return text.removesuffix("-now").removesuffix(" abort").replace(" ", "")
 
 
 def spellings(subject, figure):
