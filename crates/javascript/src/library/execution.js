@@ -39,7 +39,7 @@ function ofScenario(now) {
 export const scenario = facts("exec.scenario", {
     name: (now) => ofScenario(now) && user.scenario,
     executor: (now) => ofScenario(now).executor,
-    startTime: (now) => ofScenario(now).startTime,
+    startTime: (now) => Math.trunc(ofScenario(now).startTime),
     progress: (now) => ofScenario(now).progress,
     iterationInInstance: (now) => ofScenario(now).iterationInInstance,
     iterationInTest: (now) => ofScenario(now).iterationInTest,

@@ -40,14 +40,15 @@ function firstBelow(selector) {
     return (page, node) => new Node(page.select(node, selector)[0]);
 }
 
+/** Parts of an address that one without a host has, too. */
+const RELATIVE_PARTS = ["hash", "pathname", "search"];
+
 /** A part of a link's address; empty where the link has none. */
 function addressPart(part) {
     return (page, node) => {
-        try {
-            return new URL(page.attribute(node, "href") ?? "")[part];
-        } catch {
-            return "";
-        }
+        const address = page.attribute(node, "href") ?? "";
+        if (URL.canParse(address)) return new URL(address)[part];
+        return RELATIVE_PARTS.includes(part) && URL.canParse(address, "http://page") ? new URL(address, "http://page")[part] : "";
     };
 }
 

@@ -61,10 +61,10 @@ test("elements of some kinds have more", async () => {
         `doc.find("input").get(0).form().id()`, `doc.find("input").get(0).labels().map((e) => e.text())`, `doc.find("label").get(0).control().value()`,
         `doc.find("select").get(0).selectedIndex()`, `doc.find("select").get(0).options().map((e) => e.index())`, `doc.find("select").get(0).value()`,
         `doc.find("table").get(0).rows().length`, `doc.find("td").get(1).cellIndex()`, `doc.find("td").get(1).colSpan()`, `doc.find("td").get(0).parentElement().rowIndex()`,
-        `doc.find("form").get(0).getElementsByTagName("option").length`, `doc.find("a").get(0).form()`,
+        `doc.find("form").get(0).getElementsByTagName("option").length`, `parseHTML('<a href="/p?x=1#y">l</a>').find("a").map((i, s) => ["pathname", "search", "hash", "host"].map((part) => s.get(0)[part]()))`, `doc.find("a").get(0).form()`,
     ]), [
         ["#f", "h.example:8080", "h.example", "8080", "u", "p", "http://h.example:8080", "/p", "http:", "?q=1", "6"], ["prev", "next"], "post", 2, ["n", "s"],
-        "f", ["L"], "v", 1, [0, 1], "b", 2, 1, 2, 1, 2, "undefined",
+        "f", ["L"], "v", 1, [0, 1], "b", 2, 1, 2, 1, 2, [["/p", "?x=1", "#y", ""]], "undefined",
     ]);
 });
 
