@@ -95,16 +95,17 @@ function mark({ thresholds }, paint) {
     return Object.values(thresholds).every(({ ok }) => ok) ? paint(PASSED, "green") : paint(FAILED, "red");
 }
 
-/** A metric's name as it is shown: that of a submetric is its filter, set in. */
+/** A metric's name as it is shown, and how far it is set in: a submetric has its filter for a name. */
 function titleOf(name) {
     const filter = /^[^{]*\{(.*)\}$/.exec(name);
-    return filter ? `  { ${filter[1]} }` : name;
+    return filter ? { title: `{ ${filter[1]} }`, inset: "  " } : { title: name, inset: "" };
 }
 
 /** All metrics, sorted by name. */
 function metricLines(indent, data, unit, paint) {
     const names = Object.keys(data.metrics).sort();
-    const width = Math.max(...names.map((name) => titleOf(name).length)) + 3;
+    const lengthOf = ({ title, inset }) => title.length + inset.length;
+    const width = Math.max(...names.map((name) => lengthOf(titleOf(name)))) + 3;
     const columns = new Map();
     const fill = (chosen, columnsOf) => {
         const rows = aligned(chosen.map((name) => columnsOf(data.metrics[name])));
@@ -115,9 +116,9 @@ function metricLines(indent, data, unit, paint) {
     fill(names.filter((name) => !isTrend(name)), (metric) => plainColumns(metric, unit));
     fill(names.filter(isTrend), (metric) => trendColumns(metric, stats, unit));
     return names.map((name) => {
-        const title = titleOf(name);
-        const dots = paint(".".repeat(width - title.length), "faint");
-        return `${indent}${mark(data.metrics[name], paint)} ${title}${dots}: ${paint(columns.get(name), "cyan")}`;
+        const { title, inset } = titleOf(name);
+        const dots = paint(".".repeat(width - lengthOf({ title, inset })), "faint");
+        return `${indent}${inset}${mark(data.metrics[name], paint)} ${title}${dots}: ${paint(columns.get(name), "cyan")}`;
     });
 }
 
