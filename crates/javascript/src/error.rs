@@ -12,9 +12,11 @@ pub(crate) fn thrown(ctx: &Ctx<'_>) -> String {
         let name: String =
             exception.as_object().get::<_, Coerced<String>>("name").map_or_else(|_| "Error".to_owned(), |name| name.0);
         let message = exception.message().unwrap_or_default();
+        // A stack begins with the error's text as it was when the error was made.
         let stack = exception.stack().unwrap_or_default();
+        let frames: Vec<_> = stack.lines().skip_while(|line| frame(line).is_none()).collect();
         let head = if message.is_empty() { name } else { format!("{name}: {message}") };
-        return format!("{head}\n{stack}");
+        return format!("{head}\n{}", frames.join("\n"));
     }
     let text = if value.is_object() {
         ctx.json_stringify(value.clone()).ok().flatten().and_then(|text| text.to_string().ok())

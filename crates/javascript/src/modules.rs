@@ -37,6 +37,7 @@ const LIBRARY: &[(&str, &str)] = &[
     ("brunt:html-kinds", include_str!("library/html-kinds.js")),
     ("k6/http", include_str!("library/http.js")),
     ("k6", include_str!("library/k6.js")),
+    ("brunt:language", include_str!("library/language.js")),
     ("brunt:loop", include_str!("library/loop.js")),
     ("brunt:measures", include_str!("library/measures.js")),
     ("k6/metrics", include_str!("library/metrics.js")),

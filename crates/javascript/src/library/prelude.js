@@ -3,6 +3,7 @@ import * as native from "brunt:native";
 import { user } from "brunt:user";
 import * as timers from "k6/timers";
 import { shown } from "brunt:shown";
+import "brunt:language";
 
 /** A function of `console`. */
 function printer(level) {
