@@ -11,14 +11,11 @@ use brunt_protocol::record::time::Tick;
 use brunt_protocol::scenario::Value;
 use brunt_script::{Library, Operation, Resumption, ScriptClient, ScriptError, Verdict};
 
-use crate::outcome::Outcome;
+use crate::outcome::{Answer, Outcome};
 use crate::program::Shared;
 use crate::stack::{Input, Moved, Stack};
 use crate::user::User;
 use crate::worker::{Event, Task, TaskState, Worker};
-
-/// The parts of an answer that a call beside the script keeps, in the order in which they are read.
-const PARTS: [&str; 3] = ["body", "headers", "timings"];
 
 /// The users of one worker.
 pub(crate) struct JavaScriptLibrary(Moved<Users>);
@@ -65,61 +62,37 @@ impl JavaScriptLibrary {
 }
 
 impl Task {
-    fn tell(&self, event: Event) {
-        self.owner.events.borrow_mut().push_back(event);
-    }
-
     /// The next operation; `None` once the task has ended.
     fn go(&mut self, outcome: Outcome) -> Option<Operation> {
-        let id = self.id;
-        match (std::mem::replace(&mut self.state, TaskState::Calls), outcome) {
-            (TaskState::Begins(wanted), _) => Some(Operation::Call(wanted)),
-            (TaskState::Opens(wanted), _) => {
-                self.state = TaskState::Streams { ticket: -1.0 };
-                Some(Operation::Stream(wanted))
-            }
-            (TaskState::Calls, Outcome::Ended(answer)) => {
-                let first = if answer.failure.is_some() { 2 } else { 0 };
-                let read = (0..first).map(|_| None).collect();
-                let ticket = answer.ticket as u64;
-                self.state = TaskState::Reads { answer, read };
-                PARTS.get(first).map(|what| Operation::Read { ticket, what: (*what).to_owned() })
-            }
-            (TaskState::Reads { answer, mut read }, outcome) => {
-                read.push(match outcome {
-                    Outcome::Read(value) => Some(value),
-                    _ => None,
-                });
-                if let Some(what) = PARTS.get(read.len()) {
-                    let ticket = answer.ticket as u64;
-                    self.state = TaskState::Reads { answer, read };
-                    return Some(Operation::Read { ticket, what: (*what).to_owned() });
+        let (mut answer, mut read): (Answer, Vec<_>) =
+            match (std::mem::replace(&mut self.state, TaskState::Calls), outcome) {
+                (TaskState::Begins(wanted), _) => return Some(Operation::Call(wanted)),
+                (TaskState::Calls, Outcome::Ended(answer)) => (answer, Vec::new()),
+                (TaskState::Reads { answer, mut read }, outcome) => {
+                    read.push(match outcome {
+                        Outcome::Read(value) => Some(value),
+                        _ => None,
+                    });
+                    (answer, read)
                 }
-                self.tell(Event::Ended { id, answer, read });
-                None
-            }
-            (TaskState::Streams { .. }, Outcome::Begun(ticket)) => {
-                self.tell(Event::Opened { id, ticket });
-                self.state = TaskState::Streams { ticket };
-                Some(Operation::NextMessage { ticket: ticket as u64, part: "message".to_owned(), most_ns: None })
-            }
-            (TaskState::Streams { ticket }, Outcome::Read(value)) => {
-                self.tell(Event::Message { id, value });
-                self.state = TaskState::Streams { ticket };
-                Some(Operation::NextMessage { ticket: ticket as u64, part: "message".to_owned(), most_ns: None })
-            }
-            (TaskState::Streams { .. }, Outcome::Ended(answer)) => {
-                self.tell(Event::Ended { id, answer, read: Vec::new() });
-                None
-            }
-            (_, Outcome::Refused(reason)) => {
-                let failure = Some(("refused".to_owned(), reason));
-                let answer = crate::outcome::Answer { ticket: 0.0, status: 0, ok: false, flags: 0, failure };
-                self.tell(Event::Ended { id, answer, read: Vec::new() });
-                None
-            }
-            _ => None,
+                (TaskState::Calls, Outcome::Refused(reason)) => (Answer::refused(reason), Vec::new()),
+                (TaskState::Calls, _) => (Answer::refused("the call came to no end".to_owned()), Vec::new()),
+            };
+        // A failed call has times alone.
+        let lacks = |what: &str| answer.failure.is_some() && what != "timings" || answer.is_refused();
+        while self.parts.get(read.len()).is_some_and(|what| lacks(what)) {
+            read.push(None);
         }
+        if let Some(what) = self.parts.get(read.len()) {
+            let ticket = answer.ticket as u64;
+            self.state = TaskState::Reads { answer, read };
+            return Some(Operation::Read { ticket, what: (*what).to_owned() });
+        }
+        // Its ticket is not for the script: the answer goes with the task.
+        answer.ticket = 0.0;
+        let event = Event { id: self.id, answer, parts: self.parts, read };
+        self.owner.events.borrow_mut().push_back(event);
+        None
     }
 }
 

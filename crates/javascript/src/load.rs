@@ -120,22 +120,20 @@ fn contains(text: &[u8], word: &[u8]) -> bool {
     !word.is_empty() && text.windows(word.len()).any(|here| here == word)
 }
 
+/// How the URLs begin that a script's calls go to.
+const SCHEMES: [&str; 4] = ["http://", "https://", "ws://", "wss://"];
+
 /// The first URL that the script's text or its environment has, for a script whose calls depend on answers.
 fn written_target(content: &[u8], env: &[(String, String)]) -> Option<Target> {
     let text = String::from_utf8_lossy(content);
     let urls = |text: &str| {
-        let places = text.match_indices("http").map(|(at, _)| at).collect::<Vec<_>>();
         let url = |at: usize| {
-            let rest = text.get(at..)?;
+            let rest = text.get(at..).filter(|rest| SCHEMES.iter().any(|scheme| rest.starts_with(scheme)))?;
             let end = rest.find(|c: char| c.is_whitespace() || "\"'`$<>(){}\\".contains(c)).unwrap_or(rest.len());
-            Url::parse(rest.get(..end)?).ok().filter(|_| rest.contains("://")).map(|url| url.target)
+            Url::parse(rest.get(..end)?).ok().map(|url| url.target)
         };
-        places
-            .into_iter()
-            .filter(|at| {
-                text.get(*at..).is_some_and(|rest| rest.starts_with("http://") || rest.starts_with("https://"))
-            })
-            .find_map(url)
+        let begins = |(at, _): (usize, char)| url(at);
+        text.char_indices().filter(|(_, c)| *c == 'h' || *c == 'w').find_map(begins)
     };
     let named = env.iter().filter(|(name, _)| text.contains(name.as_str()));
     urls(&text)

@@ -14,7 +14,7 @@ use rquickjs::{Array, ArrayBuffer, Ctx, Error, Exception, Function, Module, Obje
 
 use crate::outcome::{Answer, Outcome};
 use crate::user::{Myself, User};
-use crate::worker::{Event, Task, TaskState};
+use crate::worker::{Event, Parts, Task, TaskState};
 use crate::{bytes, html};
 
 /// The module.
@@ -25,8 +25,12 @@ pub(crate) const HTTP: usize = 0;
 /// The bit of a request that says that nobody reads its answer's body.
 const DISCARDS: u32 = 1;
 
+/// The parts of an answer of HTTP that a call beside the script keeps, and those of other protocols.
+const HTTP_PARTS: Parts = &["body", "headers", "timings"];
+const SOCKET_PARTS: Parts = &["head", "body"];
+
 /// Names of the module's functions.
-const NAMES: [&str; 56] = [
+const NAMES: [&str; 57] = [
     "http",
     "httpAll",
     "httpBegin",
@@ -70,9 +74,10 @@ const NAMES: [&str; 56] = [
     "sharedLength",
     "sharedItem",
     "sharedMake",
-    "open",
-    "say",
-    "leave",
+    "call",
+    "begin",
+    "cancel",
+    "release",
     "inflate",
     "deflate",
     "execution",
@@ -248,7 +253,7 @@ fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<(
     let me = Rc::clone(user);
     set!(object, ctx, "httpBegin", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<f64> {
         let wanted = wanted(&ctx, &values.0)?;
-        beside(&ctx, &me, TaskState::Begins(wanted))
+        beside(&ctx, &me, wanted, HTTP_PARTS)
     });
     let me = Rc::clone(user);
     set!(object, ctx, "nextEvent", move |ctx: Ctx<'js>, most_ms: f64| -> Result<Option<Object<'js>>> {
@@ -275,85 +280,73 @@ fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<(
     let me = Rc::clone(user);
     set!(object, ctx, "endUser", move |ctx: Ctx<'js>| -> Result<()> { me.ask(&ctx, Operation::End).map(drop) });
     let me = Rc::clone(user);
-    set!(object, ctx, "open", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<f64> {
-        let number = |at: usize| values.0.get(at).and_then(Value::as_number).unwrap_or(0.0);
-        let rest = values.0.get(3..).unwrap_or_default();
-        let plain = rest.iter().map(|value| bytes::plain(&ctx, value)).collect::<Result<Vec<_>>>()?;
-        let timeout = number(2);
-        let mut wanted =
-            call(number(0) as usize, number(1) as u32, (timeout > 0.0).then_some((timeout * 1e6) as u64), plain);
-        wanted.streams = true;
-        beside(&ctx, &me, TaskState::Opens(wanted))
+    set!(object, ctx, "call", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<Object<'js>> {
+        let wanted = wanted_of_protocol(&ctx, &values.0)?;
+        answer(&ctx, me.ask(&ctx, Operation::Call(wanted))?)
     });
     let me = Rc::clone(user);
-    set!(object, ctx, "say", move |ctx: Ctx<'js>, ticket: f64, values: Rest<Value<'js>>| -> Result<bool> {
-        let values = values.0.iter().map(|value| bytes::plain(&ctx, value)).collect::<Result<Vec<_>>>()?;
-        match me.ask(&ctx, Operation::Say { ticket: ticket as u64, values })? {
-            Outcome::Refused(problem) => Err(refused(&ctx, &problem)),
-            outcome => Ok(matches!(outcome, Outcome::Number(1))),
-        }
+    set!(object, ctx, "begin", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<f64> {
+        let wanted = wanted_of_protocol(&ctx, &values.0)?;
+        beside(&ctx, &me, wanted, SOCKET_PARTS)
     });
     let me = Rc::clone(user);
-    set!(object, ctx, "leave", move |ctx: Ctx<'js>, ticket: f64| -> Result<()> {
-        me.ask(&ctx, Operation::LeaveStream(ticket as u64)).map(drop)
+    set!(object, ctx, "cancel", move |ctx: Ctx<'js>, id: f64| -> Result<()> {
+        let slot = me.worker.tasks.borrow().iter().find(|(_, task)| task.id == id).map(|(slot, _)| *slot);
+        slot.map_or(Ok(()), |slot| me.ask(&ctx, Operation::Cancel(slot)).map(drop))
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "release", move |ctx: Ctx<'js>, handle: u32| -> Result<()> {
+        me.ask(&ctx, Operation::Release(handle)).map(drop)
     });
     Ok(())
 }
 
-/// Begins what runs beside the script. Returns the number of its events.
-fn beside(ctx: &Ctx<'_>, user: &Rc<User>, state: TaskState) -> Result<f64> {
+/// A call of another protocol as the script's library gives it: client, label, timeout in ms, `open`, `on` or nothing with the handle of a
+/// connection, whether it is optional, then the protocol's values.
+fn wanted_of_protocol<'js>(ctx: &Ctx<'js>, values: &[Value<'js>]) -> Result<Wanted> {
+    let number = |at: usize| values.get(at).and_then(Value::as_number).unwrap_or(0.0);
+    let handle = number(4) as u32;
+    let way = match values.get(3).and_then(Value::as_string).map(rquickjs::String::to_string).transpose()?.as_deref() {
+        Some("open") => Placement::Open(handle),
+        Some("on") => Placement::On(handle),
+        _ => Placement::Any,
+    };
+    let own = values.get(6..).unwrap_or_default();
+    let own = own.iter().map(|value| bytes::plain(ctx, value)).collect::<Result<Vec<_>>>()?;
+    let timeout = number(2);
+    let mut wanted = call(number(0) as usize, number(1) as u32, (timeout > 0.0).then_some((timeout * 1e6) as u64), own);
+    wanted.way = way;
+    wanted.optional = values.get(5).and_then(Value::as_bool) == Some(true);
+    Ok(wanted)
+}
+
+/// Begins a call that runs beside the script. Returns the number of its event.
+fn beside(ctx: &Ctx<'_>, user: &Rc<User>, wanted: Wanted, parts: Parts) -> Result<f64> {
     let Outcome::Number(slot) = user.ask(ctx, Operation::Spawn)? else {
         return Err(refused(ctx, "no more calls can run beside this one"));
     };
     let id = user.worker.last_event.get() + 1.0;
     user.worker.last_event.set(id);
     user.under_way.set(user.under_way.get() + 1);
-    user.worker.tasks.borrow_mut().insert(slot, Task { owner: Rc::clone(user), id, state });
+    let task = Task { owner: Rc::clone(user), id, parts, state: TaskState::Begins(wanted) };
+    user.worker.tasks.borrow_mut().insert(slot, task);
     Ok(id)
 }
 
 /// An event, as the script's library takes it.
 fn happened<'js>(ctx: &Ctx<'js>, event: Event) -> Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
-    match event {
-        Event::Ended { id, answer, read } => {
-            object.set("id", id)?;
-            object.set("answer", ended(ctx, &answer)?)?;
-            let mut read = read.into_iter();
-            let mut next = || read.next().flatten();
-            match next() {
-                Some(body) => {
-                    object.set("body", ArrayBuffer::new_copy(ctx.clone(), body.as_bytes().unwrap_or_default())?)?;
-                }
-                None => object.set("body", Value::new_null(ctx.clone()))?,
+    object.set("id", event.id)?;
+    object.set("answer", ended(ctx, &event.answer)?)?;
+    for (what, value) in event.parts.iter().zip(event.read) {
+        match (*what, value) {
+            ("body", None) => object.set(*what, Value::new_null(ctx.clone()))?,
+            (_, None) => {}
+            ("body", Some(body)) => {
+                object.set(*what, ArrayBuffer::new_copy(ctx.clone(), body.as_bytes().unwrap_or_default())?)?;
             }
-            if let Some(headers) = next() {
-                object.set("headers", shown(ctx, &headers)?)?;
-            }
-            if let Some(times) = next() {
-                object.set("timings", timings(ctx, &times)?)?;
-            }
-        }
-        Event::Opened { id, ticket } => {
-            object.set("id", id)?;
-            object.set("opened", ticket)?;
-        }
-        Event::Message { id, value } => {
-            object.set("id", id)?;
-            let message = Object::new(ctx.clone())?;
-            for (key, value) in value.entries() {
-                let key = key.as_str().unwrap_or_default();
-                match value.as_bytes() {
-                    Some(data) if key == "data" => {
-                        message.set(key, ArrayBuffer::new_copy(ctx.clone(), data)?)?;
-                    }
-                    _ => message.set(key, shown(ctx, value)?)?,
-                }
-            }
-            if let Some(text) = value.as_bytes() {
-                message.set("data", ArrayBuffer::new_copy(ctx.clone(), text)?)?;
-            }
-            object.set("message", message)?;
+            ("timings", Some(times)) => object.set(*what, timings(ctx, &times)?)?,
+            (_, Some(value)) => object.set(*what, shown(ctx, &value)?)?,
         }
     }
     Ok(object)

@@ -3,14 +3,15 @@
 use brunt_protocol::scenario::Value;
 use brunt_script::Resumption;
 
+/// The failure of a call that could not be made.
+const REFUSED: &str = "refused";
+
 /// The result of an operation.
 pub(crate) enum Outcome {
     /// No result.
     Nothing,
     /// A number that was asked for.
     Number(u32),
-    /// A stream was begun, with this ticket.
-    Begun(f64),
     /// A call has ended.
     Ended(Answer),
     /// A call could not be made, or a part not be read.
@@ -36,13 +37,25 @@ pub(crate) struct Answer {
     pub(crate) failure: Option<(String, String)>,
 }
 
+impl Answer {
+    /// The end of a call that could not be made.
+    pub(crate) fn refused(reason: String) -> Self {
+        Self { ticket: 0.0, status: 0, ok: false, flags: 0, failure: Some((REFUSED.to_owned(), reason)) }
+    }
+
+    /// Whether its call could not be made.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.failure.as_ref().is_some_and(|(failure, _)| failure == REFUSED)
+    }
+}
+
 impl Outcome {
     /// The resumption with texts of its own.
     pub(crate) fn of(resumption: Resumption<'_>) -> Self {
         match resumption {
-            Resumption::Nothing => Self::Nothing,
+            // No script of k6's begins streams.
+            Resumption::Nothing | Resumption::Begun { .. } => Self::Nothing,
             Resumption::Number(number) => Self::Number(number),
-            Resumption::Begun { ticket } => Self::Begun(ticket),
             Resumption::Answered { ticket, status, ok, flags, goes_on: _ } => {
                 Self::Ended(Answer { ticket, status, ok, flags, failure: None })
             }

@@ -12,6 +12,8 @@ use crate::program::Shared;
 
 /// The most operations of one function.
 const MOST_OPERATIONS: usize = 10_000;
+/// The slot of the first call that runs beside a function; functions have those below it.
+const FIRST_TASK: u32 = 1 << 20;
 
 /// What a pass met.
 #[derive(Debug, Default)]
@@ -46,6 +48,7 @@ impl Rehearsed {
         let mut operation = library.begin_iteration(slot, now, 1, place);
         let mut labels: Vec<String> = vec![String::new()];
         let mut started = 0;
+        let mut tasks = Vec::new();
         for _ in 0..MOST_OPERATIONS {
             let with = match operation {
                 Operation::Call(wanted) => {
@@ -80,18 +83,46 @@ impl Rehearsed {
                     self.ended.push(EndedEarly { scenario: scenario.to_owned(), problem });
                     break;
                 }
+                Operation::Spawn => {
+                    let task = FIRST_TASK.saturating_add(tasks.len() as u32);
+                    tasks.push(task);
+                    Resumption::Number(task)
+                }
+                Operation::Join(most_ns) => {
+                    if tasks.is_empty() {
+                        now = now.saturating_add(most_ns.unwrap_or(0));
+                    }
+                    tasks.drain(..).for_each(|task| self.go_beside(library, task, now));
+                    Resumption::Nothing
+                }
                 Operation::Excuse { .. }
                 | Operation::CheckFailed { .. }
                 | Operation::CheckPassed(_)
                 | Operation::GroupEnded { .. }
                 | Operation::Log { .. }
+                | Operation::Cancel(_)
                 | Operation::Release(_) => Resumption::Nothing,
-                // What runs beside the script, or comes as messages, is not made up.
+                // What comes as messages is not made up.
                 _ => break,
             };
             operation = library.resume(slot, now, with).0;
         }
         library.forget(slot, false);
+    }
+
+    /// Goes through a call that runs beside the script.
+    fn go_beside(&mut self, library: &JavaScriptLibrary, task: u32, now: Tick) {
+        let mut with = Resumption::Nothing;
+        loop {
+            with = match library.resume(task, now, with).0 {
+                Operation::Call(wanted) => {
+                    self.calls(&wanted);
+                    made_up()
+                }
+                Operation::Read { what, .. } => Resumption::Read(part(&what)),
+                _ => return,
+            };
+        }
     }
 
     fn calls(&mut self, wanted: &Wanted) {

@@ -49,6 +49,7 @@ pub(crate) struct Task {
     pub(crate) owner: Rc<User>,
     /// The number by which the script knows it.
     pub(crate) id: f64,
+    pub(crate) parts: Parts,
     pub(crate) state: TaskState,
 }
 
@@ -58,23 +59,20 @@ pub(crate) enum TaskState {
     Begins(Wanted),
     /// The end of its call.
     Calls,
-    /// The body, the header fields and the times of its answer, in this order.
+    /// The parts of its answer, in their order.
     Reads { answer: Answer, read: Vec<Option<Value<'static>>> },
-    /// To begin with a stream.
-    Opens(Wanted),
-    /// The stream's next message.
-    Streams { ticket: f64 },
 }
 
-/// What has come for a call that runs beside the script.
-pub(crate) enum Event {
-    /// The call has ended: its answer, with its body, header fields and times.
-    Ended { id: f64, answer: Answer, read: Vec<Option<Value<'static>>> },
-    /// A stream was begun, with this ticket.
-    Opened { id: f64, ticket: f64 },
-    /// A message of a stream.
-    Message { id: f64, value: Value<'static> },
+/// The end of a call that ran beside the script: its answer with its parts.
+pub(crate) struct Event {
+    pub(crate) id: f64,
+    pub(crate) answer: Answer,
+    pub(crate) parts: Parts,
+    pub(crate) read: Vec<Option<Value<'static>>>,
 }
+
+/// The parts of an answer that a call beside the script keeps, in the order in which they are read.
+pub(crate) type Parts = &'static [&'static str];
 
 impl Worker {
     pub(crate) fn new(program: std::sync::Arc<Shared>, number: u32) -> Rc<Self> {

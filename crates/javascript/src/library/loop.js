@@ -91,6 +91,14 @@ function complete(run, values) {
     return end.value;
 }
 
+/** Runs timers and events until `isDone`: for functions of k6 that block while they call the script back. */
+export function runUntil(isDone) {
+    while (!isDone()) {
+        turn();
+        drain();
+    }
+}
+
 /** Runs a function of the script. What is left of its timers and calls ends with it. */
 function runAt(place, run, values) {
     timers.clear();

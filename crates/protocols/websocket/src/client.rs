@@ -12,7 +12,7 @@ use super::deflate;
 use super::flood::Echo;
 use super::frame::{self, Opcode};
 use super::handshake;
-use super::mailbox::{Mailbox, hint};
+use super::mailbox::{Kind, Mailbox, hint};
 use super::message::{Reader, Step};
 
 /// The status of a call that is not a handshake. Handshakes have that of HTTP; a message has none.
@@ -143,20 +143,27 @@ impl WebSocketClient {
         }
     }
 
-    fn closing(&mut self, code: Option<u16>, words: &str, out: &mut Vec<u8>) -> Progress {
+    fn closing(&mut self, code: Option<u16>, said: &[u8], words: &str, out: &mut Vec<u8>) -> Progress {
         let has_left = matches!(self.phase, Phase::Leaving);
         self.phase = Phase::Left;
+        let heard = self.purpose.hear(Kind::Close, said);
         if has_left {
             return match self.purpose.say_goodbye() {
                 Some(position) => answered(position, NO_STATUS, false),
-                None => Progress::Closing(Cow::Borrowed("the connection was closed by both sides")),
+                None => match heard {
+                    Some(position) => answered(position, NO_STATUS, false),
+                    None => Progress::Closing(Cow::Borrowed("the connection was closed by both sides")),
+                },
             };
         }
         let bytes = code.map(u16::to_be_bytes);
         let payload = bytes.as_ref().map_or(&[][..], |bytes| bytes);
         let key = self.key();
         frame::write(Opcode::Close, false, payload, key, out);
-        Progress::Closing(Cow::Owned(format!("the peer closed with {words}")))
+        match heard {
+            Some(position) => answered(position, NO_STATUS, false),
+            None => Progress::Closing(Cow::Owned(format!("the peer closed with {words}"))),
+        }
     }
 
     /// Sends a Close frame, unless one was sent before.
@@ -172,6 +179,13 @@ impl WebSocketClient {
     fn converse(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
         let wants = |what: u32| message.hint & what != 0;
         if wants(hint::CONNECT) {
+            // A call may ask for subprotocols and extensions of its own.
+            self.request = Arc::new(handshake::Request::sent(message.bytes));
+            if let Purpose::Conversation(mailbox) = &mut self.purpose
+                && wants(hint::HEARS_ALL)
+            {
+                mailbox.hear_all();
+            }
             let key = handshake::write_key(message.bytes, self.nonce(), out);
             self.phase = Phase::Opening(Box::new(handshake::Reader::new(key)));
             return Started::Awaited;
@@ -179,7 +193,17 @@ impl WebSocketClient {
         let sends = wants(hint::TEXT | hint::BINARY);
         let Purpose::Conversation(mailbox) = &mut self.purpose else { return Started::Sent(NO_STATUS) };
         let behind = mailbox.begin(wants(hint::PUT_BACK));
+        let hears_all = mailbox.hears_all();
         let from = if wants(hint::NEW) { mailbox.next_number() } else { behind };
+        if hears_all && wants(hint::PING) {
+            let key = self.key();
+            frame::write(Opcode::Ping, false, message.bytes, key, out);
+            return Started::Sent(NO_STATUS);
+        }
+        if hears_all && wants(hint::CLOSE) {
+            self.say_goodbye(message.bytes, out);
+            return Started::Sent(NO_STATUS);
+        }
         if wants(hint::PING) {
             let payload = self.random.next_u64();
             mailbox.await_pong(payload);
@@ -243,7 +267,18 @@ impl Purpose {
                 }
                 Some(difference) => MessageRole::Other(difference),
             },
-            Self::Conversation(mailbox) => mailbox.receive(text, body).map_or(MessageRole::Unasked, MessageRole::Taken),
+            Self::Conversation(mailbox) => {
+                let kind = if text { Kind::Text } else { Kind::Binary };
+                mailbox.receive(kind, body).map_or(MessageRole::Unasked, MessageRole::Taken)
+            }
+        }
+    }
+
+    /// Receives a frame that is not a message, where the user hears of them. Returns the position of the call that it answers.
+    fn hear(&mut self, kind: Kind, body: &[u8]) -> Option<usize> {
+        match self {
+            Self::Conversation(mailbox) if mailbox.hears_all() => mailbox.receive(kind, body),
+            _ => None,
         }
     }
 
@@ -308,10 +343,12 @@ impl Client for WebSocketClient {
         let progress = match step {
             Step::More if self.purpose.waits() => Progress::More,
             Step::More => Progress::Aside,
-            Step::Pong(payload) => match self.purpose.receive_pong(payload) {
-                Some(position) => answered(position, NO_STATUS, true),
-                None => Progress::Aside,
-            },
+            Step::Pong(payload) => {
+                match self.purpose.receive_pong(payload).or_else(|| self.purpose.hear(Kind::Pong, payload)) {
+                    Some(position) => answered(position, NO_STATUS, true),
+                    None => Progress::Aside,
+                }
+            }
             Step::Message { text, body } => {
                 let received = self.purpose.receive(text, body);
                 self.messaged(received, out)
@@ -322,11 +359,16 @@ impl Client for WebSocketClient {
                     Phase::Open => frame::write(Opcode::Pong, false, payload, self.random.next_u64() as u32, out),
                     _ => {}
                 }
-                Progress::Aside
+                match self.purpose.hear(Kind::Ping, payload) {
+                    Some(position) => answered(position, NO_STATUS, true),
+                    None => Progress::Aside,
+                }
             }
             Step::Close(close) => {
                 let (code, words) = (close.code, close.words());
-                self.closing(code, &words, out)
+                let code_bytes = code.map(u16::to_be_bytes);
+                let said = [code_bytes.as_ref().map_or(&[][..], |bytes| bytes), close.reason.as_bytes()].concat();
+                self.closing(code, &said, &words, out)
             }
         };
         Ok((taken, progress))
@@ -336,7 +378,8 @@ impl Client for WebSocketClient {
         // Some servers end the connection instead of answering a Close frame.
         let leaving = matches!(self.phase, Phase::Leaving);
         self.phase = Phase::Left;
-        let position = if leaving { self.purpose.say_goodbye() } else { None }?;
+        let position =
+            if leaving { self.purpose.say_goodbye().or_else(|| self.purpose.hear(Kind::Close, &[])) } else { None }?;
         Some(Ok(Answer { position, status: NO_STATUS, reusable: false }))
     }
 

@@ -123,6 +123,19 @@ impl Request {
         Ok(Self { bytes, subprotocols: subprotocols.to_vec(), deflate })
     }
 
+    /// The request with these bytes, which end with the name of the key's field.
+    pub(super) fn sent(bytes: &[u8]) -> Self {
+        let value = |wanted: &str| {
+            let mut lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
+            lines.find_map(|line| {
+                line.split_once(": ").filter(|(name, _)| *name == wanted).map(|(_, value)| value.trim())
+            })
+        };
+        let subprotocols = value("Sec-WebSocket-Protocol")
+            .map_or_else(Vec::new, |names| names.split(", ").map(str::to_owned).collect());
+        Self { bytes: Vec::new(), subprotocols, deflate: value("Sec-WebSocket-Extensions").is_some() }
+    }
+
     /// Appends the request with this nonce; returns the key that the answer is checked by.
     pub(super) fn write(&self, nonce: [u8; 16], out: &mut Vec<u8>) -> String {
         write_key(&self.bytes, nonce, out)

@@ -10,9 +10,37 @@ const MOST_WAITING: usize = 1000;
 /// The most bytes of unread messages. One longer message is kept nevertheless.
 const MOST_WAITING_BYTES: usize = 1 << 20;
 
-/// The head of a text message's parts.
-pub(super) const TEXT_HEAD: &[u8] = b"text message";
-const BINARY_HEAD: &[u8] = b"binary message";
+/// What has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    #[default]
+    Binary,
+    /// Frames that are not messages, where the user hears of them.
+    Ping,
+    Pong,
+    Close,
+}
+
+impl Kind {
+    const ALL: [Self; 5] = [Self::Text, Self::Binary, Self::Ping, Self::Pong, Self::Close];
+
+    /// The head of its parts.
+    fn head(self) -> &'static [u8] {
+        match self {
+            Self::Text => b"text message",
+            Self::Binary => b"binary message",
+            Self::Ping => b"ping",
+            Self::Pong => b"pong",
+            Self::Close => b"close",
+        }
+    }
+
+    /// By the head of its parts.
+    pub(super) fn from_head(head: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.head() == head)
+    }
+}
 
 /// The hint of a call: flags that say what it does.
 pub(super) mod hint {
@@ -34,6 +62,8 @@ pub(super) mod hint {
     pub(crate) const LISTEN: u32 = 128;
     /// Sends a ping, and waits for its pong.
     pub(crate) const PING: u32 = 256;
+    /// With `CONNECT`: pings, pongs and the peer's Close frame are received as messages are, and no call waits for one.
+    pub(crate) const HEARS_ALL: u32 = 512;
 }
 
 /// A received message.
@@ -41,7 +71,7 @@ pub(super) mod hint {
 struct ReceivedMessage {
     /// The number of messages that came earlier on the connection.
     number: u64,
-    text: bool,
+    kind: Kind,
     body: Vec<u8>,
 }
 
@@ -79,6 +109,8 @@ pub(super) struct Mailbox {
     put_back: Option<u64>,
     /// Unread messages that had to make room for newer ones, since they were last reported.
     dropped: u64,
+    /// Whether pings, pongs and Close frames are received, too.
+    hears_all: bool,
 }
 
 impl Mailbox {
@@ -105,6 +137,16 @@ impl Mailbox {
             }
             None => false,
         }
+    }
+
+    /// Receives pings, pongs and Close frames, too, from now on.
+    pub(super) fn hear_all(&mut self) {
+        self.hears_all = true;
+    }
+
+    /// Whether pings, pongs and Close frames are received as messages are.
+    pub(super) fn hears_all(&self) -> bool {
+        self.hears_all
     }
 
     /// The number of the next message.
@@ -148,8 +190,8 @@ impl Mailbox {
     }
 
     /// Takes a message that came. Returns the position of the call that it answers; `None` if it is kept.
-    pub(super) fn receive(&mut self, text: bool, body: &[u8]) -> Option<usize> {
-        let message = ReceivedMessage { number: self.came, text, body: body.to_vec() };
+    pub(super) fn receive(&mut self, kind: Kind, body: &[u8]) -> Option<usize> {
+        let message = ReceivedMessage { number: self.came, kind, body: body.to_vec() };
         self.came += 1;
         let Some(position) = self.next_waiter(message.number) else {
             self.put(message);
@@ -225,7 +267,7 @@ impl Mailbox {
     }
 
     fn give(&mut self, message: ReceivedMessage) {
-        self.head = Cow::Borrowed(if message.text { TEXT_HEAD } else { BINARY_HEAD });
+        self.head = Cow::Borrowed(message.kind.head());
         self.last = message;
     }
 }
@@ -248,7 +290,7 @@ mod tests {
             assert_eq!(mailbox.begin(false), 0);
             mailbox.wait(0, false);
         }
-        assert_eq!(mailbox.receive(true, b"a"), Some(0));
+        assert_eq!(mailbox.receive(Kind::Text, b"a"), Some(0));
         pass_by(&mut mailbox);
         assert_eq!((mailbox.pass_on(), mailbox.parts().body), (Some(0), b"a".as_slice()));
         pass_by(&mut mailbox);
@@ -256,10 +298,10 @@ mod tests {
         pass_by(&mut mailbox);
         assert_eq!(mailbox.pass_on(), None, "the three have seen it");
         // The next one is new to them; the first that waits has it, and those who come later have what is left.
-        assert_eq!(mailbox.receive(false, b"b"), Some(0));
+        assert_eq!(mailbox.receive(Kind::Binary, b"b"), Some(0));
         assert_eq!(mailbox.begin(false), 0);
         assert!(mailbox.take(0));
-        assert_eq!(mailbox.parts(), AnswerParts { head: TEXT_HEAD, body: b"a" });
+        assert_eq!(mailbox.parts(), AnswerParts { head: b"text message", body: b"a" });
         assert!(!mailbox.take(0), "b was taken");
     }
 
@@ -270,7 +312,7 @@ mod tests {
         mailbox.wait(0, false);
         mailbox.wait(0, false);
         assert!(!mailbox.give_up(0), "a goodbye may still come");
-        assert_eq!(mailbox.receive(true, b"a"), Some(1));
+        assert_eq!(mailbox.receive(Kind::Text, b"a"), Some(1));
         assert!(mailbox.give_up(1));
         assert_eq!((mailbox.say_goodbye(), mailbox.waits()), (Some(0), false));
     }
@@ -284,7 +326,7 @@ mod tests {
         assert_eq!(mailbox.receive_pong(&2_u64.to_be_bytes()), Some(2));
         assert_eq!(mailbox.receive_pong(b"unasked"), None);
         assert!(mailbox.give_up(1), "a late pong is nobody's");
-        assert_eq!((mailbox.receive_pong(&1_u64.to_be_bytes()), mailbox.receive(true, b"a")), (None, Some(0)));
+        assert_eq!((mailbox.receive_pong(&1_u64.to_be_bytes()), mailbox.receive(Kind::Text, b"a")), (None, Some(0)));
     }
 
     #[test]
@@ -292,17 +334,17 @@ mod tests {
         let mut mailbox = Mailbox::default();
         mailbox.wait(0, true);
         mailbox.wait(0, false);
-        assert_eq!(mailbox.receive(true, b"a"), Some(1), "the call that asks comes first");
+        assert_eq!(mailbox.receive(Kind::Text, b"a"), Some(1), "the call that asks comes first");
         pass_by(&mut mailbox);
         assert_eq!(mailbox.pass_on(), Some(0), "then the one that listens");
-        assert_eq!(mailbox.receive(true, b"b"), Some(0));
+        assert_eq!(mailbox.receive(Kind::Text, b"b"), Some(0));
     }
 
     #[test]
     fn what_nobody_takes_is_bounded() {
         let mut mailbox = Mailbox::default();
         for number in 0..2_000_u32 {
-            assert_eq!(mailbox.receive(true, &number.to_be_bytes()), None);
+            assert_eq!(mailbox.receive(Kind::Text, &number.to_be_bytes()), None);
         }
         assert_eq!((mailbox.inbox.len(), mailbox.inbox_bytes), (MOST_WAITING, 4 * MOST_WAITING));
         assert_eq!([mailbox.take_dropped(), mailbox.take_dropped()], [1_000, 0]);

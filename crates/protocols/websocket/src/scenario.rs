@@ -11,7 +11,7 @@ use brunt_plan::target::{self, Target, Url};
 use super::client::WebSocketClient;
 use super::frame::MOST_CONTROL_BYTES;
 use super::handshake;
-use super::mailbox::{TEXT_HEAD, hint};
+use super::mailbox::{Kind, hint};
 use super::message::{MOST_MESSAGE_BYTES, close_name};
 use brunt_protocol::headers::header_fields;
 use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
@@ -19,8 +19,11 @@ use brunt_protocol::traced::TraceIds;
 use brunt_protocol::{Client, OptionsError};
 use brunt_record::outcome::OkStatus;
 
-/// The flag of a message that is text.
+/// The flags of what has come.
 const IS_TEXT: u32 = 1;
+const IS_PING: u32 = 2;
+const IS_PONG: u32 = 4;
+const IS_CLOSE: u32 = 8;
 
 /// `brunt.ws`.
 pub(super) struct WebSocketDialect;
@@ -96,7 +99,8 @@ struct WebSocketCaller {
 }
 
 impl WebSocketCaller {
-    /// The handshake to a path of the base, to the base itself, or to a whole URL.
+    /// The handshake to a path of the base, to the base itself, or to a whole URL; its header fields, its subprotocols and its compression, and
+    /// whether pings, pongs and Close frames are heard of.
     fn connect(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
         let value = |at: usize| values.get(at).unwrap_or(&Value::Nil);
         let target = match (value(1), &self.base) {
@@ -132,9 +136,14 @@ impl WebSocketCaller {
         let replaced = |name: &str| given.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
         let kept = self.headers.iter().filter(|(name, _)| !replaced(name)).cloned();
         let fields: Vec<_> = kept.chain(given.iter().cloned()).collect();
-        let request = handshake::Request::with_fields(&target, &fields, &self.subprotocols, self.deflate)?;
+        let subprotocols: Vec<String> = match value(3) {
+            Value::Nil => self.subprotocols.clone(),
+            own => own.entries().iter().filter_map(|(_, name)| name.as_str().map(str::to_owned)).collect(),
+        };
+        let deflate = self.deflate || value(4) == &Value::Boolean(true);
+        let request = handshake::Request::with_fields(&target, &fields, &subprotocols, deflate)?;
         out.bytes = request.into_bytes();
-        out.hint = hint::CONNECT;
+        out.hint = hint::CONNECT | if value(5) == &Value::Boolean(true) { hint::HEARS_ALL } else { 0 };
         Ok(())
     }
 }
@@ -160,7 +169,12 @@ fn close(values: &[Value<'_>]) -> Result<Vec<u8>, OptionsError> {
     let value = |at: usize| values.get(at).unwrap_or(&Value::Nil);
     let code = match value(1) {
         Value::Nil => 1000,
-        Value::Number(code) if code.fract() == 0.0 && matches!(*code as u16, 1000 | 3000..=4999) => *code as u16,
+        Value::Number(code)
+            if code.fract() == 0.0 && matches!(*code as u16, 1000 | 3000..=4999)
+                || values.get(3) == Some(&Value::Boolean(true)) =>
+        {
+            *code as u16
+        }
         _ => return Err(OptionsError("the code of a close is 1000, or from 3000 to 4999".to_owned())),
     };
     let reason = match value(2) {
@@ -205,7 +219,11 @@ impl Caller for WebSocketCaller {
             "receive on" => out.hint = hint::RECEIVE | hint::PUT_BACK,
             "listen" => out.hint = hint::RECEIVE | hint::LISTEN,
             "listen on" => out.hint = hint::RECEIVE | hint::LISTEN | hint::PUT_BACK,
-            "ping" => out.hint = hint::PING,
+            "ping" => {
+                let payload = values.get(1).and_then(Value::as_bytes).unwrap_or_default();
+                out.bytes.extend_from_slice(payload.get(..MOST_CONTROL_BYTES as usize).unwrap_or(payload));
+                out.hint = hint::PING;
+            }
             "close" => {
                 out.bytes = close(values)?;
                 out.hint = hint::CLOSE;
@@ -221,11 +239,17 @@ impl Caller for WebSocketCaller {
 
     /// Of a conversation the upgrade request alone has header fields.
     fn add_trace(&self, call: &mut Encoded, ids: &TraceIds) -> bool {
-        call.hint == hint::CONNECT && call.add_traceparent(ids)
+        call.hint & hint::CONNECT != 0 && call.add_traceparent(ids)
     }
 
     fn flags(&self, answer: &CompleteAnswer<'_>) -> u32 {
-        if answer.parts.head == TEXT_HEAD { IS_TEXT } else { 0 }
+        match Kind::from_head(answer.parts.head) {
+            Some(Kind::Text) => IS_TEXT,
+            Some(Kind::Ping) => IS_PING,
+            Some(Kind::Pong) => IS_PONG,
+            Some(Kind::Close) => IS_CLOSE,
+            Some(Kind::Binary) | None => 0,
+        }
     }
 
     fn read<'a>(&self, what: &str, answer: &CompleteAnswer<'a>) -> Result<Value<'a>, OptionsError> {
@@ -239,7 +263,9 @@ impl Caller for WebSocketCaller {
     fn shown_call<'a>(&self, call: &'a Encoded) -> Cow<'a, [u8]> {
         let with = |what: &str| Cow::Owned([what.as_bytes(), &call.bytes].concat());
         match call.hint {
-            hint::CONNECT => Cow::Owned([&call.bytes, b"(by chance)\r\n\r\n".as_slice()].concat()),
+            connect if connect & hint::CONNECT != 0 => {
+                Cow::Owned([&call.bytes, b"(by chance)\r\n\r\n".as_slice()].concat())
+            }
             hint::CLOSE => {
                 let (code, reason) = call.bytes.split_at_checked(2).unwrap_or_default();
                 let code = <[u8; 2]>::try_from(code).map(u16::from_be_bytes).ok();
