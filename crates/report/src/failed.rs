@@ -45,7 +45,7 @@ pub(crate) fn sentence_of(result: &ThresholdResult, summary: &Summary) -> Option
     }
     if is_about_availability(result) {
         let share = percent(1.0 - summary.standing().availability()?);
-        return Some(format!("no server for {share} of the time{}; {}.", since(summary), limit(summary)));
+        return Some(format!("{} for {share} of the time{}; {}.", absent(summary), since(summary), limit(summary)));
     }
     let due = summary.total.numbers.get(Counter::Due);
     if let Some(absent) = absence(summary) {
@@ -64,6 +64,12 @@ pub(crate) fn sentence_of(result: &ThresholdResult, summary: &Summary) -> Option
         since(summary),
         limit(summary)
     ))
+}
+
+/// `no server`, or `no answer` of a target that stood still.
+pub(crate) fn absent(summary: &Summary) -> &'static str {
+    let is_unreached = summary.total.failures.counted().any(|(failure, _)| failure.is_unreached());
+    if is_unreached { "no server" } else { "no answer" }
 }
 
 /// How long the target was not there, of the whole run, where that explains nearly all that failed: `3.1s of 8s`.

@@ -214,6 +214,8 @@ fn of_agents(summary: &Summary) -> impl Iterator<Item = Statement> {
 /// The beginning of the sentence on a target that never answered, or has not answered yet.
 const NEVER: &str = "the target never answered";
 const NOT_YET: &str = "the target has not answered yet";
+/// The same where no connection was made, and a proxy was to make it.
+const NO_WAY: &str = "no way through the proxy";
 
 /// Statements on a run that goes on, in the words and the order of its report. Nothing is judged yet: thresholds, and
 /// whether figures had settled, are left out.
@@ -440,6 +442,8 @@ fn nothing_answered(summary: &Summary, never: &str) -> Option<String> {
     Some(match worst {
         Some((failure, n)) => {
             let said = failed::in_words(&summary.total.failures, failure, n);
+            let is_proxys = summary.plan.transport.proxy.is_some() && of(Counter::ConnectionsMade) == 0;
+            let never = if is_proxys && failure.is_of_connecting() { NO_WAY } else { never };
             format!("{never}: {said}{}", given_up(summary))
         }
         None if open > 0 => format!("{never}: {} had not ended", counted(open, "call")),

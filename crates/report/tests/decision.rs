@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use brunt_decide::compare::Compared;
 use brunt_decide::decision::KeptDecision;
 use brunt_report::Style;
 use brunt_report::decision::{Decision, Format, Runs, page_data, read, render};
@@ -108,6 +109,17 @@ fn all() -> Vec<(String, KeptDecision)> {
         .into_iter()
         .map(|(name, compared)| (name, KeptDecision::from_decision(Decision::Comparison(&compared))));
     capacities.chain(sweeps).chain(comparisons).map(|(name, decided)| (name.to_owned(), decided)).collect()
+}
+
+#[test]
+fn where_nothing_was_compared_no_difference_is_denied() {
+    let (_, mut compared) = decisions::comparisons().into_iter().find(|(name, _)| *name == "same").unwrap();
+    let said = |compared: &Compared| rendered(Format::Text, Decision::Comparison(compared), false);
+    assert!(said(&compared).contains("→ no difference seen"));
+    let comparison = compared.comparison.as_mut().unwrap();
+    (comparison.differences, comparison.errors) = (Vec::new(), None);
+    let text = said(&compared);
+    assert!(text.contains("→ nothing could be compared") && !text.contains("no difference"), "{text}");
 }
 
 /// What is kept says the same when it is read again.

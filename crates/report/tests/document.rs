@@ -71,6 +71,32 @@ fn every_field_is_described() {
     check(&serde_json::from_str(brunt_report::schema::DECISION).unwrap(), "decision");
 }
 
+/// A percentile of which only a lower bound is known has no upper end.
+#[test]
+fn what_is_at_least_has_no_end() {
+    fn check(value: &Value, seen: &mut u32, name: &str) {
+        match value {
+            Value::Object(fields) => {
+                if fields.get("at_least") == Some(&Value::Bool(true))
+                    && let Some(interval) = fields.get("interval").filter(|interval| interval.is_object())
+                {
+                    *seen += 1;
+                    assert!(interval["high_ns"].is_null(), "{name}: {value:#}");
+                }
+                fields.values().for_each(|field| check(field, seen, name));
+            }
+            Value::Array(parts) => parts.iter().for_each(|part| check(part, seen, name)),
+            _ => {}
+        }
+    }
+    let mut seen = 0;
+    for (name, summary) in fixtures::all() {
+        let written = render(Format::Json, &summary, Style::default()).unwrap();
+        check(&serde_json::from_slice(&written).unwrap(), &mut seen, name);
+    }
+    assert!(seen > 3, "{seen}");
+}
+
 #[test]
 fn a_broken_document_does_not_fit() {
     let validator = jsonschema::draft202012::new(&schema()).unwrap();

@@ -23,6 +23,7 @@ mod targets;
 mod tcp;
 mod thrift;
 mod throughput;
+mod told;
 mod users;
 mod websocket;
 

@@ -248,6 +248,44 @@ fn a_closed_flood_knows_for_how_long_it_had_no_server() {
     assert_eq!(number(&summary, Counter::WithoutServer), 0);
 }
 
+#[test]
+fn a_closed_flood_has_no_server_while_calls_time_out_without_a_byte() {
+    for (timeout_ns, share) in [(SECOND_NS / 2, 0.3..=0.47), (20 * SECOND_NS, 0.0..=0.0)] {
+        let plan = Plan { load: Load::Closed {}, timeout_ns, ..at_rate("1", 8.into()) };
+        let summary = carry_out(&plan, Target::away(Away::Frozen, HALF)).summary;
+        let away = 1.0 - summary.standing().availability().unwrap();
+        assert!(share.contains(&away), "{away}");
+        // Answers that come late have come.
+        assert_eq!(summary.thresholds_held(), away == 0.0, "{:?}", summary.thresholds);
+        assert!(summary.error_rate < 0.01, "{}", summary.error_rate);
+    }
+    // A call that takes too long now and then is no absence.
+    let slow = Slow { each: 151, of: 0 };
+    let plan = Plan { load: Load::Closed {}, reconnect: true, timeout_ns: SECOND_NS / 2, ..at_rate("1", 8.into()) };
+    let summary = carry_out(&plan, slow).summary;
+    assert!(summary.total.failures.count(Failure::Timeout) > 10, "{:?}", summary.total.failures);
+    assert!(
+        summary.thresholds_held(),
+        "{} of 80 s: {:?}",
+        number(&summary, Counter::WithoutServer),
+        summary.thresholds
+    );
+}
+
+/// Answers one of so many requests after ten seconds, and the others at once.
+struct Slow {
+    each: u64,
+    of: u64,
+}
+
+impl Peer for Slow {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+        self.of += 1;
+        let late = if self.of.is_multiple_of(self.each) { 10 * SECOND_NS } else { 20 * MS };
+        vec![(late, Act::Send(ANSWER.to_vec()))]
+    }
+}
+
 /// Answers in 50 ms, and drops all connections every half second.
 struct Dropping;
 

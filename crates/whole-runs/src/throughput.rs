@@ -12,16 +12,16 @@ use super::{MS, SECOND_NS, StopHandle, carry_out, carry_out_on, plan};
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 
 const URL: &str = "http://127.0.0.1/";
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+pub(super) const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
 /// A target with one server: it answers one call after the other, each after `takes_ns`.
-struct Queue {
+pub(super) struct Queue {
     takes_ns: u64,
     free_at: u64,
 }
 
 impl Queue {
-    const fn taking(takes_ns: u64) -> Self {
+    pub(super) const fn taking(takes_ns: u64) -> Self {
         Self { takes_ns, free_at: 0 }
     }
 }
@@ -38,7 +38,7 @@ impl Peer for Queue {
 }
 
 /// A target that answers every call after a fixed time.
-struct After(u64);
+pub(super) struct After(pub(super) u64);
 
 impl Peer for After {
     fn received(&mut self, _connection: u64, bytes: &[u8], _now: u64) -> Reaction {

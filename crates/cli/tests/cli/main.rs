@@ -32,6 +32,7 @@ mod settings;
 mod signals;
 mod sweep;
 mod terminal;
+mod told;
 mod traced;
 mod ui;
 mod watch;

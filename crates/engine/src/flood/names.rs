@@ -1,5 +1,6 @@
 //! Figures of a flood's calls by their names, where its user tells them apart.
 
+use brunt_protocol::user::User;
 use brunt_record::figures::NameId;
 use brunt_record::time::Tick;
 
@@ -19,6 +20,21 @@ impl Names {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// A call that was due, and for which no connection was made, has failed. It has its name all the same.
+    pub(super) fn failed_overdue(
+        &self,
+        recorder: &mut Recorder,
+        user: &dyn User,
+        mut call: Call<u64>,
+        failed: End<'_>,
+        now: Tick,
+    ) {
+        recorder.failed_overdue(&mut call, failed, now);
+        if !self.is_empty() {
+            self.record(recorder, user.name(call.tag), &call, failed, now);
+        }
     }
 
     /// A call with the name of this number has ended.

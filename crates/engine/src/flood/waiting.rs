@@ -7,7 +7,7 @@ use brunt_record::time::Tick;
 
 use super::{CONNECTING_AT_ONCE, Flood, FloodNetwork, Pace};
 use crate::network::origins::OriginId;
-use crate::network::{Call, Counted, Recorder};
+use crate::network::{Call, Counted, End, Recorder};
 use crate::transport::{ConnectionId, Driver};
 
 /// How long open connections are worth waiting for after one was answered, in nanoseconds.
@@ -102,10 +102,12 @@ impl Flood {
         else {
             return false;
         };
-        let Some((due, _)) = schedule.take() else { return false };
+        let Some((due, number)) = schedule.take() else { return false };
         network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
         let end = now.max(due.saturating_add(outcome.took_ns));
-        network.recorder.failed_overdue(due, self.part.is_measured(), outcome.failure, &outcome.reason, end);
+        let call = Call::new(number, due, self.part.is_measured(), Counted::Already);
+        let failed = End::Failed(outcome.failure, &outcome.reason);
+        self.names.failed_overdue(&mut network.recorder, &*self.user, call, failed, end);
         true
     }
 
@@ -147,11 +149,11 @@ impl Flood {
                 self.outage.next_look = self.outage.next_look.min(expires);
                 return;
             }
-            if schedule.take().is_none() {
-                return;
-            }
+            let Some((_, number)) = schedule.take() else { return };
             network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
-            network.recorder.failed_overdue(due, self.part.is_measured(), Failure::Timeout, UNANSWERED, expires);
+            let call = Call::new(number, due, self.part.is_measured(), Counted::Already);
+            let failed = End::Failed(Failure::Timeout, UNANSWERED);
+            self.names.failed_overdue(&mut network.recorder, &*self.user, call, failed, expires);
         }
     }
 

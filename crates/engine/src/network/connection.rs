@@ -669,7 +669,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Where the target has several addresses: counts the failure to connect to the first, and returns its reason with the address.
+    /// A proxy that took no connection is named.
     fn at_address<'a>(&mut self, token: ConnectionId, failure: Failure, reason: &'a str) -> Cow<'a, str> {
+        let is_proxys = self.origins.route(self.connections[token].origin).is_some_and(|route| route.tunnel.is_some());
+        if is_proxys {
+            return format!("the proxy: {reason}").into();
+        }
         match self.connections[token].addresses.front() {
             Some(Address::Tcp(address)) => {
                 self.recorder.snapshot.addresses.failed(*address, failure, reason);
@@ -1122,6 +1127,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let by_peer = matches!(failure, Failure::Closed | Failure::Read | Failure::Write);
         let resendable = by_peer && connection.history.service == Service::Answered && connection.is_open();
         let met_its_end_ns = MET_ITS_END_NS.max(2 * connection.link.connect_ns);
+        // A target that stands still takes connections all the same.
+        if failure == Failure::Timeout && connection.history.came_to_nothing() && self.watched_since.is_set() {
+            let silent = now.since(connection.ready_since.max(self.watched_since));
+            self.recorder.snapshot.numbers.add(Counter::WithoutServer, silent);
+        }
         connection.history.service = connection.history.service.ended();
         let calls = std::mem::take(&mut connection.calls);
         if calls.is_empty() && failure != Failure::Closed {

@@ -536,12 +536,11 @@ impl Recorder {
         self.by_due.unfinished(due.ns(), end.since(due), calls);
     }
 
-    /// A call that was never one of [`Calls`](super::calls::Calls), due at `due`, has failed at `now`: the schedule
-    /// counts it, and no connection was made for it.
-    pub(crate) fn failed_overdue(&mut self, due: Tick, measured: bool, failure: Failure, reason: &str, now: Tick) {
+    /// A call that was never one of [`Calls`](super::calls::Calls) has failed at `now`: the schedule counts it, and no connection
+    /// was made for it.
+    pub(crate) fn failed_overdue<T>(&mut self, call: &mut Call<T>, failed: End<'_>, now: Tick) {
         self.never_begun(1);
-        let mut call = Call::new((), due, measured, Counted::Already);
-        self.ended(&mut call, End::Failed(failure, reason), now);
+        self.ended(call, failed, now);
     }
 }
 

@@ -1,8 +1,8 @@
 //! The time of users who are there at all times: how much of it is no pause, and in how much of that there was no server
 //! for them.
 //!
-//! A user has no server from a failed attempt (refused, not made in time, or ended before the first byte of an answer) to
-//! the next first byte that reaches it. Its pauses are in neither time.
+//! A user has no server from a failed attempt (refused, not made in time, ended before the first byte of an answer, or timed out
+//! before it) to the next first byte that reaches it. Its pauses are in neither time.
 
 use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::outcome::Failure;
@@ -67,7 +67,8 @@ impl Presence {
         now: Tick,
     ) {
         self.answered(numbers, call, now);
-        if !call.first_byte.is_set() && is_absence(failure, reason) {
+        let is_absent = is_absence(failure, reason) || failure == Failure::Timeout;
+        if !call.first_byte.is_set() && is_absent {
             self.count(numbers, now);
             self.is_without = true;
         }
@@ -110,15 +111,20 @@ mod tests {
         user.count(&mut numbers, at(200));
         user.goes_on(at(240));
         user.goes_on(at(250));
-        // One that this machine could not make, and one that timed out, say nothing about whether a server is there.
+        // One that this machine could not make says nothing about whether a server is there.
         user.failed(&mut numbers, &call(Tick::NEVER), (Failure::Ports, "none is free"), at(260));
-        user.failed(&mut numbers, &call(Tick::NEVER), (Failure::Timeout, "late"), at(270));
         assert_eq!(told(&numbers), (40, 10));
         user.count(&mut numbers, at(280));
         assert_eq!(told(&numbers), (80, 50));
         user.failed(&mut numbers, &call(at(300)), (Failure::Closed, "before its end"), at(320));
         user.count(&mut numbers, at(330));
         assert_eq!(told(&numbers), (130, 70));
+        // Silence is an attempt that failed; an answer that has begun is none.
+        user.failed(&mut numbers, &call(at(340)), (Failure::Timeout, "late"), at(350));
+        user.failed(&mut numbers, &call(Tick::NEVER), (Failure::Timeout, "late"), at(370));
+        user.answered(&mut numbers, &call(at(400)), at(410));
+        user.count(&mut numbers, at(420));
+        assert_eq!(told(&numbers), (220, 100));
     }
 
     #[test]

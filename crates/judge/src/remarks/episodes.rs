@@ -9,6 +9,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::units::{Clock, count, counted};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
 use brunt_record::recording::Recording;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
@@ -80,8 +81,7 @@ fn length(ns: u64) -> String {
 
 /// Stretches in which calls found no target: a connection could not be made, or was lost.
 fn outages(timeline: &Timeline) -> Vec<Stretch> {
-    if timeline.points().all(|(_, point)| point.ok + point.refused == 0) {
-        // The target never answered, which has a remark of its own.
+    if !is_answered(timeline) {
         return Vec::new();
     }
     let is_out = |point: &DuePoint| point.unreached > 0 && point.unreached as f64 >= OUT * told(point) as f64;
@@ -107,6 +107,11 @@ fn outages(timeline: &Timeline) -> Vec<Stretch> {
     }
     let is_long = |(stretch, calls): &(Stretch, u64)| *calls >= FEWEST_CALLS && !is_drop(timeline, *stretch);
     stretches.into_iter().filter(is_long).map(|(stretch, _)| stretch).collect()
+}
+
+/// Whether anything was answered. A target that never answered has a statement of its own.
+fn is_answered(timeline: &Timeline) -> bool {
+    timeline.points().any(|(_, point)| point.ok + point.refused > 0)
 }
 
 /// Calls of a point that say something about the target.
@@ -139,7 +144,7 @@ fn outage_remark(outage: Stretch, timeline: &Timeline, run: &Recording) -> Remar
     } else {
         not_back(outage.from, run.measured_ns.max(outage.to))
     };
-    let cause = most_common_reason(run);
+    let cause = most_common_reason(run).map(|(_, reason)| reason);
     let reason = cause.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
     Remark {
         from_ns: Some(outage.from),
@@ -161,6 +166,9 @@ fn outage_remark(outage: Stretch, timeline: &Timeline, run: &Recording) -> Remar
 /// Moments in which calls under way lost their connections, outside of outages, each with these calls.
 fn drops(timeline: &Timeline, outages: &[Stretch]) -> Vec<(Stretch, u64)> {
     let width = timeline.width_ns();
+    if !is_answered(timeline) {
+        return Vec::new();
+    }
     let mut drops: Vec<(Stretch, u64)> = Vec::new();
     for (start, point) in timeline.points().filter(|(_, point)| point.unreached > 0) {
         let here = Stretch { from: start, to: start + width };
@@ -189,16 +197,17 @@ fn explains(drop: Stretch, silence: Stretch) -> bool {
 
 fn drop_remarks(drops: &[(Stretch, u64)], run: &Recording) -> Vec<Remark> {
     let cause = most_common_reason(run);
+    // Calls for which no connection could be made have lost none.
+    let is_refused = cause.as_ref().is_some_and(|(failure, _)| failure.is_of_connecting());
+    let did = if is_refused { "took no connections" } else { "dropped connections" };
+    let cause = cause.map(|(_, reason)| reason);
     let reason = cause.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
     let remark = |from: u64, to: u64, calls: u64, when: String| Remark {
         from_ns: Some(from),
         to_ns: Some(to),
         calls: Some(calls),
         cause: cause.clone().unwrap_or_default(),
-        ..Remark::new(
-            About::Drops,
-            format!("the target dropped connections {when}: {} failed{reason}", counted(calls, "call")),
-        )
+        ..Remark::new(About::Drops, format!("the target {did} {when}: {} failed{reason}", counted(calls, "call")))
     };
     match drops {
         few if few.len() <= MOST_NAMED => few
@@ -213,13 +222,13 @@ fn drop_remarks(drops: &[(Stretch, u64)], run: &Recording) -> Vec<Remark> {
     }
 }
 
-/// The most common reason of failures without a connection.
-fn most_common_reason(run: &Recording) -> Option<String> {
+/// The most common failure without a connection, and its most common reason.
+fn most_common_reason(run: &Recording) -> Option<(Failure, String)> {
     let failures = &run.measured.failures;
     let counted = failures.counted().filter(|(failure, _)| failure.is_unreached());
     let (failure, _) = counted.max_by_key(|(_, n)| *n)?;
     let reason = failures.reasons(failure).into_iter().max_by_key(|(_, n)| *n)?;
-    Some(reason.0.to_owned())
+    Some((failure, reason.0.to_owned()))
 }
 
 /// A silence of the target.

@@ -5,7 +5,7 @@
 use crate::advice::Advice;
 use std::ops::Range;
 
-use brunt_plan::plan::Plan;
+use brunt_plan::plan::{Load, Plan};
 use brunt_plan::units::{Duration, count, counted, percent};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
@@ -404,8 +404,9 @@ fn closes(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     let most_open = run.series.points().iter().filter_map(|point| point.open_connections).max()?;
     let answered = total.statuses.total();
     let closed = made.saturating_sub(most_open);
-    // Users have connections of their own, which they close themselves.
-    if plan.reconnect || plan.scenarios.is_some() || asks_to_close(plan) || closed < CLOSED.0.max(most_open) {
+    // Users, and sessions of a log, have connections of their own, which they close themselves.
+    let are_of_users = plan.scenarios.is_some() || matches!(plan.load, Load::Replay(_));
+    if plan.reconnect || are_of_users || asks_to_close(plan) || closed < CLOSED.0.max(most_open) {
         return None;
     }
     // A failing call may end its connection, and brunt may be the one that ends it, as after a timeout.

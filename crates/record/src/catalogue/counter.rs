@@ -134,7 +134,8 @@ counters! {
     /// Calls that were sent again because the server said that it had not processed them (GOAWAY, `REFUSED_STREAM`).
     TurnedAway = "turned_away", Calls Sum at "connections.turned_away";
     /// Time, summed over connections or virtual users of the closed model, in which there was no server: for a connection from an attempt to
-    /// connect that failed until one that did not, for a user from a failed attempt to the next first byte, without its pauses.
+    /// connect that failed until one that did not, and while it was silent until a timeout after another one that was; for a user from a
+    /// failed attempt, or a timeout without a byte, to the next first byte, without its pauses.
     WithoutServer = "without_server_ns", Nanoseconds Sum at "connections.without_server_ns";
     /// Time, summed over the virtual users of the closed model, without their pauses.
     UsersBusy = "users_busy_ns", Nanoseconds Sum at "connections.users_busy_ns";

@@ -242,7 +242,9 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
             value: percent(summary.error_rate),
             // Connections without a server make few attempts: the time without one says more.
             note: match summary.standing().availability() {
-                Some(share) if share < 1.0 => format!("no server for {} of the time", percent(1.0 - share)),
+                Some(share) if share < 1.0 => {
+                    format!("{} for {} of the time", failed::absent(summary), percent(1.0 - share))
+                }
                 _ => format!("{} of {}", count(summary.not_ok), count(due)),
             },
             class: if summary.not_ok > 0 { "bad" } else { "" },

@@ -36,6 +36,16 @@ fn users_know_for_how_long_they_had_no_server() {
 }
 
 #[test]
+fn users_have_no_server_while_their_calls_time_out_without_a_byte() {
+    let script = "brunt.scenario('s', function() http:get('/', { timeout = 0.5 }) end):inject { brunt.users(5, 10) }";
+    let summary = carry_out(&plan_of(script, &[]).unwrap(), Target::away(Away::Frozen, HALF)).summary;
+    let away = unavailability(&summary).unwrap();
+    assert!((0.4..=0.46).contains(&away), "{away}");
+    let failed = failed(&summary);
+    assert!(failed.iter().any(|condition| condition.starts_with("availability")), "{failed:?}");
+}
+
+#[test]
 fn a_target_that_is_there_has_lost_no_time() {
     let summary = summary("brunt.users(3, 2)", "", Target::away(Away::Killed, 0..0));
     assert_eq!(unavailability(&summary), Some(0.0));

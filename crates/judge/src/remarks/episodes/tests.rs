@@ -69,7 +69,10 @@ pub(in super::super) fn carried_out(
                 log.refused(due, took);
             }
             End::Unreached(_) => {
-                part.failures.record(Failure::Connect, "connection refused");
+                // A refusal is told at once.
+                let lost = (Failure::Closed, "connection reset by the peer");
+                let (failure, reason) = if took < MS { (Failure::Connect, "connection refused") } else { lost };
+                part.failures.record(failure, reason);
                 part.times.record(Timing::Failed, took);
                 log.failed(due, took, true);
             }
@@ -186,6 +189,19 @@ fn dropped_connections_have_their_moment() {
     assert!(found[0].message.starts_with("the target dropped connections 10 times: 100 calls failed"), "{found:?}");
     let along = |due: u64| if (due / MS).is_multiple_of(50) { End::Unreached(MS) } else { End::Ok(2 * MS) };
     assert_eq!(kinds(&remarks(carried_out(10, evenly(500, 10), along))), []);
+}
+
+#[test]
+fn connections_that_were_never_made_are_not_dropped() {
+    let moment = 4_000 * MS..4_100 * MS;
+    let end = |due: u64| if moment.contains(&due) { End::Unreached(MS / 10) } else { End::Ok(2 * MS) };
+    for rate in [100, 2000] {
+        let found = remarks(carried_out(10, evenly(rate, 10), end));
+        let said = found.iter().map(|remark| remark.message.as_str()).collect::<Vec<_>>();
+        assert!(said.iter().all(|message| !message.contains("dropped")) && !said.is_empty(), "{said:?}");
+    }
+    // Of a target that was never there nothing happened at a moment.
+    assert_eq!(kinds(&remarks(carried_out(1, evenly(75, 1), |_| End::Unreached(MS / 10)))), []);
 }
 
 #[test]

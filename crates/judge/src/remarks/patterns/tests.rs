@@ -1,7 +1,8 @@
 //! Runs whose calls have something in common, and what is said of them.
 
-use brunt_plan::plan::{Plan, ProtocolOptions};
+use brunt_plan::plan::{Load, Plan, ProtocolOptions};
 use brunt_plan::random::Random;
+use brunt_plan::replay::Replay;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
@@ -166,6 +167,9 @@ fn connections_that_the_target_closes_are_counted() {
     let (mut plan, run) = with(5000, 4);
     plan.reconnect = true;
     assert_eq!(remarks((plan, run)), [], "it was asked for");
+    let (mut plan, run) = with(5000, 4);
+    plan.load = Load::Replay(Box::new(Replay::new("a.log", "combined")));
+    assert_eq!(remarks((plan, run)), [], "each session of a log ends its own");
 }
 
 #[test]
