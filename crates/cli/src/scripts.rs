@@ -47,9 +47,10 @@ fn is_named_so(path: &Path) -> bool {
 }
 
 fn are_javascript(scenarios: &Scenarios) -> bool {
-    scenarios.files.first().is_some_and(|file| {
-        is_named_so(Path::new(&file.name)) || brunt_javascript::is_of_k6(&file.content.0)
-    })
+    scenarios
+        .files
+        .first()
+        .is_some_and(|file| is_named_so(Path::new(&file.name)) || brunt_javascript::is_of_k6(&file.content.0))
 }
 
 /// Loads the script at `path` with the files that it reads.

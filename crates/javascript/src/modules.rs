@@ -25,9 +25,9 @@ const LIBRARY: &[(&str, &str)] = &[
     ("k6/encoding", include_str!("library/encoding.js")),
     ("brunt:equality", include_str!("library/equality.js")),
     ("brunt:exchanges", include_str!("library/exchanges.js")),
-    ("k6/experimental/csv", include_str!("library/experimental-csv.js")),
-    ("k6/experimental/fs", include_str!("library/experimental-fs.js")),
     ("k6/execution", include_str!("library/execution.js")),
+    ("brunt:experimental-csv", include_str!("library/experimental-csv.js")),
+    ("brunt:experimental-fs", include_str!("library/experimental-fs.js")),
     ("brunt:failures", include_str!("library/failures.js")),
     ("brunt:forms", include_str!("library/forms.js")),
     ("k6/html", include_str!("library/html.js")),
@@ -179,6 +179,13 @@ impl Modules {
         Ok(is_common(&text).then(|| format!("(function (exports, require, module) {{ {text}\n}})")))
     }
 
+    /// The line of a file in which it first names a module.
+    fn line_of(&self, file: &str, module: &str) -> Option<usize> {
+        let text = if library(file).is_some() { return None } else { self.text(file).ok()? };
+        let named = [format!("'{module}'"), format!("\"{module}\"")];
+        text.lines().position(|line| named.iter().any(|name| line.contains(name.as_str()))).map(|at| at + 1)
+    }
+
     /// The text of a file of the script's.
     fn text(&self, name: &str) -> Result<String, String> {
         let bytes = if name == self.script { self.text.clone() } else { self.files.read(name)? };
@@ -211,7 +218,8 @@ impl Modules {
         }
         let source = self.source(name).map_err(|problem| Exception::throw_message(ctx, &problem))?;
         let module = Module::declare(ctx.clone(), name, source)?;
-        let bytes = module.write(WriteOptions::default())?;
+        // Only functions of ours do without their text, which `toString` shows.
+        let bytes = module.write(WriteOptions { strip_source: library(name).is_some(), ..WriteOptions::default() })?;
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever came first stays: others may read from it already.
         compiled.entry(name.to_owned()).or_insert_with(|| Arc::from(bytes));
@@ -231,7 +239,10 @@ impl Resolver for UserModules {
         name: &str,
         _: Option<ImportAttributes<'js>>,
     ) -> rquickjs::Result<String> {
-        self.0.resolved(base, name).map_err(|problem| Exception::throw_reference(ctx, &problem))
+        self.0.resolved(base, name).map_err(|problem| {
+            let at = self.0.line_of(base, name).map_or_else(String::new, |line| format!("{base}:{line}: "));
+            Exception::throw_reference(ctx, &format!("{at}{problem}"))
+        })
     }
 }
 

@@ -40,6 +40,7 @@ const NAMES: [&str; 57] = [
     "readHeaders",
     "readTimings",
     "readRemote",
+    "readSizes",
     "label",
     "excuse",
     "check",
@@ -375,6 +376,10 @@ fn answers<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result
     let headers = read(user, "headers");
     set!(object, ctx, "readHeaders", move |ctx: Ctx<'js>, ticket: f64| -> Result<Value<'js>> {
         shown(&ctx, &headers(&ctx, ticket)?)
+    });
+    let sizes = read(user, "sizes");
+    set!(object, ctx, "readSizes", move |ctx: Ctx<'js>, ticket: f64| -> Result<Value<'js>> {
+        shown(&ctx, &sizes(&ctx, ticket)?)
     });
     let times = read(user, "timings");
     set!(object, ctx, "readTimings", move |ctx: Ctx<'js>, ticket: f64| -> Result<Object<'js>> {

@@ -242,11 +242,13 @@ impl Options {
 
     /// All figures that a run records for the script.
     pub(crate) fn declared(&self, has_summary: bool, own: &[(String, OwnKind)]) -> Vec<DeclaredFigure> {
-        let mut declared: Vec<DeclaredFigure> =
-            own.iter().map(|(name, kind)| DeclaredFigure { name: name.clone(), kind: *kind }).collect();
+        let mut declared: Vec<DeclaredFigure> = own
+            .iter()
+            .map(|(name, kind)| DeclaredFigure { name: name.clone(), kind: *kind, holds_unrecorded: true })
+            .collect();
         for figure in self.figures(has_summary, own) {
             if declared.iter().all(|known| known.name != figure.name) {
-                declared.push(DeclaredFigure { name: figure.name, kind: figure.kind });
+                declared.push(DeclaredFigure { name: figure.name, kind: figure.kind, holds_unrecorded: true });
             }
         }
         declared
@@ -283,7 +285,9 @@ pub(crate) const VARIABLES: [(&str, &str); 4] =
 /// Sets what the environment says of users. A length, a number of iterations or stages replace what the script says of them, scenarios
 /// included.
 fn set_by_environment(fields: &mut serde_json::Map<String, Value>, env: &[(String, String)]) -> Result<(), String> {
-    let of = |name: &str| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str()).filter(|text| !text.is_empty());
+    let of = |name: &str| {
+        env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str()).filter(|text| !text.is_empty())
+    };
     let given: Vec<_> = VARIABLES.iter().filter_map(|(name, option)| Some((*name, *option, of(name)?))).collect();
     if given.iter().any(|(_, option, _)| *option != "vus") {
         for option in ["scenarios", "duration", "iterations", "stages"] {

@@ -93,7 +93,7 @@ impl Asked {
                 figure(kind, what, value).ok_or_else(|| wrong(&format!("a {} has no {what}", kind.name())))?;
             (format!("figure {}:", self.name()), figure, limit)
         };
-        let abort = if self.aborts { " abort" } else { "" };
+        let abort = if self.aborts { " abort-now" } else { "" };
         let text = format!("{subject}{figure} {sign} {limit}{abort}");
         text.parse::<Threshold>().map_err(|error| wrong(&error.problem))
     }
@@ -151,7 +151,7 @@ mod tests {
         );
         let texts = texts.unwrap();
         assert!(texts.contains(&"figure http_req_duration:p95 < 500".to_owned()), "{texts:?}");
-        assert!(texts.contains(&"figure http_req_failed{scenario=a}:share < 1% abort".to_owned()), "{texts:?}");
+        assert!(texts.contains(&"figure http_req_failed{scenario=a}:share < 1% abort-now".to_owned()), "{texts:?}");
         assert!(texts.contains(&"not_admitted < 5".to_owned()), "{texts:?}");
         assert!(texts.contains(&"figure http_reqs:sum >= 10".to_owned()), "{texts:?}");
     }

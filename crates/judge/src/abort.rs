@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brunt_plan::plan::Plan;
-use brunt_plan::threshold::Threshold;
+use brunt_plan::threshold::{Abort, Threshold};
 use brunt_record::catalogue::Counter;
 use brunt_record::change::{Action, Author, Change};
 use brunt_record::live::{InLog, Live};
@@ -80,20 +80,27 @@ impl<'a> AbortWatch<'a> {
         let due = so_far.measured.numbers.get(Counter::Due);
         let over = self.plan.duration_ns().is_some_and(|planned_ns| so_far.measured_ns >= planned_ns)
             || self.plan.stop.requests.is_some_and(|requests| due >= requests);
-        let mut aborting = self.plan.thresholds.iter().filter(|threshold| threshold.aborts()).peekable();
+        let mut aborting = self.plan.thresholds.iter().filter(|threshold| threshold.aborts().is_some()).peekable();
         if over || aborting.peek().is_none() {
             return None;
         }
         let standing = Standing::so_far(self.plan, so_far);
         let outlook = Outlook::new(self.plan, so_far.measured_ns, so_far.measured, so_far.users);
-        let threshold = aborting.find(|threshold| standing.is_beyond_repair(threshold, outlook))?;
-        Some(cause(threshold, &standing))
+        let ends = |threshold: &&Threshold| match threshold.aborts() {
+            Some(Abort::AtOnce) => {
+                let judged = standing.judge(threshold);
+                judged.value.is_some() && !judged.held
+            }
+            _ => standing.is_beyond_repair(threshold, outlook),
+        };
+        Some(cause(aborting.find(ends)?, &standing))
     }
 }
 
 fn cause(threshold: &Threshold, standing: &Standing<'_>) -> Cause {
     let got = standing.judge(threshold).got.to_string();
-    Cause::Threshold { threshold: threshold.to_string(), got, after_ns: standing.measured_ns }
+    let at_once = threshold.aborts() == Some(Abort::AtOnce);
+    Cause::Threshold { threshold: threshold.to_string(), got, after_ns: standing.measured_ns, at_once }
 }
 
 /// A cause in words: `the threshold p99<50ms could no longer pass after 3s: it was at 75.0ms`.
@@ -103,11 +110,12 @@ pub struct Reason<'a>(pub &'a Cause);
 impl fmt::Display for Reason<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Cause::Threshold { threshold, got, after_ns } => {
+            Cause::Threshold { threshold, got, after_ns, at_once } => {
                 // The flag's word for it says nothing here.
-                let condition = threshold.trim().trim_end_matches("abort").trim_end();
+                let condition = threshold.trim().trim_end_matches("abort-now").trim_end_matches("abort").trim_end();
                 let after = Duration::from_nanos(*after_ns).as_secs();
-                write!(f, "the threshold {condition} could no longer pass after {after}s: it was at {got}")
+                let what = if *at_once { "did not hold" } else { "could no longer pass" };
+                write!(f, "the threshold {condition} {what} after {after}s: it was at {got}")
             }
             Cause::Guard { guard, phase, elapsed_ns, found } => {
                 write!(f, "the guard '{guard}' fired {}: {found}", When(*phase, *elapsed_ns))

@@ -86,6 +86,9 @@ pub struct DeclaredFigure {
     /// Its kind: `counter`, `rate`, `trend` or `gauge`.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: OwnKind,
+    /// Whether its thresholds hold where nothing was recorded.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub holds_unrecorded: bool,
 }
 
 impl DeclaredFigure {

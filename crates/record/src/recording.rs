@@ -55,12 +55,17 @@ impl Stop {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 /// Who aborted a run, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// A threshold with `abort` could no longer pass.
+    /// A threshold with `abort` could no longer pass, or one with `abort-now` did not hold.
     Threshold {
         /// As the plan has it.
         threshold: String,
@@ -68,6 +73,9 @@ pub enum Cause {
         got: String,
         /// How much of the measured part was over, in nanoseconds.
         after_ns: u64,
+        /// Whether it did not hold, and could still have passed.
+        #[serde(default, skip_serializing_if = "is_false")]
+        at_once: bool,
     },
     /// A guard fired.
     Guard {

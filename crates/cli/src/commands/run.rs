@@ -104,6 +104,9 @@ pub struct Change {
     /// Of a k6 script: how the number of users changes, repeatable: 30s:10
     #[arg(short = 's', long = "stage", value_name = "T:N")]
     pub stages: Vec<String>,
+    /// Of a k6 script: its thresholds alone say whether the run failed, as in k6
+    #[arg(long)]
+    pub k6_exit: bool,
     /// Print the file's scenarios and their users, and stop
     #[arg(long)]
     pub list: bool,
@@ -265,8 +268,16 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
         guards: run.output.guards.clone(),
         guard_action: run.output.guard_action.unwrap_or_default(),
         watches: run.output.watches.clone(),
-        max_error_ratio: run.output.most_errors()?.unwrap_or(if own_rules.errors { 1.0 } else { MAX_ERROR_RATIO }),
-        max_less_ratio: run.output.allow_less.unwrap_or(if own_rules.load { 1.0 } else { MAX_LESS_RATIO }),
+        max_error_ratio: run.output.most_errors()?.unwrap_or(if own_rules.errors || run.change.k6_exit {
+            1.0
+        } else {
+            MAX_ERROR_RATIO
+        }),
+        max_less_ratio: run.output.allow_less.unwrap_or(if own_rules.load || run.change.k6_exit {
+            1.0
+        } else {
+            MAX_LESS_RATIO
+        }),
         origin: plan::origin(&run.saving),
         sandbox: run.confinement.of_named(),
         environment: Environment::default(),
@@ -367,7 +378,9 @@ fn shortcuts(run: &Run) -> Result<Vec<(String, String)>> {
             ("--stage", !stages.is_empty(), "ramp_users(0, 20, 1m)"),
         ] {
             if is_given {
-                bail!("{flag} is for scripts of k6; a scenario in Lua says who its users are, and --inject says it anew: --inject 'buy={instead}'");
+                bail!(
+                    "{flag} is for scripts of k6; a scenario in Lua says who its users are, and --inject says it anew: --inject 'buy={instead}'"
+                );
             }
         }
         return Ok(Vec::new());

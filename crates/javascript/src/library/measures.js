@@ -1,18 +1,31 @@
 // Samples of requests, for k6's metrics: https://grafana.com/docs/k6/latest/using-k6/metrics/reference/
+import { readSizes, utf8 } from "brunt:native";
 import { sample } from "brunt:samples";
 import { errorOf } from "brunt:failures";
 import { settings } from "brunt:settings";
 
 /** Adds the samples of a request. `isExcused`: its status is none of a failure, whatever the script expects. */
 export function measure(hop, answer, reading, isExcused, took) {
-    const { countsRequests, countsFailures, times } = settings();
+    const { countsRequests, countsFailures, countsBytes, times } = settings();
     const expected = isExcused ? true : hop.expects(answer.status);
     const tags = tagsOf(hop, answer, reading, expected);
     if (countsRequests) sample("http_reqs", 1, tags);
     if (countsFailures && expected !== undefined) sample("http_req_failed", expected ? 0 : 1, tags);
+    if (countsBytes) measureBytes(hop, reading, tags);
     if (times.length === 0) return;
     const timings = reading ? reading.timings() : { duration: took, waiting: took };
     for (const [metric, time] of times) sample(metric, timings[time] ?? 0, tags);
+}
+
+/** Adds how many bytes of HTTP/1.1 a request and its answer take, without what TLS adds. */
+function measureBytes(hop, reading, tags) {
+    let sent = hop.method.length + hop.target.sent.length + hop.target.url.host.length + 24;
+    for (const part of hop.fields) sent += part.length + 2;
+    sent += hop.body === null ? 0 : typeof hop.body === "string" ? utf8(hop.body).byteLength : hop.body.byteLength;
+    sample("data_sent", sent, tags);
+    if (!reading?.isOpen) return;
+    const { head, received } = readSizes(reading.ticket);
+    sample("data_received", (head ?? 0) + (received ?? 0), tags);
 }
 
 /** The tags of a request's samples. Those that the client must be asked for are read where a filter has them. */

@@ -22,7 +22,8 @@ function readSettings(given) {
     const times = TIMES.filter((time) => wants(`http_req_${time}`));
     const countsRequests = wants("http_reqs");
     const countsFailures = wants("http_req_failed");
-    const measures = times.length > 0 || countsRequests || countsFailures;
+    const countsBytes = wants("data_sent") || wants("data_received");
+    const measures = times.length > 0 || countsRequests || countsFailures || countsBytes;
     const debug = given.httpDebug ? (given.httpDebug === "full" ? "full" : "headers") : undefined;
     return {
         maxRedirects: numberOr(given.maxRedirects, 10),
@@ -37,6 +38,7 @@ function readSettings(given) {
         times: times.map((time) => [`http_req_${time}`, time]),
         countsRequests,
         countsFailures,
+        countsBytes,
         /** Whether anybody asks for samples of requests. */
         measures,
         /** Whether nobody asks for samples, and nothing is logged. */

@@ -273,6 +273,9 @@ impl Standing<'_> {
                 format!("{}{}", if value.at_least { "≥" } else { "" }, figure.unit().show(value.value))
             }
             (None, Err(why)) => why.clone(),
+            (None, Ok(Subject::Unrecorded(declared))) if declared.holds_unrecorded => {
+                "no samples, so it holds".to_owned()
+            }
             (None, Ok(Subject::Unrecorded(_))) => "no samples".to_owned(),
             (None, Ok(subject)) if subject.is_by_status() => "no answer has this status".to_owned(),
             (None, Ok(_)) => "nothing measured".to_owned(),
@@ -281,7 +284,8 @@ impl Standing<'_> {
             value.is_some_and(|value| threshold.operator().holds(value, threshold.limit()))
         };
         let is_known = !matches!(&subject, Ok(Subject::Watched(watched)) if !is_mostly_known(watched));
-        let held = holds(value) && is_known;
+        let is_excused = matches!(&subject, Ok(Subject::Unrecorded(declared)) if declared.holds_unrecorded);
+        let held = (holds(value) || is_excused) && is_known;
         // Where failed calls decide, the reader has to see it.
         let ended = figure.of_ended().filter(|_| value.is_some()).zip(subject.as_ref().ok());
         let ended = ended.and_then(|(ended, subject)| Some((ended, subject.value(ended, self).ok()??)));
@@ -441,7 +445,7 @@ mod tests {
         ];
         let scenarios = serde_json::json!({"files": [], "populations": []});
         let scenarios = Scenarios {
-            own: own.map(|(name, kind)| DeclaredFigure { name: name.to_owned(), kind }).into(),
+            own: own.map(|(name, kind)| DeclaredFigure { name: name.to_owned(), kind, holds_unrecorded: false }).into(),
             ..serde_json::from_value(scenarios).unwrap()
         };
         let summary = Summary::new(Plan { scenarios: Some(scenarios), ..plan }, run);

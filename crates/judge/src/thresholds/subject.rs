@@ -7,7 +7,7 @@ use brunt_plan::scenario::DeclaredFigure;
 use brunt_plan::threshold::{Kind, Selection, Threshold, nearest};
 use brunt_record::catalogue::Counter;
 use brunt_record::counts::Failures;
-use brunt_record::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, OwnKind, ScenarioFigures};
+use brunt_record::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, ScenarioFigures};
 use brunt_record::observer::RunningTotal;
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::recording::Recording;
@@ -107,7 +107,7 @@ pub(super) enum Subject<'a> {
     Scenario(&'a ScenarioFigures, Option<&'a ScenarioFigures>),
     Own(&'a OwnFigures),
     /// A script's own figure without records.
-    Unrecorded(OwnKind),
+    Unrecorded(&'a DeclaredFigure),
     /// A watched figure.
     Watched(&'a WatchedFigure),
 }
@@ -269,10 +269,11 @@ impl<'a> Subject<'a> {
                 all.scenarios.get(name).map(|scenario| Self::Scenario(scenario, measured.scenarios.get(name)))
             }
             Kind::Own => all.own.get(name).map(Self::Own).or_else(|| {
-                let declared = standing.own.iter().find(|figure| figure.is_called(name))?;
+                let exact = standing.own.iter().find(|figure| figure.name == name);
+                let declared = exact.or_else(|| standing.own.iter().find(|figure| figure.is_called(name)))?;
                 // There are values with other tags, but none with these, which may be misspelt.
                 let has_others = declared.name != name && all.own.get(&declared.name).is_some();
-                (!has_others).then_some(Self::Unrecorded(declared.kind))
+                (!has_others).then_some(Self::Unrecorded(declared))
             }),
             Kind::Calls | Kind::Watched => None,
         }
@@ -294,7 +295,7 @@ impl<'a> Subject<'a> {
             Self::Check(_) => "check",
             Self::Scenario(..) => "scenario",
             Self::Own(own) => own.kind.name(),
-            Self::Unrecorded(kind) => kind.name(),
+            Self::Unrecorded(declared) => declared.kind.name(),
             Self::Watched(_) => "watched figure",
         }
     }

@@ -176,8 +176,8 @@ impl Subject<'_> {
         let nothing;
         let own = match *self {
             Self::Own(own) => Some(own),
-            Self::Unrecorded(kind) => {
-                nothing = OwnFigures::new(kind, "");
+            Self::Unrecorded(declared) => {
+                nothing = OwnFigures::new(declared.kind, "");
                 Some(&nothing)
             }
             _ => None,

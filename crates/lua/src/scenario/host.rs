@@ -56,7 +56,10 @@ pub(super) struct Declared {
 impl Declared {
     /// The script's own figures.
     pub(super) fn own_figures(&self) -> Vec<DeclaredFigure> {
-        self.own.iter().map(|(name, own)| DeclaredFigure { name: name.clone(), kind: own.kind }).collect()
+        self.own
+            .iter()
+            .map(|(name, own)| DeclaredFigure { name: name.clone(), kind: own.kind, holds_unrecorded: false })
+            .collect()
     }
 }
 

@@ -69,7 +69,7 @@ impl FromStr for Guard {
         }
         let condition: Threshold =
             condition.trim().parse().map_err(|problem: super::ThresholdError| error(problem.problem))?;
-        if condition.aborts() {
+        if condition.aborts().is_some() {
             return Err(error("a guard ends the run by itself: leave 'abort' out".to_owned()));
         }
         Ok(Self { text: text.trim().to_owned(), condition, window_ns })

@@ -17,7 +17,8 @@
 //!
 //! Braces hold conditions on calls; a call has to meet all of them: `{scenario=shop,status=5xx}:due < 5`. See [`Selection`].
 //!
-//! `abort` at its end lets it end the run as soon as the threshold can no longer pass.
+//! `abort` at its end lets it end the run as soon as the threshold can no longer pass, `abort-now` after the first second in which it does
+//! not hold.
 //!
 //! `watch.NAME` is a figure watched beside the run ([`crate::watch`]): `watch.cpu:max < 90%`, with `mean` (the
 //! default), `min`, `max` or `last`.
@@ -149,7 +150,7 @@ pub struct Threshold {
     /// Its subject, with the kind if the text names one; `None` for all calls.
     name: Option<(Option<Kind>, String)>,
     /// Whether it ends the run as soon as it can no longer pass.
-    abort: bool,
+    abort: Option<Abort>,
     figure: Figure,
     operator: Operator,
     limit: f64,
@@ -173,10 +174,7 @@ impl FromStr for Threshold {
         let (at, (sign, operator)) =
             Operator::find(text).ok_or_else(|| error("there is none of < <= > >= == in it".to_owned()))?;
         let (left, right) = (text.get(..at).unwrap_or(""), text.get(at + sign.len()..).unwrap_or(""));
-        let (right, abort) = match right.trim_end().strip_suffix("abort") {
-            Some(limit) => (limit.trim(), true),
-            None => (right.trim(), false),
-        };
+        let (right, abort) = without_abort(right);
         if let Some(watched) = left.trim().strip_prefix(WATCHED) {
             let (name, figure, limit) = watched_of(watched, right).map_err(error)?;
             let name = Some((Some(Kind::Watched), name));
@@ -204,6 +202,23 @@ impl FromStr for Threshold {
         };
         Ok(Self { text: text.to_owned(), name, abort, figure, operator: *operator, limit })
     }
+}
+
+/// When a threshold ends its run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Abort {
+    /// As soon as it can no longer pass: `abort`.
+    BeyondRepair,
+    /// After the first second in which it does not hold: `abort-now`.
+    AtOnce,
+}
+
+/// The right side of a condition without the word by which it ends the run.
+fn without_abort(right: &str) -> (&str, Option<Abort>) {
+    let right = right.trim();
+    let words = [("abort-now", Abort::AtOnce), ("abort", Abort::BeyondRepair)];
+    let said = words.into_iter().find_map(|(word, abort)| Some((right.strip_suffix(word)?.trim_end(), Some(abort))));
+    said.unwrap_or((right, None))
 }
 
 /// A condition on a script's own figure, which is not known by name here: it has a name that may be one, and a plain
@@ -285,7 +300,7 @@ impl Threshold {
     /// Names the part that cannot be read.
     pub fn expected(figure: &str, condition: &str, abort: bool) -> Result<Self, ThresholdError> {
         let (figure, condition) = (figure.trim(), condition.trim());
-        let said = condition.ends_with("abort");
+        let said = without_abort(condition).1.is_some();
         format!("{figure} {condition}{}", if abort && !said { " abort" } else { "" }).parse()
     }
 
@@ -306,7 +321,8 @@ impl Threshold {
         }
         let figure = self.figure().rsplit_once(':').map_or("", |(_, figure)| figure).trim();
         let limit = self.text.get(self.figure().len()..).unwrap_or("").trim();
-        let limit = limit.trim_start_matches(['<', '>', '=']).trim_end_matches("abort").trim();
+        let limit = limit.trim_start_matches(['<', '>', '=']);
+        let limit = without_abort(limit).0;
         let of_calls = Figure::parse(figure).filter(|_| kind.is_none());
         let problem = of_calls.and_then(|known| known.unit().parse(limit).err()).map_or_else(
             || {
@@ -378,7 +394,7 @@ impl Threshold {
         let name = subject.map(|(kind, name)| (Some(kind), name.to_owned()));
         let before = subject.map_or_else(String::new, |(kind, name)| format!("{} {name}:", kind.word()));
         let text = format!("{before}{}{}{}", figure.share_name(), operator.sign(), figure.unit().show(limit));
-        Self { text, name, abort: false, figure, operator, limit }
+        Self { text, name, abort: None, figure, operator, limit }
     }
 
     /// Whether it limits the share of calls or iterations that are not ok.
@@ -402,7 +418,7 @@ impl Threshold {
     }
 
     /// Whether it ends the run as soon as it can no longer pass.
-    pub fn aborts(&self) -> bool {
+    pub fn aborts(&self) -> Option<Abort> {
         self.abort
     }
 
@@ -437,7 +453,7 @@ impl Threshold {
     pub fn condition(&self) -> &str {
         let begin = Operator::find(&self.text).map_or(0, |(at, _)| at);
         let right = self.text.get(begin..).unwrap_or("").trim();
-        right.strip_suffix("abort").map_or(right, str::trim_end)
+        without_abort(right).0
     }
 
     /// The limit, in the figure's base unit: nanoseconds, a share from 0 to 1, bytes or a number.

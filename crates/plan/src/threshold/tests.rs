@@ -4,9 +4,13 @@ use brunt_record::figures::OwnKind;
 #[test]
 fn a_script_says_the_figure_and_the_condition_apart() {
     let threshold = Threshold::expected("home:p95", " < 20ms ", true).unwrap();
-    assert_eq!((threshold.to_string().as_str(), threshold.aborts()), ("home:p95 < 20ms abort", true));
-    assert!(Threshold::expected("p99", "<20ms abort", false).unwrap().aborts());
-    assert!(!Threshold::expected("p99", "<20ms", false).unwrap().aborts());
+    assert_eq!(
+        (threshold.to_string().as_str(), threshold.aborts()),
+        ("home:p95 < 20ms abort", Some(Abort::BeyondRepair))
+    );
+    assert!(Threshold::expected("p99", "<20ms abort", false).unwrap().aborts().is_some());
+    assert_eq!("p99<20ms abort-now".parse::<Threshold>().unwrap().aborts(), Some(Abort::AtOnce));
+    assert!(Threshold::expected("p99", "<20ms", false).unwrap().aborts().is_none());
     let error = Threshold::expected("p99", "20ms", true).unwrap_err().to_string();
     assert!(error.contains("got 'p99 20ms") && error.contains("there is none of <"), "{error}");
 }
@@ -73,7 +77,7 @@ fn what_is_asked_of_a_figure_of_a_scripts_own_is_a_plain_number() {
 
 #[test]
 fn a_figure_that_the_script_does_not_declare_is_refused() {
-    let declared = |name: &str, kind| DeclaredFigure { name: name.to_owned(), kind };
+    let declared = |name: &str, kind| DeclaredFigure { name: name.to_owned(), kind, holds_unrecorded: false };
     let declared = [declared("coins", OwnKind::Counter), declared("basket", OwnKind::Trend)];
     let checked = |text: &str| {
         let threshold: Threshold = text.parse().unwrap();

@@ -119,7 +119,11 @@ fn scenarios() -> impl Strategy<Value = Scenarios> {
             trace_ratio: None,
             setup_timeout_ns: None,
             teardown_timeout_ns: None,
-            own: vec![DeclaredFigure { name: "coins".to_owned(), kind: brunt_record::figures::OwnKind::Counter }],
+            own: vec![DeclaredFigure {
+                name: "coins".to_owned(),
+                kind: brunt_record::figures::OwnKind::Counter,
+                holds_unrecorded: false,
+            }],
         })
 }
 

@@ -350,7 +350,8 @@ impl Caller for HttpCaller {
             "body" => Ok(Value::Text(body_of(&parts)?)),
             "headers" => Ok(headers(parts.head)),
             "sizes" => {
-                let sizes = [("received", parts.body.len()), ("body", body_of(&parts)?.len())];
+                let sizes =
+                    [("head", parts.head.len()), ("received", parts.body.len()), ("body", body_of(&parts)?.len())];
                 Ok(Value::Table(sizes.map(|(name, size)| (Value::text(name), Value::Number(size as f64))).to_vec()))
             }
             "message" => {
