@@ -40,6 +40,10 @@ pub(crate) fn explained(text: &str, script: &str) -> String {
         }
     }
     let head = head.join("\n");
+    // What names its own place needs no other.
+    if let Some(named) = head.strip_prefix("ReferenceError: ").filter(|rest| rest.contains(": there is no module")) {
+        return named.to_owned();
+    }
     match frames.first() {
         None => format!("{script}: {head}"),
         Some((_, place)) => {

@@ -40,7 +40,7 @@ impl JavaScriptLibrary {
 
     /// Lets the user in this slot go on.
     fn go(&self, slot: u32, now: Tick, input: Input) -> Operation {
-        self.worker().now.set(now.ns());
+        self.worker().resume(now.ns());
         // Nothing that the script does comes back here before it suspends: natives know the worker alone.
         let mut stacks = self.0.0.stacks.borrow_mut();
         let Some(stack) = stacks.get_mut(&slot) else { return Operation::End };
@@ -152,7 +152,7 @@ impl Library for JavaScriptLibrary {
         let outcome = Outcome::of(with);
         let is_task = self.worker().tasks.borrow().contains_key(&slot);
         if is_task {
-            self.worker().now.set(now.ns());
+            self.worker().resume(now.ns());
             return (self.go_beside(slot, outcome), false);
         }
         (self.go(slot, now, Input::Result(outcome)), false)

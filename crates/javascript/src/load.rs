@@ -96,6 +96,7 @@ fn loaded(
     scenarios.populations = options.scenarios.iter().map(|one| one.population.clone()).collect();
     scenarios.throttle = options.rps.and_then(|rps| rps.to_string().parse().ok());
     scenarios.own = options.declared(probed.has_summary, &probed.metrics);
+    scenarios.hosts = options.hosts.clone();
     scenarios.setup_timeout_ns = options.setup_timeout_ns;
     scenarios.teardown_timeout_ns = options.teardown_timeout_ns;
     if !given.only.is_empty() {

@@ -479,7 +479,7 @@ fn counting<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Resul
 /// The user, the clock, what is printed, chance.
 fn surroundings<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
     let me = Rc::clone(user);
-    set!(object, ctx, "now", move || me.worker.now.get() as f64 / 1e6);
+    set!(object, ctx, "now", move || me.worker.now_ms());
     let me = Rc::clone(user);
     set!(object, ctx, "user", move |ctx: Ctx<'js>| -> Result<Object<'js>> {
         let object = Object::new(ctx)?;

@@ -1,9 +1,12 @@
 //! The options that a script exports: who comes when, thresholds, and how calls are made.
 
 use brunt_plan::arrivals::Spread;
+use brunt_plan::hosts::Hosts;
 use brunt_plan::scenario::{DeclaredFigure, Population, Step, Weighted};
+use brunt_plan::secret::Template;
 use brunt_plan::threshold::Threshold;
 use brunt_record::figures::OwnKind;
+use brunt_script::{Identity, KeepAlive};
 use serde_json::{Value, json};
 
 use crate::duration::nanoseconds;
@@ -34,6 +37,11 @@ const ABOUT_K6: &[&str] = &[
     "userAgent",
     "insecureSkipTLSVerify",
     "rps",
+    "hosts",
+    "blockHostnames",
+    "blacklistIPs",
+    "tlsAuth",
+    "noConnectionReuse",
     "noVUConnectionReuse",
 ];
 /// Options that k6's modules heed.
@@ -84,7 +92,6 @@ const GRACE: f64 = 30.0;
 const LONGEST: f64 = 600.0;
 
 /// A script's options.
-#[derive(Debug)]
 pub(crate) struct Options {
     /// As JSON, with the scenarios that shortcuts stand for.
     pub(crate) json: String,
@@ -99,6 +106,12 @@ pub(crate) struct Options {
     pub(crate) rps: Option<f64>,
     /// Whether certificates of servers are not checked.
     pub(crate) is_insecure: bool,
+    /// Where hosts are, and which are not called.
+    pub(crate) hosts: Hosts,
+    /// Certificates that are shown.
+    pub(crate) identities: Vec<Identity>,
+    /// How long connections carry calls.
+    pub(crate) keep_alive: KeepAlive,
     /// What is not carried out, in words.
     pub(crate) notes: Vec<String>,
 }
@@ -144,13 +157,13 @@ impl Options {
         let length = |name: &str| {
             fields.get(name).map(|value| nanoseconds(value).map_err(|e| format!("options.{name}: {e}"))).transpose()
         };
+        let is = |name: &str| fields.get(name) == Some(&Value::Bool(true));
         let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
         let mut notes: Vec<String> = Vec::new();
         for name in fields.keys().map(String::as_str).filter(|name| !ABOUT_K6.contains(name) && !HEEDED.contains(name))
         {
             notes.push(match name {
-                "hosts" | "blockHostnames" | "blacklistIPs" | "dns" | "tlsAuth" | "tlsVersion" | "tlsCipherSuites" | "localIPs"
-                | "executionSegment" | "executionSegmentSequence" => {
+                "localIPs" | "executionSegment" | "executionSegmentSequence" => {
                     return Err(format!(
                         "options.{name} is not carried out by brunt, and without it calls would go elsewhere than k6's: leave it out"
                     ));
@@ -165,8 +178,15 @@ impl Options {
             setup_timeout_ns: length("setupTimeout")?,
             teardown_timeout_ns: length("teardownTimeout")?,
             rps: fields.get("rps").and_then(number).filter(|rps| *rps > 0.0),
-            is_insecure: fields.get("insecureSkipTLSVerify") == Some(&Value::Bool(true)),
+            is_insecure: is("insecureSkipTLSVerify"),
             notes,
+            hosts: hosts(fields)?,
+            identities: identities(fields.get("tlsAuth"))?,
+            keep_alive: match (is("noConnectionReuse"), is("noVUConnectionReuse")) {
+                (true, _) => KeepAlive::Call,
+                (_, true) => KeepAlive::Iteration,
+                _ => KeepAlive::Kept,
+            },
             scenarios,
             json: options.to_string(),
         })
@@ -308,6 +328,42 @@ fn set_by_environment(fields: &mut serde_json::Map<String, Value>, env: &[(Strin
         fields.insert(option.to_owned(), value);
     }
     Ok(())
+}
+
+/// Where hosts are, and which are not called.
+fn hosts(fields: &serde_json::Map<String, Value>) -> Result<Hosts, String> {
+    let mut hosts = Hosts::default();
+    for (host, place) in fields.get("hosts").and_then(Value::as_object).into_iter().flatten() {
+        let place = place.as_str().ok_or_else(|| format!("options.hosts: {host}: expected an address, got {place}"))?;
+        hosts.mapped.insert(host.clone(), place.to_owned());
+    }
+    for option in ["blockHostnames", "blacklistIPs"] {
+        for blocked in fields.get(option).and_then(Value::as_array).into_iter().flatten() {
+            let blocked =
+                blocked.as_str().ok_or_else(|| format!("options.{option}: expected a text, got {blocked}"))?;
+            hosts.blocked.push(blocked.to_owned());
+        }
+    }
+    hosts.validate().map_err(|problem| format!("options: {problem}"))?;
+    Ok(hosts)
+}
+
+/// The certificates of `tlsAuth`.
+fn identities(given: Option<&Value>) -> Result<Vec<Identity>, String> {
+    let one = |(at, one): (usize, &Value)| {
+        let text = |name: &str| one.get(name).and_then(Value::as_str);
+        let wrong = |what: &str| format!("options.tlsAuth[{at}]: {what}");
+        if text("password").is_some_and(|password| !password.is_empty()) {
+            return Err(wrong("brunt reads no keys with a password: take it off by openssl pkey -in KEY -out PLAIN"));
+        }
+        let hosts = one.get("domains").and_then(Value::as_array).into_iter().flatten();
+        Ok(Identity {
+            certificate_pem: text("cert").ok_or_else(|| wrong("it has no cert"))?.to_owned(),
+            key_pem: Template::secret(text("key").ok_or_else(|| wrong("it has no key"))?),
+            hosts: hosts.filter_map(Value::as_str).map(str::to_owned).collect(),
+        })
+    };
+    given.and_then(Value::as_array).into_iter().flatten().enumerate().map(one).collect()
 }
 
 /// The scenario that `vus`, `duration`, `iterations` and `stages` stand for.
@@ -487,10 +543,10 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let problem = |text: &str| Options::read(text, &[], &|name| name == "default").unwrap_err();
+        let problem = |text: &str| Options::read(text, &[], &|name| name == "default").err().unwrap();
         assert!(problem(r#"{"scenarios":{"a":{"executor":"x"}}}"#).contains("no executor 'x'"));
         assert!(problem(r#"{"scenarios":{"a":{"executor":"constant-vus","exec":"buy"}}}"#).contains("'buy'"));
         assert!(problem(r#"{"stages":[{"target":2}]}"#).contains("stages[0] has no duration"));
-        assert!(problem(r#"{"hosts":{"a":"1.2.3.4"}}"#).contains("options.hosts"));
+        assert!(problem(r#"{"localIPs":"1.2.3.4"}"#).contains("options.localIPs"));
     }
 }

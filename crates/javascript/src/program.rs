@@ -230,13 +230,14 @@ pub(crate) fn clients(
     base: Option<&Target>,
 ) -> Result<Vec<ScriptClient>, String> {
     let base = base.map(|target| Target { path: String::new(), ..target.clone() });
-    let client = |name: &str, options: Value<'_>| {
+    let client = |name: &str, own: Value<'_>| {
         let mut offered = registry.protocols().filter_map(|protocol| Some((protocol.dialect()?, protocol.schemes())));
         let Some((dialect, schemes)) = offered.find(|(dialect, _)| dialect.name() == name) else {
             return Err(format!("this program has no protocol '{name}'"));
         };
         let base = base.clone().filter(|base| schemes.iter().any(|scheme| scheme.name == base.scheme));
-        let caller = dialect.client(&options, &Setting::alone(base.as_ref())).map_err(|e| e.0)?;
+        let setting = Setting { closes: options.keep_alive == KeepAlive::Call, ..Setting::alone(base.as_ref()) };
+        let caller = dialect.client(&own, &setting).map_err(|e| e.0)?;
         Ok(ScriptClient {
             caller: Arc::from(caller),
             base,
@@ -246,8 +247,8 @@ pub(crate) fn clients(
             grows: false,
             pipeline: 1,
             timeout_ns: Some(TIMEOUT_NS),
-            keep_alive: KeepAlive::default(),
-            identities: Vec::new(),
+            keep_alive: options.keep_alive,
+            identities: options.identities.clone(),
         })
     };
     let mut fields = Vec::new();

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::time::Instant;
 
 use brunt_protocol::scenario::Value;
 use brunt_record::figures::{MOST_NAMES, OwnFigures, OwnKind};
@@ -24,6 +25,8 @@ pub(crate) struct Worker {
     pub(crate) number: u32,
     /// The engine's clock at the last resumption, in nanoseconds.
     pub(crate) now: Cell<u64>,
+    /// When that was.
+    pub(crate) resumed: Cell<Instant>,
     /// Numbers of calls' names, by what they were asked with.
     labels: RefCell<HashMap<Vec<u8>, u32>>,
     /// Numbers of checks, by the label of their calls and their name.
@@ -81,6 +84,7 @@ impl Worker {
             program,
             number,
             now: Cell::new(0),
+            resumed: Cell::new(Instant::now()),
             labels: RefCell::default(),
             checks: RefCell::default(),
             passes: RefCell::default(),
@@ -91,6 +95,17 @@ impl Worker {
             tasks: RefCell::default(),
             last_event: Cell::new(0.0),
         })
+    }
+
+    /// Takes the engine's clock as somebody is resumed.
+    pub(crate) fn resume(&self, now: u64) {
+        self.now.set(now);
+        self.resumed.set(Instant::now());
+    }
+
+    /// The engine's clock, in milliseconds: what a script does takes time, too.
+    pub(crate) fn now_ms(&self) -> f64 {
+        self.now.get() as f64 / 1e6 + self.resumed.get().elapsed().as_secs_f64() * 1e3
     }
 
     /// A number between 0 and 1, by `SplitMix64`.
