@@ -7,14 +7,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use brunt_plan::content::Content;
 use brunt_plan::environment::Environment;
 use brunt_plan::plan::Sandbox;
-use brunt_plan::scenario::{File, Scenarios};
+use brunt_plan::scenario::{DeclaredFigure, File, Scenarios};
 use brunt_plan::secret::{Template, is_secret_header};
 use brunt_plan::secrets::secrets_in;
 use brunt_plan::target::{Target, Url};
+use brunt_plan::threshold::Threshold;
 use brunt_protocol::Registry;
+use brunt_record::figures::OwnKind;
 use brunt_script::{ClientKind, Files, LoadOptions, Loaded, Outline, OwnRules, ScriptError};
 
 use crate::modules::Modules;
+use crate::native::FAILS;
 use crate::options::VARIABLES;
 use crate::program::{Source, clients, revealed};
 use crate::rehearsal::rehearse;
@@ -68,7 +71,12 @@ fn loaded(
     let wrong = |problem: String| ScriptError::new(file, problem);
     let probed = source.probe(true)?;
     let options = &probed.options;
-    let thresholds = options.conditions(&probed.metrics).map_err(wrong)?;
+    let mut thresholds = options.conditions(&probed.metrics).map_err(wrong)?;
+    // `exec.test.fail` fails the run at its end, as a threshold does.
+    let may_fail = contains(&content, b"k6/execution") && contains(&content, b"fail(");
+    if may_fail {
+        thresholds.extend(format!("figure {FAILS}:sum == 0").parse::<Threshold>());
+    }
     let program = source.program(&probed, clients(registry, options, None).map_err(wrong)?);
     let rehearsed = rehearse(&Arc::new(program.silenced()))?;
     let target = rehearsed.target.or_else(|| written_target(&content, &source.env));
@@ -96,6 +104,10 @@ fn loaded(
     scenarios.populations = options.scenarios.iter().map(|one| one.population.clone()).collect();
     scenarios.throttle = options.rps.and_then(|rps| rps.to_string().parse().ok());
     scenarios.own = options.declared(probed.has_summary, &probed.metrics);
+    if may_fail {
+        let kind = OwnKind::Counter;
+        scenarios.own.push(DeclaredFigure { name: FAILS.to_owned(), kind, holds_unrecorded: true });
+    }
     scenarios.hosts = options.hosts.clone();
     scenarios.setup_timeout_ns = options.setup_timeout_ns;
     scenarios.teardown_timeout_ns = options.teardown_timeout_ns;

@@ -332,6 +332,8 @@ fn imported(name: &str, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
     use super::*;
 
     #[test]
@@ -347,6 +349,22 @@ mod tests {
         assert!(resolved("dir/a.js", "brunt:native").is_err());
         assert!(resolved("dir/a.js", "k6/x/sql").is_err_and(|problem| problem.contains("extension")));
         assert!(resolved("dir/a.js", "lodash").is_err_and(|problem| problem.contains("./lodash")));
+    }
+
+    #[test]
+    fn every_file_of_the_library_is_a_module() {
+        let library = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/library");
+        let texts = |directory: &Path| {
+            std::fs::read_dir(directory)
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .filter(|path| path.extension().is_some_and(|extension| extension == "js"))
+                .map(|path| std::fs::read_to_string(path).unwrap())
+                .collect::<Vec<_>>()
+        };
+        for text in texts(&library).into_iter().chain(texts(&library.join("jslib"))) {
+            assert!(LIBRARY.iter().any(|(_, known)| *known == text), "no module has the file that begins {:.80}", text);
+        }
     }
 
     #[test]

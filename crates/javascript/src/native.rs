@@ -20,6 +20,8 @@ use crate::{bytes, html};
 /// The module.
 pub(crate) struct Natives;
 
+/// The figure that counts how often the script has failed the test.
+pub(crate) const FAILS: &str = "exec.test.fail";
 /// The client that requests of HTTP go by.
 pub(crate) const HTTP: usize = 0;
 /// The bit of a request that says that nobody reads its answer's body.
@@ -30,7 +32,7 @@ const HTTP_PARTS: Parts = &["body", "headers", "timings"];
 const SOCKET_PARTS: Parts = &["head", "body"];
 
 /// Names of the module's functions.
-const NAMES: [&str; 57] = [
+const NAMES: &[&str] = &[
     "http",
     "httpAll",
     "httpBegin",
@@ -109,6 +111,7 @@ impl ModuleDef for Natives {
         bytes::add(ctx, &object)?;
         html::add(ctx, &object)?;
         for name in NAMES {
+            let name = *name;
             exports.export(name, object.get::<_, Value<'js>>(name)?)?;
         }
         Ok(())
@@ -508,7 +511,10 @@ fn surroundings<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> R
     let me = Rc::clone(user);
     set!(object, ctx, "execution", move |ctx: Ctx<'js>| execution(&ctx, &me));
     let me = Rc::clone(user);
-    set!(object, ctx, "failRun", move |reason: String| me.worker.program.fail(reason));
+    set!(object, ctx, "failRun", move |reason: String| {
+        me.print("error", &reason);
+        me.worker.record(me.worker.figure(OwnKind::Counter, FAILS, ""), 1.0);
+    });
     let me = Rc::clone(user);
     set!(object, ctx, "print", move |level: String, text: String| me.print(&level, &text));
     let me = Rc::clone(user);

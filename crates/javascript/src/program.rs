@@ -61,8 +61,6 @@ pub(crate) struct Shared {
     pub(crate) started_at_ms: f64,
     /// How long each scenario takes, in seconds, and how many iterations it has, as far as its options say.
     pub(crate) extents: Vec<(f64, f64)>,
-    /// Why the script wants the run to have failed.
-    failed: Mutex<Option<String>>,
     arrays: Mutex<HashMap<String, Arc<Vec<String>>>>,
 }
 
@@ -135,7 +133,6 @@ impl Source {
             started: Instant::now(),
             started_at_ms: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64() * 1e3),
             extents: probed.map_or_else(Vec::new, |probed| probed.options.extents()),
-            failed: Mutex::default(),
             arrays: Mutex::default(),
         }
     }
@@ -201,11 +198,6 @@ impl Shared {
         let (length, iterations) = self.extents.get(place as usize).copied().unwrap_or_default();
         let share = if length > 0.0 { seconds / length } else { begun as f64 / iterations.max(1.0) };
         share.clamp(0.0, 1.0)
-    }
-
-    /// Remembers that the run has failed, whatever its figures say.
-    pub(crate) fn fail(&self, reason: String) {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
     }
 
     /// Keeps an array for all users, unless somebody has kept one of this name.
