@@ -7,7 +7,7 @@ export const options = {
       executor: 'ramping-arrival-rate',
       startRate: 10,
       timeUnit: '1s',
-      preAllocatedVUs: 5,
+      preAllocatedVUs: 20,
       maxVUs: 50,
       stages: [
         { target: 30, duration: '1s' },

@@ -8,7 +8,7 @@ const SYMBOLS = ['AAPL', 'MSFT', 'GOOG'];
 
 export const options = {
   scenarios: {
-    quotes: { executor: 'constant-arrival-rate', rate: 15, duration: '1s', preAllocatedVUs: 2, maxVUs: 5, exec: 'quotes' },
+    quotes: { executor: 'constant-arrival-rate', rate: 15, duration: '1s', preAllocatedVUs: 5, maxVUs: 40, exec: 'quotes' },
     orders: { executor: 'per-vu-iterations', vus: 2, iterations: 3, startTime: '100ms', exec: 'orders' },
   },
   thresholds: {
