@@ -13,7 +13,7 @@
 //! | [`html`] | people, with charts | above all, and where it spoils charts |
 //! | [`live`] | who watches a run go on | in the result |
 //!
-//! What was decided over several runs ([`decision`]) has views of its own, as text, JSON, CSV, JUnit and Markdown.
+//! What was decided over several runs ([`decision`]) has views of its own, as text, JSON, CSV, `JUnit` and Markdown.
 //!
 //! Texts that come from elsewhere (a server's words in a failure's reason, a plan's URL) are shown without control
 //! characters, so that none of them can move a terminal's cursor.
