@@ -2,8 +2,8 @@ import http from 'k6/http';
 
 export const options = {
   scenarios: {
-    patient: { executor: 'constant-vus', vus: 1, duration: '200ms', gracefulStop: '3s', exec: 'patient' },
-    impatient: { executor: 'constant-vus', vus: 1, duration: '200ms', gracefulStop: '100ms', exec: 'impatient' },
+    patient: { executor: 'constant-vus', vus: 1, duration: '800ms', gracefulStop: '9s', exec: 'patient' },
+    impatient: { executor: 'constant-vus', vus: 1, duration: '800ms', gracefulStop: '100ms', exec: 'impatient' },
   },
 };
 
