@@ -24,7 +24,7 @@ use crate::network::{
 };
 use crate::trace::{Trace, Traced};
 use crate::transport::{ConnectionId, Driver};
-use brunt_protocol::scenario::{CompleteAnswer, Encoded, Value};
+use brunt_protocol::scenario::{CompleteAnswer, Value};
 use brunt_protocol::user::Message;
 use brunt_protocol::{AnswerParts, Started};
 use brunt_script::{KeepAlive, Operation, Placement, Resumption, Verdict, Wanted};
@@ -604,10 +604,8 @@ impl VirtualUsers {
         match held {
             HeldConnection::Open(token) => Found::Connection(*token),
             HeldConnection::Gone { client, failure, reason } => {
-                let Encoded { bytes, idempotent, hint, .. } = &call.encoded;
-                let message = Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() };
                 let mut unsent = Vec::new();
-                match client.start(&message, &mut unsent) {
+                match client.start(&call.encoded.message(), &mut unsent) {
                     Started::Sent(status) if unsent.is_empty() => {
                         client.hand_over(&mut call.kept);
                         Found::Answer(status)
@@ -708,9 +706,7 @@ impl VirtualUsers {
             Shown::Failed { reason, reusable } => Judgement::Wrong { reason, reusable },
             Shown::ReadsOn => {
                 let Some(call) = self.calls.get(slot) else { return Judgement::Ended };
-                let Encoded { bytes, idempotent, hint, .. } = &call.next;
-                let message = Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() };
-                Judgement::GoesOn { ends_sent: network.ask_on(answer.token, &message) }
+                Judgement::GoesOn { ends_sent: network.ask_on(answer.token, &call.next.message()) }
             }
         }
     }
@@ -1151,7 +1147,7 @@ impl VirtualUsers {
         if recorder.counts(call)
             && let Some(ended) = self.calls.get(slot)
         {
-            let (label, bytes_out) = (ended.asked.label, self.clients.encoded(ended).bytes.len() as u64);
+            let (label, bytes_out) = (ended.asked.label, self.clients.encoded(ended).len() as u64);
             let at = recorder.ended_at(call, None, now);
             let durations = ended.durations(recorder, call, at, now);
             let is_usual = recorder.is_ok(status);

@@ -14,7 +14,6 @@ use crate::network::{
 };
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
-use brunt_protocol::scenario::Encoded;
 use brunt_protocol::user::{Message, Refusal};
 use brunt_script::Placement;
 
@@ -141,8 +140,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
             .get(slot)
             .filter(|call| call.inbox().is_none_or(|inbox| !inbox.is_partial))
             .ok_or(Refusal::Done)?;
-        let Encoded { bytes, idempotent, hint, .. } = self.clients.encoded(call);
-        Ok(Message { bytes, idempotent: *idempotent, hint: *hint, ..Message::default() })
+        Ok(self.clients.encoded(call).message())
     }
 
     #[inline]

@@ -43,20 +43,24 @@
 //! **An answer's parts** are kept by the connection's [`Client`], as for wrk's scripts: they reach Lua when the script reads
 //! them, until the user's next call or pause. What it does not read is forgotten.
 
+mod bodies;
 #[cfg(test)]
 mod tests;
 mod value;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use brunt_plan::target::Target;
 use brunt_record::outcome::OkStatus;
 
 use crate::discovery::Discovery;
 use crate::flags::ReadFile;
+use crate::message::{Message, Tail};
 use crate::traced::TraceIds;
 use crate::{AnswerParts, Client, OptionsError};
 
+pub use bodies::{LEAST_SHARED_BYTES, shared_body};
 pub use value::{Fields, Value, duration_ns, unknown, unknown_name};
 
 /// What a protocol is in scenarios: a library in Lua, and the clients that scripts make by it.
@@ -278,7 +282,7 @@ pub trait Caller: Send + Sync {
 
     /// A call as `--once` shows it, where people cannot read its bytes.
     fn shown_call<'a>(&self, call: &'a Encoded) -> Cow<'a, [u8]> {
-        Cow::Borrowed(&call.bytes)
+        call.whole()
     }
 
     /// The head of an answer as `--once` shows it, likewise.
@@ -302,6 +306,8 @@ pub trait Caller: Send + Sync {
 pub struct Encoded {
     /// The message's bytes for [`Client::start`].
     pub bytes: Vec<u8>,
+    /// The message's tail: a large body that calls of other users send as well ([`shared_body`]).
+    pub tail: Option<Arc<[u8]>>,
     /// Whether it may be sent again when a connection dies before any part of its answer came.
     pub idempotent: bool,
     /// The message's hint for [`Client::start`].
@@ -313,10 +319,37 @@ pub struct Encoded {
 }
 
 impl Encoded {
+    /// The message for [`Client::start`].
+    #[inline]
+    pub fn message(&self) -> Message<'_> {
+        let tail = self.tail.as_ref().map(|of| Tail { of, from: 0, to: of.len() });
+        Message { bytes: &self.bytes, tail, idempotent: self.idempotent, hint: self.hint, more: false }
+    }
+
+    /// How many bytes it has.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.bytes.len() + self.tail.as_ref().map_or(0, |tail| tail.len())
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All of its bytes.
+    pub fn whole(&self) -> Cow<'_, [u8]> {
+        match &self.tail {
+            None => Cow::Borrowed(&self.bytes),
+            Some(tail) => Cow::Owned([&self.bytes, &tail[..]].concat()),
+        }
+    }
+
     /// Copies the message of another call, without its destination.
     pub fn copy_message(&mut self, other: &Self) {
         self.bytes.clear();
         self.bytes.extend_from_slice(&other.bytes);
+        self.tail.clone_from(&other.tail);
         (self.idempotent, self.hint, self.follows) = (other.idempotent, other.hint, other.follows);
     }
 
@@ -335,6 +368,7 @@ impl Encoded {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(16 * 1024);
+        self.tail = None;
         self.idempotent = false;
         self.hint = 0;
         self.target = None;

@@ -14,7 +14,9 @@ use super::request::{check_method, is_idempotent};
 use super::{content_coding, cookies};
 use brunt_protocol::headers::header_fields;
 use brunt_protocol::messages::{Framing, MessageOptions};
-use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
+use brunt_protocol::scenario::{
+    Caller, CompleteAnswer, Dialect, Encoded, Fields, LEAST_SHARED_BYTES, Setting, Value, shared_body,
+};
 use brunt_protocol::traced::TraceIds;
 use brunt_protocol::{AnswerParts, Client, OptionsError};
 
@@ -300,6 +302,7 @@ impl Caller for HttpCaller {
         let body = call.body.unwrap_or(&[]);
         match coding {
             Some(_) => bytes.extend_from_slice(&in_chunks(body)),
+            None if body.len() >= LEAST_SHARED_BYTES => out.tail = Some(shared_body(body)),
             None => bytes.extend_from_slice(body),
         }
         out.follows = call.follows;

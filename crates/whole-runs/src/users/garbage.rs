@@ -23,14 +23,28 @@ const SCRIPT: &str = "brunt.scenario('s', function()
 struct Babbler {
     answers: Vec<Vec<u8>>,
     given: usize,
+    /// Bytes of bodies that are still to come, by connection.
+    rest: BTreeMap<u64, usize>,
     heads: Arc<std::sync::Mutex<Vec<String>>>,
 }
 
 impl Peer for Babbler {
-    fn received(&mut self, _connection: u64, bytes: &[u8], _now: u64) -> Reaction {
-        // A request is one write here, and is answered whether or not it can be parsed.
-        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
-        self.heads.lock().unwrap().push(String::from_utf8_lossy(&bytes[..end]).into_owned());
+    fn received(&mut self, connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+        // A request's head is one write here, as is a large body, and it is answered whether or not it can be parsed.
+        let rest = self.rest.entry(connection).or_default();
+        if *rest > 0 {
+            *rest = rest.saturating_sub(bytes.len());
+        } else {
+            let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
+            let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+            let length =
+                head.split("\r\nContent-Length: ").nth(1).and_then(|rest| rest.split("\r\n").next()?.parse().ok());
+            *rest = (end + 4 + length.unwrap_or(0)).saturating_sub(bytes.len().max(end + 4));
+            self.heads.lock().unwrap().push(head);
+        }
+        if *rest > 0 {
+            return Vec::new();
+        }
         let answer = self.answers[self.given % self.answers.len()].clone();
         self.given += 1;
         vec![(MS, Act::Send(answer))]
@@ -78,7 +92,7 @@ proptest! {
     #[test]
     fn users_stand_what_servers_say(answers in prop::collection::vec(answer(), 1..5)) {
         let heads = Arc::default();
-        let server = Babbler { answers, given: 0, heads: Arc::clone(&heads) };
+        let server = Babbler { answers, given: 0, rest: BTreeMap::new(), heads: Arc::clone(&heads) };
         let plan = plan_of(SCRIPT, &[]).unwrap();
         let summary = play_against(&plan, server, &StopHandle::default());
         prop_assert!(matches!(summary.run.ending, Ending::Completed), "{:?}", summary.run.ending);

@@ -449,3 +449,30 @@ fn iterations_are_numbered_over_all_users_and_threads() {
     assert_eq!(numbers, (1..=30).collect::<Vec<_>>());
     assert!(played.summary.total.figures.checks.iter().all(|(_, check)| check.fails == 0 && check.passes == 30));
 }
+
+#[test]
+fn large_bodies_arrive_whole_and_count() {
+    let played = play(
+        "local body = ('0123456789abcdef'):rep(5000)
+         brunt.scenario('s', function(vu)
+           http:post('/same', { body = body })
+           http:post('/own', { body = vu.id .. body, headers = { ['Content-Type'] = 'text/x' } })
+           http:get('/after')
+         end):inject { brunt.iterations_each(3, 2) }",
+        hello,
+    );
+    let lines = played.lines();
+    assert_eq!(lines.len(), 18);
+    for (.., request) in &played.requests {
+        let (head, body) = request.split_once("\r\n\r\n").unwrap();
+        let expected = match head.split(' ').nth(1).unwrap() {
+            "/same" => 80_000,
+            "/own" => 80_001,
+            _ => 0,
+        };
+        assert_eq!(body.len(), expected, "{head}");
+        assert!(body.trim_start_matches(['1', '2', '3']).trim_start_matches("0123456789abcdef").is_empty());
+    }
+    let home = played.summary.total.figures.requests.get("POST /same").unwrap();
+    assert!(home.numbers.get(Counter::ClearOut) >= 6 * 80_000, "{:?}", home.numbers);
+}
