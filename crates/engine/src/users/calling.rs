@@ -487,7 +487,9 @@ impl VirtualUsers {
             network.origins.keep_alive(network.connections[*token].origin) == KeepAlive::Iteration
         };
         let ended: Vec<ConnectionId> = of.links.connections().iter().copied().filter(ends).collect();
-        ended.iter().for_each(|token| of.links.forget(*token));
+        for token in &ended {
+            of.links.forget(*token);
+        }
         self.close_connections(network, ended);
     }
 

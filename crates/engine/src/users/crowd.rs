@@ -60,6 +60,7 @@ struct Limits {
 }
 
 /// A worker's share of a population.
+#[expect(clippy::struct_excessive_bools, reason = "each stands for an event of its own that happens once")]
 struct Crowd {
     kind: Kind,
     limits: Limits,
