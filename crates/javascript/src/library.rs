@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::mem::{replace, take};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,7 +35,7 @@ impl JavaScriptLibrary {
         Ok(Self(Moved(Users { worker, stacks: RefCell::default() })))
     }
 
-    fn worker(&self) -> &Worker {
+    pub(crate) fn worker(&self) -> &Worker {
         &self.0.0.worker
     }
 
@@ -64,9 +65,13 @@ impl JavaScriptLibrary {
 impl Task {
     /// The next operation; `None` once the task has ended.
     fn go(&mut self, outcome: Outcome) -> Option<Operation> {
-        let (mut answer, mut read): (Answer, Vec<_>) =
-            match (std::mem::replace(&mut self.state, TaskState::Calls), outcome) {
-                (TaskState::Begins(wanted), _) => return Some(Operation::Call(wanted)),
+        let (mut answer, mut read): (Answer, Vec<_>) = match (replace(&mut self.state, TaskState::Calls), outcome) {
+            (TaskState::Begins(operation), _) => return Some(operation),
+            (TaskState::Calls, Outcome::Read(message)) => {
+                let event = Event { id: self.id, answer: None, parts: vec!["message".into()], read: vec![Some(message)] };
+                self.owner.events.borrow_mut().push_back(event);
+                return None;
+            }
                 (TaskState::Calls, Outcome::Ended(answer)) => (answer, Vec::new()),
                 (TaskState::Reads { answer, mut read }, outcome) => {
                     read.push(match outcome {
@@ -86,11 +91,11 @@ impl Task {
         if let Some(what) = self.parts.get(read.len()) {
             let ticket = answer.ticket as u64;
             self.state = TaskState::Reads { answer, read };
-            return Some(Operation::Read { ticket, what: (*what).to_owned() });
+            return Some(Operation::Read { ticket, what: what.clone().into_owned() });
         }
         // Its ticket is not for the script: the answer goes with the task.
         answer.ticket = 0.0;
-        let event = Event { id: self.id, answer, parts: self.parts, read };
+        let event = Event { id: self.id, answer: Some(answer), parts: take(&mut self.parts), read };
         self.owner.events.borrow_mut().push_back(event);
         None
     }
@@ -179,7 +184,7 @@ impl Library for JavaScriptLibrary {
     }
 
     fn take_passes(&self) -> Vec<(u32, u64)> {
-        std::mem::take(&mut *self.worker().passes.borrow_mut()).into_iter().collect()
+        take(&mut *self.worker().passes.borrow_mut()).into_iter().collect()
     }
 
     fn take_own(&self) -> Vec<(String, OwnFigures)> {

@@ -14,7 +14,7 @@ use brunt_plan::target::{Target, Url};
 use brunt_plan::threshold::Threshold;
 use brunt_protocol::Registry;
 use brunt_record::figures::OwnKind;
-use brunt_script::{ClientKind, Files, LoadOptions, Loaded, Outline, OwnRules, ScriptError};
+use brunt_script::{Asking, ClientKind, Files, LoadOptions, Loaded, Outline, OwnRules, ScriptError};
 
 use crate::modules::Modules;
 use crate::native::FAILS;
@@ -77,8 +77,15 @@ fn loaded(
     if may_fail {
         thresholds.extend(format!("figure {FAILS}:sum == 0").parse::<Threshold>());
     }
-    let program = source.program(&probed, clients(registry, options, None).map_err(wrong)?);
+    let mut schemas = probed.schemas.clone();
+    let surroundings = (&source.modules, &given.asking);
+    let program = source.program(&probed, clients(registry, options, None, &schemas, surroundings).map_err(wrong)?);
     let rehearsed = rehearse(&Arc::new(program.silenced()))?;
+    if !rehearsed.schemas.is_empty() {
+        // Servers are asked now for what they tell of themselves.
+        schemas.extend(rehearsed.schemas);
+        clients(registry, options, None, &schemas, surroundings).map_err(wrong)?;
+    }
     let target = rehearsed.target.or_else(|| written_target(&content, &source.env));
     // A script that makes no call runs all the same.
     let target = target.or_else(|| Url::parse("http://localhost").ok().map(|url| url.target));
@@ -171,7 +178,8 @@ pub fn outline(scenarios: &Scenarios, _: Sandbox, registry: &Registry) -> Result
         let modules = Arc::new(Modules::new(file.name, file.content.0, files));
         let source = Source { modules, env, seed: 0, secrets: secrets.clone() };
         let probed = source.probe(false)?;
-        let clients = clients(registry, &probed.options, None);
+        let surroundings = (&source.modules, &Asking::default());
+        let clients = clients(registry, &probed.options, None, &probed.schemas, surroundings);
         let clients = clients.map_err(|problem| ScriptError::new(source.modules.script(), problem))?;
         let rehearsed = rehearse(&Arc::new(source.program(&probed, clients).silenced()))?;
         Ok(Outline { met: rehearsed.met, problems: Vec::new(), ended: rehearsed.ended, unreached: Vec::new() })

@@ -35,6 +35,8 @@ const LIBRARY: &[(&str, &str)] = &[
     ("brunt:html-element", include_str!("library/html-element.js")),
     ("brunt:html-forms", include_str!("library/html-forms.js")),
     ("brunt:html-kinds", include_str!("library/html-kinds.js")),
+    ("k6/net/grpc", include_str!("library/grpc.js")),
+    ("brunt:grpc-stream", include_str!("library/grpc-stream.js")),
     ("k6/http", include_str!("library/http.js")),
     ("k6", include_str!("library/k6.js")),
     ("brunt:language", include_str!("library/language.js")),
@@ -290,7 +292,7 @@ fn joined(directory: &str, path: &str) -> String {
             part => parts.push(part),
         }
     }
-    let root = if path.starts_with('/') { "/" } else { "" };
+    let root = if directory.starts_with('/') || path.starts_with('/') { "/" } else { "" };
     format!("{root}{}", parts.join("/"))
 }
 
@@ -345,6 +347,7 @@ mod tests {
         assert_eq!(resolved("lib/b.js", "../c.js").as_deref(), Ok("c.js"));
         assert_eq!(resolved("c.js", "../c.js").as_deref(), Ok("../c.js"));
         assert_eq!(resolved("dir/a.js", "file:///srv/d.js").as_deref(), Ok("/srv/d.js"));
+        assert_eq!(resolved("/srv/d.js", "./e.js").as_deref(), Ok("/srv/e.js"));
         assert_eq!(resolved("dir/a.js", "k6").as_deref(), Ok("k6"));
         assert!(resolved("dir/a.js", "brunt:native").is_err());
         assert!(resolved("dir/a.js", "k6/x/sql").is_err_and(|problem| problem.contains("extension")));

@@ -1,5 +1,6 @@
 //! The functions of `brunt:native`, on which k6's modules stand.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
@@ -14,7 +15,7 @@ use rquickjs::{Array, ArrayBuffer, Ctx, Error, Exception, Function, Module, Obje
 
 use crate::outcome::{Answer, Outcome};
 use crate::user::{Myself, User};
-use crate::worker::{Event, Parts, Task, TaskState};
+use crate::worker::{Event, Parts, Schema, Task, TaskState};
 use crate::{bytes, html};
 
 /// The module.
@@ -27,9 +28,8 @@ pub(crate) const HTTP: usize = 0;
 /// The bit of a request that says that nobody reads its answer's body.
 const DISCARDS: u32 = 1;
 
-/// The parts of an answer of HTTP that a call beside the script keeps, and those of other protocols.
-const HTTP_PARTS: Parts = &["body", "headers", "timings"];
-const SOCKET_PARTS: Parts = &["head", "body"];
+/// The parts of an answer of HTTP that a call beside the script keeps.
+const HTTP_PARTS: [&str; 3] = ["body", "headers", "timings"];
 
 /// Names of the module's functions.
 const NAMES: &[&str] = &[
@@ -81,6 +81,12 @@ const NAMES: &[&str] = &[
     "begin",
     "cancel",
     "release",
+    "readPart",
+    "schema",
+    "stream",
+    "nextOf",
+    "say",
+    "leave",
     "inflate",
     "deflate",
     "execution",
@@ -104,6 +110,7 @@ impl ModuleDef for Natives {
         };
         let object = Object::new(ctx.clone())?;
         calls(ctx, &object, &user)?;
+        streams(ctx, &object, &user)?;
         answers(ctx, &object, &user)?;
         counting(ctx, &object, &user)?;
         surroundings(ctx, &object, &user)?;
@@ -257,7 +264,7 @@ fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<(
     let me = Rc::clone(user);
     set!(object, ctx, "httpBegin", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<f64> {
         let wanted = wanted(&ctx, &values.0)?;
-        beside(&ctx, &me, wanted, HTTP_PARTS)
+        beside(&ctx, &me, Operation::Call(wanted), HTTP_PARTS.map(Cow::Borrowed).to_vec())
     });
     let me = Rc::clone(user);
     set!(object, ctx, "nextEvent", move |ctx: Ctx<'js>, most_ms: f64| -> Result<Option<Object<'js>>> {
@@ -290,8 +297,10 @@ fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<(
     });
     let me = Rc::clone(user);
     set!(object, ctx, "begin", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<f64> {
-        let wanted = wanted_of_protocol(&ctx, &values.0)?;
-        beside(&ctx, &me, wanted, SOCKET_PARTS)
+        let parts = values.0.first().and_then(Value::as_array).map(|parts| parts.iter::<String>().collect::<Result<Vec<_>>>());
+        let parts = parts.transpose()?.unwrap_or_default().into_iter().map(Cow::Owned).collect();
+        let wanted = wanted_of_protocol(&ctx, values.0.get(1..).unwrap_or_default())?;
+        beside(&ctx, &me, Operation::Call(wanted), parts)
     });
     let me = Rc::clone(user);
     set!(object, ctx, "cancel", move |ctx: Ctx<'js>, id: f64| -> Result<()> {
@@ -301,6 +310,65 @@ fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<(
     let me = Rc::clone(user);
     set!(object, ctx, "release", move |ctx: Ctx<'js>, handle: u32| -> Result<()> {
         me.ask(&ctx, Operation::Release(handle)).map(drop)
+    });
+    Ok(())
+}
+
+/// Streams of messages, and the schemas by which they are read.
+fn streams<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
+    let me = Rc::clone(user);
+    set!(object, ctx, "readPart", move |ctx: Ctx<'js>, ticket: f64, what: String| -> Result<Value<'js>> {
+        match me.ask(&ctx, Operation::Read { ticket: ticket as u64, what })? {
+            Outcome::Read(value) => shown(&ctx, &value),
+            Outcome::Refused(problem) => Err(refused(&ctx, &problem)),
+            _ => Ok(Value::new_undefined(ctx)),
+        }
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "schema", move |kind: String, names: Vec<String>, directories: Vec<String>| -> usize {
+        let modules = &me.modules.0;
+        let beside = |path: &String| modules.beside(modules.script(), path);
+        let schema = match kind.as_str() {
+            "files" => {
+                let directories: Vec<String> = directories.iter().map(beside).collect();
+                let file = |name: &String| {
+                    let mut places = directories.iter().map(|directory| modules.beside(&format!("{directory}/"), name));
+                    let found = places.find(|path| modules.read(path).is_ok());
+                    found.unwrap_or_else(|| beside(name))
+                };
+                Schema::Files(names.iter().map(file).collect(), directories.clone())
+            }
+            "set" => Schema::Set(names.first().map(beside).unwrap_or_default()),
+            _ => Schema::Server(names.into_iter().next().unwrap_or_default()),
+        };
+        me.worker.schema(schema)
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "stream", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<f64> {
+        let mut wanted = wanted_of_protocol(&ctx, &values.0)?;
+        wanted.streams = true;
+        match me.ask(&ctx, Operation::Stream(wanted))? {
+            Outcome::Begun(ticket) => Ok(ticket),
+            Outcome::Refused(problem) => Err(refused(&ctx, &problem)),
+            _ => Err(refused(&ctx, "the stream did not begin")),
+        }
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "nextOf", move |ctx: Ctx<'js>, ticket: f64, part: String| -> Result<f64> {
+        let next = Operation::NextMessage { ticket: ticket as u64, part, most_ns: None };
+        beside(&ctx, &me, next, vec![Cow::Borrowed("head")])
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "say", move |ctx: Ctx<'js>, ticket: f64, values: Rest<Value<'js>>| -> Result<bool> {
+        let values = values.0.iter().map(|value| bytes::plain(&ctx, value)).collect::<Result<Vec<_>>>()?;
+        match me.ask(&ctx, Operation::Say { ticket: ticket as u64, values })? {
+            Outcome::Refused(problem) => Err(refused(&ctx, &problem)),
+            outcome => Ok(matches!(outcome, Outcome::Number(1))),
+        }
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "leave", move |ctx: Ctx<'js>, ticket: f64| -> Result<()> {
+        me.ask(&ctx, Operation::LeaveStream(ticket as u64)).map(drop)
     });
     Ok(())
 }
@@ -324,15 +392,15 @@ fn wanted_of_protocol<'js>(ctx: &Ctx<'js>, values: &[Value<'js>]) -> Result<Want
     Ok(wanted)
 }
 
-/// Begins a call that runs beside the script. Returns the number of its event.
-fn beside(ctx: &Ctx<'_>, user: &Rc<User>, wanted: Wanted, parts: Parts) -> Result<f64> {
+/// Begins what runs beside the script. Returns the number of its event.
+fn beside(ctx: &Ctx<'_>, user: &Rc<User>, operation: Operation, parts: Parts) -> Result<f64> {
     let Outcome::Number(slot) = user.ask(ctx, Operation::Spawn)? else {
         return Err(refused(ctx, "no more calls can run beside this one"));
     };
     let id = user.worker.last_event.get() + 1.0;
     user.worker.last_event.set(id);
     user.under_way.set(user.under_way.get() + 1);
-    let task = Task { owner: Rc::clone(user), id, parts, state: TaskState::Begins(wanted) };
+    let task = Task { owner: Rc::clone(user), id, parts, state: TaskState::Begins(operation) };
     user.worker.tasks.borrow_mut().insert(slot, task);
     Ok(id)
 }
@@ -341,16 +409,19 @@ fn beside(ctx: &Ctx<'_>, user: &Rc<User>, wanted: Wanted, parts: Parts) -> Resul
 fn happened<'js>(ctx: &Ctx<'js>, event: Event) -> Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
     object.set("id", event.id)?;
-    object.set("answer", ended(ctx, &event.answer)?)?;
+    if let Some(answer) = &event.answer {
+        object.set("answer", ended(ctx, answer)?)?;
+    }
     for (what, value) in event.parts.iter().zip(event.read) {
-        match (*what, value) {
-            ("body", None) => object.set(*what, Value::new_null(ctx.clone()))?,
+        let what = what.split(' ').next().unwrap_or_default();
+        match (what, value) {
+            ("body", None) => object.set(what, Value::new_null(ctx.clone()))?,
             (_, None) => {}
             ("body", Some(body)) => {
-                object.set(*what, ArrayBuffer::new_copy(ctx.clone(), body.as_bytes().unwrap_or_default())?)?;
+                object.set(what, ArrayBuffer::new_copy(ctx.clone(), body.as_bytes().unwrap_or_default())?)?;
             }
-            ("timings", Some(times)) => object.set(*what, timings(ctx, &times)?)?,
-            (_, Some(value)) => object.set(*what, shown(ctx, &value)?)?,
+            ("timings", Some(times)) => object.set(what, timings(ctx, &times)?)?,
+            (_, Some(value)) => object.set(what, shown(ctx, &value)?)?,
         }
     }
     Ok(object)

@@ -12,6 +12,8 @@ pub(crate) enum Outcome {
     Nothing,
     /// A number that was asked for.
     Number(u32),
+    /// A stream was begun, with this ticket.
+    Begun(f64),
     /// A call has ended.
     Ended(Answer),
     /// A call could not be made, or a part not be read.
@@ -53,8 +55,8 @@ impl Outcome {
     /// The resumption with texts of its own.
     pub(crate) fn of(resumption: Resumption<'_>) -> Self {
         match resumption {
-            // No script of k6's begins streams.
-            Resumption::Nothing | Resumption::Begun { .. } => Self::Nothing,
+            Resumption::Nothing => Self::Nothing,
+            Resumption::Begun { ticket } => Self::Begun(ticket),
             Resumption::Number(number) => Self::Number(number),
             Resumption::Answered { ticket, status, ok, flags, goes_on: _ } => {
                 Self::Ended(Answer { ticket, status, ok, flags, failure: None })

@@ -9,22 +9,27 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use brunt_plan::environment::Environment;
 use brunt_plan::plan::Plan;
 use brunt_plan::scenario::Scenarios;
-use brunt_plan::target::Target;
+use brunt_plan::plan::ProtocolOptions;
+use brunt_plan::target::{Target, Url};
+use brunt_protocol::discovery::Inquiry;
 use brunt_protocol::Registry;
 use brunt_protocol::scenario::{Setting, Value};
 use brunt_record::redaction::Secrets;
-use brunt_script::{Files, KeepAlive, Library, Program, ScriptClient, ScriptError};
+use brunt_script::{Asking, Files, KeepAlive, Library, Program, ScriptClient, ScriptError};
 
 use crate::library::JavaScriptLibrary;
 use crate::modules::Modules;
 use crate::options::Options;
 use crate::user::User;
-use crate::worker::Worker;
+use crate::worker::{Schema, Worker};
 
 /// The most connections of a user to one origin at once, as k6's `batchPerHost`.
 const PER_HOST: u32 = 6;
 /// The timeout of a call that has none of its own, as in k6.
 const TIMEOUT_NS: u64 = 60_000_000_000;
+
+/// How the names of contents begin that servers of gRPC have told of themselves.
+const REFLECTED: &str = "reflection of ";
 
 /// What users share.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -45,6 +50,8 @@ pub(crate) struct Shared {
     /// The least time of an iteration, in nanoseconds.
     pub(crate) pacing_ns: u64,
     pub(crate) clients: Vec<ScriptClient>,
+    /// The schemas of its last clients, which speak gRPC.
+    pub(crate) schemas: Vec<Schema>,
     pub(crate) seed: u64,
     pub(crate) secrets: Secrets,
     /// Whether what the script's top prints is shown.
@@ -78,6 +85,8 @@ pub(crate) struct Probed {
     pub(crate) has_setup: bool,
     pub(crate) has_teardown: bool,
     pub(crate) has_summary: bool,
+    /// The schemas that its top has loaded.
+    pub(crate) schemas: Vec<Schema>,
     /// The kinds of the script's own metrics, by name.
     pub(crate) metrics: Vec<(String, brunt_record::figures::OwnKind)>,
 }
@@ -103,7 +112,7 @@ impl Source {
         let (options, has_setup, has_teardown, has_summary) =
             probed.map_err(|error| ScriptError::new(file, error.to_string()))?;
         let options = options.map_err(|problem| ScriptError::new(file, problem))?;
-        Ok(Probed { options, has_setup, has_teardown, has_summary, metrics: worker.declared() })
+        Ok(Probed { options, has_setup, has_teardown, has_summary, schemas: worker.schemas.take(), metrics: worker.declared() })
     }
 
     fn shared(&self, known: Option<(&Probed, Vec<ScriptClient>)>, shows_top: bool) -> Shared {
@@ -123,6 +132,7 @@ impl Source {
             has_teardown: probed.is_some_and(|probed| probed.has_teardown),
             pacing_ns: probed.map_or(0, |probed| probed.options.pacing_ns),
             clients,
+            schemas: probed.map_or_else(Vec::new, |probed| probed.schemas.clone()),
             seed: self.seed,
             secrets: self.secrets.clone(),
             shows_top,
@@ -220,15 +230,26 @@ pub(crate) fn clients(
     registry: &Registry,
     options: &Options,
     base: Option<&Target>,
+    schemas: &[Schema],
+    (modules, asking): (&Arc<Modules>, &Asking),
 ) -> Result<Vec<ScriptClient>, String> {
     let base = base.map(|target| Target { path: String::new(), ..target.clone() });
-    let client = |name: &str, own: Value<'_>| {
+    let client = |name: &str, own: Value<'_>, base: Option<Target>| {
         let mut offered = registry.protocols().filter_map(|protocol| Some((protocol.dialect()?, protocol.schemes())));
         let Some((dialect, schemes)) = offered.find(|(dialect, _)| dialect.name() == name) else {
             return Err(format!("this program has no protocol '{name}'"));
         };
-        let base = base.clone().filter(|base| schemes.iter().any(|scheme| scheme.name == base.scheme));
-        let setting = Setting { closes: options.keep_alive == KeepAlive::Call, ..Setting::alone(base.as_ref()) };
+        let base = base.filter(|base| schemes.iter().any(|scheme| scheme.name == base.scheme));
+        let ask = |call: &ProtocolOptions| match (asking.asks(), base.as_ref()) {
+            (Some(ask), Some(base)) => ask(base, base, call),
+            _ => Err("there is no target to ask here".to_owned()),
+        };
+        let learn = |name: &str, make: &dyn Fn(&Inquiry<'_>) -> Result<Vec<u8>, String>| {
+            modules.files().made(name, |_| make(&ask))
+        };
+        let beside = Arc::clone(modules);
+        let read = move |path: &str| beside.files().find(path);
+        let setting = Setting { base: base.as_ref(), read: &read, learn: &learn, closes: options.keep_alive == KeepAlive::Call };
         let caller = dialect.client(&own, &setting).map_err(|e| e.0)?;
         Ok(ScriptClient {
             caller: Arc::from(caller),
@@ -251,7 +272,24 @@ pub(crate) fn clients(
     if base.as_ref().is_some_and(|base| base.scheme == "https") {
         http.push((Value::text("http"), Value::text("auto")));
     }
-    Ok(vec![client("http", Value::Table(http))?, client("ws", Value::Table(Vec::new()))?])
+    let mut all = vec![client("http", Value::Table(http), base.clone())?, client("ws", Value::Table(Vec::new()), base)?];
+    for schema in schemas {
+        let mut grpc = vec![(Value::text("json"), Value::Boolean(true))];
+        let mut base = None;
+        match schema {
+            Schema::Files(files, directories) => {
+                grpc.push((Value::text("proto"), Value::list(files.iter().map(|file| Value::text(file)))));
+                grpc.push((Value::text("proto_path"), Value::list(directories.iter().map(|one| Value::text(one)))));
+            }
+            Schema::Set(file) => grpc.push((Value::text("descriptor_set"), Value::text(file))),
+            Schema::Server(url) => {
+                grpc.push((Value::text("reflection"), Value::Boolean(true)));
+                base = Some(Url::parse(url).map_err(|error| format!("{url}: {error}"))?.target);
+            }
+        }
+        all.push(client("grpc", Value::Table(grpc), base).map_err(|problem| problem.replace("brunt.grpc", "k6/net/grpc"))?);
+    }
+    Ok(all)
 }
 
 /// A plan's script, before any worker runs it.
@@ -264,8 +302,11 @@ impl JavaScriptProgram {
     /// The file and line of what is wrong.
     pub(crate) fn prepare(plan: &Plan, scenarios: &Scenarios, registry: &Registry) -> Result<Self, ScriptError> {
         let source = Source::of_plan(plan, scenarios)?;
-        let probed = source.probe(false)?;
-        let clients = clients(registry, &probed.options, Some(&plan.target))
+        let mut probed = source.probe(false)?;
+        // What servers have told of themselves travels in the plan.
+        let told = scenarios.files.iter().filter_map(|file| file.name.strip_prefix(REFLECTED));
+        probed.schemas.extend(told.map(|url| Schema::Server(url.to_owned())));
+        let clients = clients(registry, &probed.options, Some(&plan.target), &probed.schemas, (&source.modules, &Asking::default()))
             .map_err(|problem| ScriptError::new(source.modules.script(), problem))?;
         Ok(Self(Arc::new(source.program(&probed, clients))))
     }

@@ -9,6 +9,7 @@ use brunt_script::{EndedEarly, Library as _, Met, MetKind, Operation, Resumption
 
 use crate::library::JavaScriptLibrary;
 use crate::program::Shared;
+use crate::worker::{FIRST_SCHEMA, Schema};
 
 /// The most operations of one function.
 const MOST_OPERATIONS: usize = 10_000;
@@ -24,6 +25,8 @@ pub(crate) struct Rehearsed {
     pub(crate) ended: Vec<EndedEarly>,
     /// Where the first call goes.
     pub(crate) target: Option<Target>,
+    /// Schemas that no client has yet.
+    pub(crate) schemas: Vec<Schema>,
 }
 
 /// Goes once through `setup`, each scenario and `teardown`.
@@ -39,6 +42,7 @@ pub(crate) fn rehearse(program: &Arc<Shared>) -> Result<Rehearsed, ScriptError> 
     for (slot, (place, name)) in setup.into_iter().chain(scenarios).chain(teardown).enumerate() {
         rehearsed.go_through(&library, slot as u32, place, &name);
     }
+    rehearsed.schemas = library.worker().schemas.take();
     Ok(rehearsed)
 }
 
@@ -127,8 +131,10 @@ impl Rehearsed {
 
     fn calls(&mut self, wanted: &Wanted) {
         if self.target.is_none() {
-            self.target =
-                wanted.values.get(1).and_then(Value::as_str).and_then(|url| Url::parse(url).ok()).map(|url| url.target);
+            // A call of gRPC has its server last.
+            let place = if wanted.client < FIRST_SCHEMA { 1 } else { 4 };
+            let url = wanted.values.get(place).and_then(Value::as_str);
+            self.target = url.and_then(|url| Url::parse(url).ok()).map(|url| url.target);
         }
     }
 
@@ -148,6 +154,8 @@ fn made_up() -> Resumption<'static> {
 fn part(what: &str) -> Value<'static> {
     match what {
         "body" => Value::text("{}"),
+        json if json.starts_with("json ") => Value::text("{}"),
+        "head" | "message" => Value::text(""),
         _ => Value::Table(Vec::new()),
     }
 }

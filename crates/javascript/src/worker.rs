@@ -1,5 +1,6 @@
 //! What the users of one worker share.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -7,7 +8,7 @@ use std::time::Instant;
 
 use brunt_protocol::scenario::Value;
 use brunt_record::figures::{MOST_NAMES, OwnFigures, OwnKind};
-use brunt_script::Wanted;
+use brunt_script::Operation;
 
 use crate::outcome::Answer;
 use crate::program::Shared;
@@ -43,8 +44,24 @@ pub(crate) struct Worker {
     pub(crate) random: Cell<u64>,
     /// Calls that run beside the script, by the slots of their tasks.
     pub(crate) tasks: RefCell<HashMap<u32, Task>>,
+    /// Schemas of gRPC that the script's top has loaded, each once.
+    pub(crate) schemas: RefCell<Vec<Schema>>,
     /// The number of the last such call.
     pub(crate) last_event: Cell<f64>,
+}
+
+/// The first client that has a schema.
+pub(crate) const FIRST_SCHEMA: usize = 2;
+
+/// Where the schema of a client of gRPC comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Schema {
+    /// Files, and the directories of those that they import.
+    Files(Vec<String>, Vec<String>),
+    /// A descriptor set in a file.
+    Set(String),
+    /// The server at this URL.
+    Server(String),
 }
 
 /// A call that runs beside its user's script.
@@ -59,23 +76,24 @@ pub(crate) struct Task {
 /// What a task waits for.
 pub(crate) enum TaskState {
     /// To begin.
-    Begins(Wanted),
+    Begins(Operation),
     /// The end of its call.
     Calls,
     /// The parts of its answer, in their order.
     Reads { answer: Answer, read: Vec<Option<Value<'static>>> },
 }
 
-/// The end of a call that ran beside the script: its answer with its parts.
+/// What has come for what ran beside the script: the end of a call, with parts of its answer, or a message of a stream.
 pub(crate) struct Event {
     pub(crate) id: f64,
-    pub(crate) answer: Answer,
+    /// `None` for a message, which is the only part.
+    pub(crate) answer: Option<Answer>,
     pub(crate) parts: Parts,
     pub(crate) read: Vec<Option<Value<'static>>>,
 }
 
 /// The parts of an answer that a call beside the script keeps, in the order in which they are read.
-pub(crate) type Parts = &'static [&'static str];
+pub(crate) type Parts = Vec<Cow<'static, str>>;
 
 impl Worker {
     pub(crate) fn new(program: std::sync::Arc<Shared>, number: u32) -> Rc<Self> {
@@ -93,6 +111,7 @@ impl Worker {
             given: RefCell::default(),
             random: Cell::new(seed),
             tasks: RefCell::default(),
+            schemas: RefCell::default(),
             last_event: Cell::new(0.0),
         })
     }
@@ -116,6 +135,18 @@ impl Worker {
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// The number of the client that has this schema. One that no client has yet is remembered.
+    pub(crate) fn schema(&self, schema: Schema) -> usize {
+        let known = &self.program.schemas;
+        let mut own = self.schemas.borrow_mut();
+        let place = known.iter().chain(own.iter()).position(|one| *one == schema);
+        FIRST_SCHEMA
+            + place.unwrap_or_else(|| {
+                own.push(schema);
+                known.len() + own.len() - 1
+            })
     }
 
     /// The number remembered for a name of calls.

@@ -30,6 +30,7 @@ mod sandbox;
 mod serve;
 mod settings;
 mod signals;
+mod sockets;
 mod sweep;
 mod terminal;
 mod told;

@@ -157,7 +157,7 @@ export class Connection {
 
     /** Makes a call beside the script. */
     #await(then, kind, way, isOptional, values) {
-        const id = wait(native.begin, WS, this.#label(kind), 0, way, this.#handle, isOptional, ...values);
+        const id = wait(native.begin, ["head", "body"], WS, this.#label(kind), 0, way, this.#handle, isOptional, ...values);
         this.#awaited = id;
         handle(id, (event) => {
             unhandle(id);

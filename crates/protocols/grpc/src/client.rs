@@ -21,6 +21,8 @@ pub(crate) const OPEN: u32 = 2;
 pub(crate) const TAKEN: u32 = 4;
 /// A hint of a later message: it is the last one.
 pub(crate) const FINISH: u32 = 8;
+/// A hint of no call at all: it ends as soon as there is a connection.
+pub(crate) const CONNECT: u32 = 16;
 /// The most bytes that wait on a stream until the server accepts them.
 const MOST_WAITING_BYTES: usize = 4 << 20;
 /// The reason of a call that failed because its server does not accept the user's messages.
@@ -144,6 +146,9 @@ impl OverStreams for GrpcStreams {
     }
 
     fn start(&mut self, message: &Message<'_>, streams: &mut Connection<Call>, out: &mut Vec<u8>) -> Started {
+        if message.hint & CONNECT != 0 {
+            return Started::Sent(0);
+        }
         let (head, body) = parts(message.bytes);
         let block = self.writer.write(head, streams.encoder());
         let ends = message.hint & OPEN == 0;

@@ -197,6 +197,18 @@ pub fn shown(message_type: &MessageDescriptor, bytes: &[u8]) -> Option<String> {
     }
 }
 
+/// A message in the JSON mapping of protobuf, with all of its fields by their names there.
+///
+/// # Errors
+/// When the bytes are not such a message, or it has no form in JSON.
+pub(crate) fn in_json(message_type: &MessageDescriptor, bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let message = DynamicMessage::decode(message_type.clone(), bytes).map_err(|error| error.to_string())?;
+    let mut text = Vec::new();
+    let options = SerializeOptions::new().skip_default_fields(false);
+    let written = message.serialize_with_options(&mut serde_json::Serializer::new(&mut text), &options);
+    written.map(|()| text).map_err(|error| error.to_string())
+}
+
 fn as_shown() -> SerializeOptions {
     SerializeOptions::new().use_proto_field_name(true).stringify_64_bit_integers(false)
 }

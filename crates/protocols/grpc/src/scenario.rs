@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use brunt_plan::target::Target;
+use brunt_plan::target::{Target, Url};
 use brunt_protocol::arguments::DEFAULT_MOST_ANSWER_BYTES;
 use brunt_protocol::headers::{Header, header_fields};
 use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
@@ -13,7 +13,7 @@ use brunt_protocol::{Client, OptionsError};
 use brunt_record::outcome::OkStatus;
 use prost_reflect::{DynamicMessage, MethodDescriptor};
 
-use crate::client::{FINISH, GrpcClient, GrpcStreams, Limits, OPEN, TAKEN};
+use crate::client::{CONNECT, FINISH, GrpcClient, GrpcStreams, Limits, OPEN, TAKEN};
 use crate::options::{Compression, read_proto, schema_of};
 use crate::reflection::Reflection;
 use crate::request::{self, Envelope, add_metadata};
@@ -47,10 +47,15 @@ impl Dialect for GrpcDialect {
             "deadline",
             "max_answer",
             "stall_timeout",
+            "json",
         ];
         let fields = Fields::parse("brunt.grpc", options, &known)?;
         let wrong = |problem: String| OptionsError(format!("brunt.grpc: {problem}"));
+        let is_json = fields.flag("json")?.unwrap_or(false);
+        let anywhere = Target { scheme: "grpc".to_owned(), host: "localhost".to_owned(), port: None, path: "/".to_owned() };
         let base = match setting.base {
+            // Each call says where it goes.
+            None if is_json => &anywhere,
             None => {
                 return Err(wrong("it needs a base: brunt.grpc { base = \"grpc://127.0.0.1:50051\", … }".to_owned()));
             }
@@ -79,8 +84,10 @@ impl Dialect for GrpcDialect {
             schema,
             methods,
             envelope,
+            metadata,
+            is_json,
             compress,
-            is_secure: base.scheme == "grpcs",
+            is_secure: !is_json && base.scheme == "grpcs",
             limits: Arc::new(Limits { message_bytes, stall_ns }),
         }))
     }
@@ -109,6 +116,9 @@ fn schema(
             });
             let set = told.map_err(|problem| wrong(format!("reflection: {problem}")))?;
             Schema::of_descriptor_set(&set).map_err(|error| wrong(format!("{name}: {error}")))
+        }
+        (Value::Nil, None, false) if fields.flag("json")?.unwrap_or(false) => {
+            Schema::of_descriptor_set(&[]).map_err(|error| wrong(error.to_string()))
         }
         (Value::Nil, None, false) => {
             Err(wrong("it needs the schema: proto = \"shop.proto\", or reflection = true to ask the server".to_owned()))
@@ -156,6 +166,9 @@ struct GrpcCaller {
     /// All there are, as calls name them in full.
     methods: HashMap<String, KnownMethod>,
     envelope: Envelope,
+    metadata: Vec<(String, String)>,
+    /// Whether messages are texts of JSON, in protobuf's own mapping.
+    is_json: bool,
     compress: Option<Compression>,
     is_secure: bool,
     limits: Arc<Limits>,
@@ -218,6 +231,15 @@ impl GrpcCaller {
         Ok(scripted::in_lua(&read))
     }
 
+    /// The first message as JSON, with all of its fields.
+    fn json(&self, call: &str, answer: &CompleteAnswer<'_>) -> Result<Value<'static>, OptionsError> {
+        let output = self.known(call)?.method.output();
+        let Some((_, message)) = framing::messages(answer.parts.body).next() else { return Ok(Value::Nil) };
+        let text = fitting::in_json(&output, message);
+        let text = text.map_err(|error| OptionsError(format!("{call}: not a {}: {error}", output.full_name())))?;
+        Ok(Value::Text(Cow::Owned(text)))
+    }
+
     /// The method of an encoded call.
     fn method_of(&self, call: &Encoded) -> Option<MethodDescriptor> {
         let (head, _) = request::parts(&call.bytes);
@@ -248,10 +270,24 @@ impl Caller for GrpcCaller {
         true
     }
 
-    /// The values: a method's name, its arguments, metadata of the call, and what of a call it is ([`StreamPart`]).
+    /// The values: a method's name, its arguments, metadata of the call, what of a call it is ([`StreamPart`]; `connect` makes no call, and
+    /// ends when there is a connection), and where it goes, if not to the base.
     fn encode(&self, values: &[Value<'_>], out: &mut Encoded) -> Result<(), OptionsError> {
         let value = |place: usize| values.get(place).unwrap_or(&Value::Nil);
         let call = value(0).as_str().unwrap_or_default();
+        let elsewhere = match value(4).as_str() {
+            None => None,
+            Some(url) => {
+                let target = Url::parse(url).map_err(|error| OptionsError(error.to_string()))?.target;
+                let envelope = Envelope::new(&target, &self.metadata, self.compress, None)?;
+                out.target = Some(target);
+                Some(envelope)
+            }
+        };
+        if value(3).as_str() == Some("connect") {
+            out.hint = CONNECT;
+            return Ok(());
+        }
         let known = self.known(call)?;
         let wrong = |problem: String| OptionsError(format!("{call}: {problem}"));
         let said = StreamPart::from_name(value(3))
@@ -260,6 +296,11 @@ impl Caller for GrpcCaller {
         let messages = match (said, value(1)) {
             (StreamPart::Finish, _) => Vec::new(),
             (StreamPart::Open, Value::Nil) if known.method.is_client_streaming() => Vec::new(),
+            (StreamPart::More | StreamPart::All | StreamPart::Open, Value::Text(json)) if self.is_json => {
+                let read = serde_json::from_slice(json).map_err(|error| wrong(error.to_string()))?;
+                let message = fitting::message(&known.method.input(), &read);
+                vec![message.map_err(|misfit| wrong(misfit.to_string()))?]
+            }
             (StreamPart::More, given) => vec![scripted::message(&known.method.input(), given).map_err(wrong)?],
             (StreamPart::All | StreamPart::Open, given) => Self::messages(&known.method, given).map_err(wrong)?,
         };
@@ -270,7 +311,7 @@ impl Caller for GrpcCaller {
             for (name, value) in header_fields(call, value(2))? {
                 add_metadata(&name.to_ascii_lowercase(), &value, &mut own)?;
             }
-            self.envelope.write_head(&known.path, &own, &mut out.bytes);
+            elsewhere.as_ref().unwrap_or(&self.envelope).write_head(&known.path, &own, &mut out.bytes);
         }
         for message in &messages {
             append(&fitting::encoded(message), self.compress, &mut out.bytes).map_err(wrong)?;
@@ -311,12 +352,14 @@ impl Caller for GrpcCaller {
         self.encode(values, &mut Encoded::default()).map(|()| 0)
     }
 
-    /// `value METHOD`, `message`, `details`, or `metadata NAME`; of one message of a stream `one METHOD`.
+    /// `value METHOD`, `message`, `details`, `head`, or `metadata NAME`; of one message of a stream `one METHOD`; `json METHOD` of either.
     fn read<'a>(&self, what: &str, answer: &CompleteAnswer<'a>) -> Result<Value<'a>, OptionsError> {
         let owned = |text: String| Value::Text(Cow::Owned(text.into_bytes()));
         match what.split_once(' ').unwrap_or((what, "")) {
             ("value", call) => self.value(call, answer),
             ("one", call) => self.one(call, answer),
+            ("json", call) => self.json(call, answer),
+            ("head", "") => Ok(Value::Text(Cow::Borrowed(answer.parts.head))),
             ("message", "") => Ok(owned(field(answer, "grpc-message").map_or_else(String::new, status::message))),
             ("metadata", name) => Ok(field(answer, name).map_or(Value::Nil, |value| Value::Text(Cow::Borrowed(value)))),
             ("details", "") => {
