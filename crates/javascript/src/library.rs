@@ -68,21 +68,22 @@ impl Task {
         let (mut answer, mut read): (Answer, Vec<_>) = match (replace(&mut self.state, TaskState::Calls), outcome) {
             (TaskState::Begins(operation), _) => return Some(operation),
             (TaskState::Calls, Outcome::Read(message)) => {
-                let event = Event { id: self.id, answer: None, parts: vec!["message".into()], read: vec![Some(message)] };
+                let event =
+                    Event { id: self.id, answer: None, parts: vec!["message".into()], read: vec![Some(message)] };
                 self.owner.events.borrow_mut().push_back(event);
                 return None;
             }
-                (TaskState::Calls, Outcome::Ended(answer)) => (answer, Vec::new()),
-                (TaskState::Reads { answer, mut read }, outcome) => {
-                    read.push(match outcome {
-                        Outcome::Read(value) => Some(value),
-                        _ => None,
-                    });
-                    (answer, read)
-                }
-                (TaskState::Calls, Outcome::Refused(reason)) => (Answer::refused(reason), Vec::new()),
-                (TaskState::Calls, _) => (Answer::refused("the call came to no end".to_owned()), Vec::new()),
-            };
+            (TaskState::Calls, Outcome::Ended(answer)) => (answer, Vec::new()),
+            (TaskState::Reads { answer, mut read }, outcome) => {
+                read.push(match outcome {
+                    Outcome::Read(value) => Some(value),
+                    _ => None,
+                });
+                (answer, read)
+            }
+            (TaskState::Calls, Outcome::Refused(reason)) => (Answer::refused(reason), Vec::new()),
+            (TaskState::Calls, _) => (Answer::refused("the call came to no end".to_owned()), Vec::new()),
+        };
         // A failed call has times alone.
         let lacks = |what: &str| answer.failure.is_some() && what != "timings" || answer.is_refused();
         while self.parts.get(read.len()).is_some_and(|what| lacks(what)) {

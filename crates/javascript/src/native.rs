@@ -297,7 +297,8 @@ fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<(
     });
     let me = Rc::clone(user);
     set!(object, ctx, "begin", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<f64> {
-        let parts = values.0.first().and_then(Value::as_array).map(|parts| parts.iter::<String>().collect::<Result<Vec<_>>>());
+        let parts =
+            values.0.first().and_then(Value::as_array).map(|parts| parts.iter::<String>().collect::<Result<Vec<_>>>());
         let parts = parts.transpose()?.unwrap_or_default().into_iter().map(Cow::Owned).collect();
         let wanted = wanted_of_protocol(&ctx, values.0.get(1..).unwrap_or_default())?;
         beside(&ctx, &me, Operation::Call(wanted), parts)
@@ -325,14 +326,21 @@ fn streams<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result
         }
     });
     let me = Rc::clone(user);
-    set!(object, ctx, "schema", move |kind: String, names: Vec<String>, directories: Vec<String>| -> usize {
+    set!(object, ctx, "schema", move |ctx: Ctx<'js>,
+                                      kind: String,
+                                      names: Vec<String>,
+                                      directories: Vec<String>|
+          -> Result<usize> {
         let modules = &me.modules.0;
         let beside = |path: &String| modules.beside(modules.script(), path);
         let schema = match kind.as_str() {
             "files" => {
                 let directories: Vec<String> = directories.iter().map(beside).collect();
                 let file = |name: &String| {
-                    let mut places = directories.iter().map(|directory| modules.beside(&format!("{directory}/"), name));
+                    let mut places = directories
+                        .iter()
+                        .filter(|one| !one.is_empty())
+                        .map(|directory| modules.beside(&format!("{directory}/"), name));
                     let found = places.find(|path| modules.read(path).is_ok());
                     found.unwrap_or_else(|| beside(name))
                 };
@@ -341,7 +349,15 @@ fn streams<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result
             "set" => Schema::Set(names.first().map(beside).unwrap_or_default()),
             _ => Schema::Server(names.into_iter().next().unwrap_or_default()),
         };
-        me.worker.schema(schema)
+        let program = &me.worker.program;
+        if me.id.get() != 0 && !program.is_silent && !program.schemas.contains(&schema) {
+            return Err(refused(
+                &ctx,
+                "the server was not asked for its schema when the script was loaded, since a try with made-up answers did not come here: load() \
+                 the .proto files in the init context",
+            ));
+        }
+        Ok(me.worker.schema(schema))
     });
     let me = Rc::clone(user);
     set!(object, ctx, "stream", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<f64> {

@@ -8,11 +8,11 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use brunt_plan::environment::Environment;
 use brunt_plan::plan::Plan;
-use brunt_plan::scenario::Scenarios;
 use brunt_plan::plan::ProtocolOptions;
+use brunt_plan::scenario::Scenarios;
 use brunt_plan::target::{Target, Url};
-use brunt_protocol::discovery::Inquiry;
 use brunt_protocol::Registry;
+use brunt_protocol::discovery::Inquiry;
 use brunt_protocol::scenario::{Setting, Value};
 use brunt_record::redaction::Secrets;
 use brunt_script::{Asking, Files, KeepAlive, Library, Program, ScriptClient, ScriptError};
@@ -57,7 +57,7 @@ pub(crate) struct Shared {
     /// Whether what the script's top prints is shown.
     pub(crate) shows_top: bool,
     /// Whether the script prints nothing, since it is rehearsed.
-    is_silent: bool,
+    pub(crate) is_silent: bool,
     /// Iterations begun, by scenario.
     pub(crate) begun: Vec<AtomicU64>,
     /// Iterations that have ended, and users that there are.
@@ -112,7 +112,14 @@ impl Source {
         let (options, has_setup, has_teardown, has_summary) =
             probed.map_err(|error| ScriptError::new(file, error.to_string()))?;
         let options = options.map_err(|problem| ScriptError::new(file, problem))?;
-        Ok(Probed { options, has_setup, has_teardown, has_summary, schemas: worker.schemas.take(), metrics: worker.declared() })
+        Ok(Probed {
+            options,
+            has_setup,
+            has_teardown,
+            has_summary,
+            schemas: worker.schemas.take(),
+            metrics: worker.declared(),
+        })
     }
 
     fn shared(&self, known: Option<(&Probed, Vec<ScriptClient>)>, shows_top: bool) -> Shared {
@@ -272,7 +279,8 @@ pub(crate) fn clients(
     if base.as_ref().is_some_and(|base| base.scheme == "https") {
         http.push((Value::text("http"), Value::text("auto")));
     }
-    let mut all = vec![client("http", Value::Table(http), base.clone())?, client("ws", Value::Table(Vec::new()), base)?];
+    let mut all =
+        vec![client("http", Value::Table(http), base.clone())?, client("ws", Value::Table(Vec::new()), base)?];
     for schema in schemas {
         let mut grpc = vec![(Value::text("json"), Value::Boolean(true))];
         let mut base = None;
@@ -287,7 +295,9 @@ pub(crate) fn clients(
                 base = Some(Url::parse(url).map_err(|error| format!("{url}: {error}"))?.target);
             }
         }
-        all.push(client("grpc", Value::Table(grpc), base).map_err(|problem| problem.replace("brunt.grpc", "k6/net/grpc"))?);
+        all.push(
+            client("grpc", Value::Table(grpc), base).map_err(|problem| problem.replace("brunt.grpc", "k6/net/grpc"))?,
+        );
     }
     Ok(all)
 }
@@ -306,8 +316,14 @@ impl JavaScriptProgram {
         // What servers have told of themselves travels in the plan.
         let told = scenarios.files.iter().filter_map(|file| file.name.strip_prefix(REFLECTED));
         probed.schemas.extend(told.map(|url| Schema::Server(url.to_owned())));
-        let clients = clients(registry, &probed.options, Some(&plan.target), &probed.schemas, (&source.modules, &Asking::default()))
-            .map_err(|problem| ScriptError::new(source.modules.script(), problem))?;
+        let clients = clients(
+            registry,
+            &probed.options,
+            Some(&plan.target),
+            &probed.schemas,
+            (&source.modules, &Asking::default()),
+        )
+        .map_err(|problem| ScriptError::new(source.modules.script(), problem))?;
         Ok(Self(Arc::new(source.program(&probed, clients))))
     }
 }

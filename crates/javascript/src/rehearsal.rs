@@ -51,20 +51,20 @@ impl Rehearsed {
         let mut now = Tick::default();
         let mut operation = library.begin_iteration(slot, now, 1, place);
         let mut labels: Vec<String> = vec![String::new()];
-        let mut started = 0;
+        let mut started = Vec::new();
         let mut tasks = Vec::new();
         for _ in 0..MOST_OPERATIONS {
             let with = match operation {
                 Operation::Call(wanted) => {
                     self.calls(&wanted);
-                    made_up()
+                    made_up(&wanted)
                 }
                 Operation::Start(wanted) => {
                     self.calls(&wanted);
-                    started += 1;
+                    started.push(made_up(&wanted));
                     Resumption::Nothing
                 }
-                Operation::Wait => Resumption::Results((0..std::mem::take(&mut started)).map(|_| made_up()).collect()),
+                Operation::Wait => Resumption::Results(std::mem::take(&mut started)),
                 Operation::Read { what, .. } => Resumption::Read(part(&what)),
                 Operation::Label { name, tags, .. } => {
                     self.meets(MetKind::Call, &name, tags, scenario);
@@ -121,7 +121,7 @@ impl Rehearsed {
             with = match library.resume(task, now, with).0 {
                 Operation::Call(wanted) => {
                     self.calls(&wanted);
-                    made_up()
+                    made_up(&wanted)
                 }
                 Operation::Read { what, .. } => Resumption::Read(part(&what)),
                 _ => return,
@@ -146,8 +146,10 @@ impl Rehearsed {
     }
 }
 
-fn made_up() -> Resumption<'static> {
-    Resumption::Answered { ticket: 1.0, status: 200, ok: true, flags: 0, goes_on: false }
+/// The success of a call: gRPC's status for it is 0.
+fn made_up(wanted: &Wanted) -> Resumption<'static> {
+    let status = if wanted.client < FIRST_SCHEMA { 200 } else { 0 };
+    Resumption::Answered { ticket: 1.0, status, ok: true, flags: 0, goes_on: false }
 }
 
 /// A part of a made-up answer.
@@ -155,7 +157,7 @@ fn part(what: &str) -> Value<'static> {
     match what {
         "body" => Value::text("{}"),
         json if json.starts_with("json ") => Value::text("{}"),
-        "head" | "message" => Value::text(""),
+        "head" => Value::text("HTTP/2 200\r\ncontent-type: application/grpc\r\ngrpc-status: 0\r\n"),
         _ => Value::Table(Vec::new()),
     }
 }

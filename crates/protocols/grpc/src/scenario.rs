@@ -52,7 +52,8 @@ impl Dialect for GrpcDialect {
         let fields = Fields::parse("brunt.grpc", options, &known)?;
         let wrong = |problem: String| OptionsError(format!("brunt.grpc: {problem}"));
         let is_json = fields.flag("json")?.unwrap_or(false);
-        let anywhere = Target { scheme: "grpc".to_owned(), host: "localhost".to_owned(), port: None, path: "/".to_owned() };
+        let anywhere =
+            Target { scheme: "grpc".to_owned(), host: "localhost".to_owned(), port: None, path: "/".to_owned() };
         let base = match setting.base {
             // Each call says where it goes.
             None if is_json => &anywhere,
