@@ -5,9 +5,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use brunt_script::Operation;
+use rustix::time::{ClockId, clock_gettime};
 use rquickjs::{Context, Ctx, Exception, Function, JsLifetime, Module, Object, Persistent, Runtime, Value, qjs};
 
 use crate::error::{explained, thrown};
@@ -18,9 +19,9 @@ use crate::worker::{Event, Worker};
 
 /// The most memory of one user's script, in bytes.
 const MOST_MEMORY: usize = 512 << 20;
-/// The longest that a script runs without a call or a pause.
+/// The most CPU time that a script takes without a call or a pause.
 const LONGEST_STRETCH: Duration = Duration::from_secs(1);
-/// The longest that the top of a script runs.
+/// The most CPU time that the top of a script takes.
 const LONGEST_TOP: Duration = Duration::from_secs(60);
 
 /// A user, as its native functions see it.
@@ -44,8 +45,8 @@ pub(crate) struct User {
     pub(crate) under_way: Cell<u32>,
     /// Promises that were rejected and that nobody handles, with the reasons.
     pub(crate) rejected: RefCell<Vec<Rejected>>,
-    /// When the script was resumed last, and how long it may go on from there.
-    stretch: Cell<(Instant, Duration)>,
+    /// The thread's CPU time when it was first asked for after the script was resumed, and how much more of it the script may take.
+    stretch: Cell<(Option<Duration>, Duration)>,
     /// Whether it was cut off since it went on for too long.
     was_cut: Cell<bool>,
 }
@@ -75,7 +76,7 @@ impl User {
             events: RefCell::default(),
             under_way: Cell::new(0),
             rejected: RefCell::default(),
-            stretch: Cell::new((Instant::now(), LONGEST_TOP)),
+            stretch: Cell::new((None, LONGEST_TOP)),
             was_cut: Cell::new(false),
         })
     }
@@ -86,7 +87,7 @@ impl User {
     /// Thrown in the script: at its top there is nobody to wait, and who ends is not resumed.
     pub(crate) fn ask(&self, ctx: &Ctx<'_>, operation: Operation) -> rquickjs::Result<Outcome> {
         let answered = self.suspender.ask(operation);
-        self.stretch.set((Instant::now(), LONGEST_STRETCH));
+        self.stretch.set((None, LONGEST_STRETCH));
         answered.map_err(|cannot| match cannot {
             CannotWait::AtTheTop => Exception::throw_message(
                 ctx,
@@ -113,7 +114,10 @@ impl User {
         let user = Rc::clone(self);
         runtime.set_interrupt_handler(Some(Box::new(move || {
             let (since, most) = user.stretch.get();
-            let is_cut = since.elapsed() > most;
+            let now = cpu_time();
+            let since = since.unwrap_or(now);
+            user.stretch.set((Some(since), most));
+            let is_cut = now.saturating_sub(since) > most;
             user.was_cut.set(user.was_cut.get() || is_cut);
             is_cut || user.suspender.quits()
         })));
@@ -136,7 +140,7 @@ impl User {
     /// The file and line of what is wrong in it.
     pub(crate) fn with_script<T>(self: &Rc<Self>, with: impl FnOnce(&Script<'_>) -> T) -> Result<T, String> {
         let context = self.context()?;
-        self.stretch.set((Instant::now(), LONGEST_TOP));
+        self.stretch.set((None, LONGEST_TOP));
         let done = context.with(|ctx| {
             drop(ctx.store_userdata(Myself(Rc::clone(self))));
             self.at_top.set(true);
@@ -179,7 +183,7 @@ impl User {
     pub(crate) fn problem(&self, ctx: &Ctx<'_>, error: &rquickjs::Error) -> String {
         let text = if self.was_cut.take() {
             format!(
-                "the script ran for {} s without a call or a pause, and was cut off",
+                "the script took {} s of CPU time without a call or a pause, and was cut off",
                 self.stretch.get().1.as_secs()
             )
         } else if matches!(error, rquickjs::Error::Exception) {
@@ -199,7 +203,7 @@ impl User {
             while let Some(place) = next {
                 let last = self.iterate(script, place);
                 next = self.suspender.next_iteration(last).map(|(id, place)| {
-                    self.stretch.set((Instant::now(), LONGEST_STRETCH));
+                    self.stretch.set((None, LONGEST_STRETCH));
                     self.iteration.set(if id == self.id.get() { self.iteration.get() + 1 } else { 0 });
                     self.id.set(id);
                     self.place.set(place);
@@ -218,7 +222,7 @@ impl User {
         if let Some(begun) = self.worker.program.begun.get(place as usize) {
             self.iteration_in_test.set(begun.fetch_add(1, Ordering::Relaxed));
         }
-        self.stretch.set((Instant::now(), LONGEST_STRETCH));
+        self.stretch.set((None, LONGEST_STRETCH));
         self.events.borrow_mut().clear();
         let ran = script.run(&self.worker, place);
         self.worker.program.ended.fetch_add(1, Ordering::Relaxed);
@@ -283,6 +287,12 @@ impl<'js> Script<'js> {
         }
         self.iterate.call((function, given))
     }
+}
+
+/// The CPU time of this thread: a machine that is busy with others takes none of it.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// Throws what no script can catch.
