@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use brunt_protocol::record::figures::OwnFigures;
 use brunt_protocol::record::time::Tick;
 use brunt_protocol::scenario::Value;
+use brunt_protocol::user::Heart;
 use brunt_script::{Library, Operation, Resumption, ScriptClient, ScriptError, Verdict};
 
 use crate::outcome::{Answer, Outcome};
@@ -136,6 +137,10 @@ impl Library for JavaScriptLibrary {
 
     fn trace(&self) {
         self.worker().traces.set(true);
+    }
+
+    fn take_heart(&self, heart: &Heart) {
+        *self.worker().heart.borrow_mut() = Some(heart.clone());
     }
 
     fn begin_iteration(&self, slot: u32, now: Tick, id: u64, place: u32) -> Operation {

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use brunt_script::Operation;
-use rustix::time::{ClockId, clock_gettime};
 use rquickjs::{Context, Ctx, Exception, Function, JsLifetime, Module, Object, Persistent, Runtime, Value, qjs};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::{explained, thrown};
 use crate::modules::UserModules;
@@ -20,7 +20,7 @@ use crate::worker::{Event, Worker};
 /// The most memory of one user's script, in bytes.
 const MOST_MEMORY: usize = 512 << 20;
 /// The most CPU time that a script takes without a call or a pause.
-const LONGEST_STRETCH: Duration = Duration::from_secs(1);
+const LONGEST_STRETCH: Duration = Duration::from_secs(5);
 /// The most CPU time that the top of a script takes.
 const LONGEST_TOP: Duration = Duration::from_secs(60);
 
@@ -119,6 +119,9 @@ impl User {
             user.stretch.set((Some(since), most));
             let is_cut = now.saturating_sub(since) > most;
             user.was_cut.set(user.was_cut.get() || is_cut);
+            if let Some(heart) = user.worker.heart.borrow().as_ref().filter(|_| !is_cut) {
+                heart.goes_on();
+            }
             is_cut || user.suspender.quits()
         })));
         let user = Rc::clone(self);

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use brunt_protocol::scenario::Value;
+use brunt_protocol::user::Heart;
 use brunt_record::figures::{MOST_NAMES, OwnFigures, OwnKind};
 use brunt_script::Operation;
 
@@ -40,6 +41,8 @@ pub(crate) struct Worker {
     own: RefCell<Own>,
     /// The value of setup, as JSON.
     pub(crate) given: RefCell<Option<String>>,
+    /// Shows that a script goes on.
+    pub(crate) heart: RefCell<Option<Heart>>,
     /// The state of `Math.random`.
     pub(crate) random: Cell<u64>,
     /// Calls that run beside the script, by the slots of their tasks.
@@ -109,6 +112,7 @@ impl Worker {
             traces: Cell::new(false),
             own: RefCell::default(),
             given: RefCell::default(),
+            heart: RefCell::default(),
             random: Cell::new(seed),
             tasks: RefCell::default(),
             schemas: RefCell::default(),

@@ -244,3 +244,30 @@ fn agents_are_listed_and_chosen_by_tags() {
     assert_eq!(report["agents"]["list"].as_array().unwrap().len(), 1);
     assert_eq!(agent(&report, "us-1")["answered"], 20);
 }
+
+/// What setup returns, files that are opened, modules and the environment reach every machine.
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn a_script_of_k6_runs_on_several_machines() {
+    let (bus, (url, asked)) = (Bus::start(), recorder());
+    let _agents = bus.agents(2);
+    let directory = Directory::new();
+    directory.file("paths.json", r#"["/a", "/b"]"#);
+    directory.file("lib.js", "export const header = (data) => ({ 'X-From': data.word + __ENV.WHO });");
+    let text = "import http from 'k6/http';\nimport { header } from './lib.js';\nconst paths = JSON.parse(open('./paths.json'));\n\
+         export const options = { vus: 4, iterations: 40, thresholds: { http_reqs: ['count>=40'] } };\n\
+         export function setup() { http.get('BASE/setup'); return { word: 'hi' }; }\n\
+         export default function (data) { http.get('BASE' + paths[__ITER % 2], { headers: header(data) }); }"
+        .replace("BASE", &url);
+    let path = directory.file("s.js", text);
+    let report = bus.run(&["run", &path, "--env", "WHO=all"]);
+    closes(&report);
+    assert_eq!(report["outcomes"]["answered"], 40);
+    let asked = asked.lock().unwrap();
+    assert_eq!(asked.iter().filter(|head| head.starts_with("GET /setup")).count(), 1);
+    let from = asked.iter().filter(|head| head.contains("X-From: hiall")).count();
+    assert_eq!(from, 40, "{asked:#?}");
+    for name in ["a1", "a2"] {
+        assert!(agent(&report, name)["answered"].as_u64().unwrap() > 0);
+    }
+}

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
 
 mod calls;
+mod javascript;
 mod lifecycle;
 mod mistakes;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]

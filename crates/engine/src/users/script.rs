@@ -24,7 +24,9 @@ pub(super) struct Script {
 
 impl Script {
     pub(super) fn new(library: Box<dyn Library>) -> Self {
-        Self { library, heart: Heart::default(), steps: Cell::new(0), calls: 0, busy: Cell::new(Duration::ZERO) }
+        let heart = Heart::default();
+        library.take_heart(&heart);
+        Self { library, heart, steps: Cell::new(0), calls: 0, busy: Cell::new(Duration::ZERO) }
     }
 
     /// Runs a function of the script, for a user of the scenario with the number `whose`, which may be slow and may never return.

@@ -1,0 +1,121 @@
+//! Scripts of k6: what is hostile in one ends its user by name and harms no other; flags and exit statuses. What a script sends is tried by the
+//! corpus (`crates/javascript/tests/corpus`).
+
+use std::time::Duration;
+
+use brunt_testbed::server::{Config, Delay, Server};
+use serde_json::Value;
+
+use crate::play;
+use crate::program::{Directory, run};
+
+/// A script of k6 with this text behind its imports, in a directory of its own.
+fn script(text: &str) -> (Directory, String) {
+    let directory = Directory::new();
+    let imports = "import http from 'k6/http'; import { check, sleep } from 'k6'; import exec from 'k6/execution';\n";
+    let path = directory.file("s.js", imports.to_owned() + text);
+    (directory, path)
+}
+
+/// What ended iterations of the one scenario, with how often.
+fn tracebacks(result: &Value) -> Vec<(String, u64)> {
+    let scenarios = result["scenarios"].as_array().unwrap();
+    let all = scenarios.iter().filter_map(|one| one["errors"].as_array()).flatten();
+    all.map(|one| (one["text"].as_str().unwrap_or_default().to_owned(), one["count"].as_u64().unwrap_or(0))).collect()
+}
+
+#[test]
+fn what_is_hostile_in_a_script_ends_its_user_and_no_other() {
+    let server = Server::start(Config::default()).unwrap();
+    let url = server.url();
+    for (hostile, said) in [
+        ("while (true);", "5 s of CPU time"),
+        ("const all = []; while (true) all.push(new ArrayBuffer(1e7));", "out of memory"),
+        ("(function f(n) { return f(n + 1) + 1; })(0);", "Maximum call stack size exceeded"),
+        ("throw { code: 7 };", r#"{"code":7}"#),
+        ("null.x;", "cannot read property 'x' of null"),
+        ("throw undefined;", "undefined"),
+        ("JSON.parse('['.repeat(1e6));", "s.js:4"),
+        ("try { for (;;) {} } catch (e) {} finally { for (;;) {} }", "5 s of CPU time"),
+        ("Promise.reject(new Error('nobody caught it'));", "nobody caught it"),
+    ] {
+        let text = format!(
+            "export const options = {{ scenarios: {{\n\
+             bad: {{ executor: 'per-vu-iterations', exec: 'bad', iterations: 1 }}, good: {{ executor: 'per-vu-iterations', vus: 3, iterations: 20 }} }} }};\n\
+             export function bad() {{ {hostile} }}\n\
+             export default function () {{ http.get('{url}'); }}"
+        );
+        let (_directory, path) = script(&text);
+        let result = play(&path, &["-t", "1"], 1);
+        assert_eq!(result["outcomes"]["answered"], 60, "{hostile}");
+        let shown = result.to_string();
+        assert!(
+            shown.contains(&serde_json::to_string(said).unwrap().trim_matches('"').to_owned()),
+            "{hostile}: {shown:.3000}"
+        );
+        assert!(tracebacks(&result).len() <= 1, "{hostile}");
+    }
+}
+
+#[test]
+fn users_who_end_in_the_midst_of_calls_leave_nothing_behind() {
+    let server = Server::start(Config { delay: Delay::Fixed(Duration::from_secs(30)), ..Config::default() }).unwrap();
+    let text = format!(
+        "export const options = {{ scenarios: {{ a: {{ executor: 'constant-vus', vus: 200, duration: '1s', gracefulStop: '0s' }} }} }};\n\
+         export default function () {{ try {{ http.get('{}'); }} finally {{ http.get('{0}'); while (true) sleep(1); }} }}",
+        server.url()
+    );
+    let (_directory, path) = script(&text);
+    let result = play(&path, &["-t", "2", "--drain", "0s"], 2);
+    assert_eq!(result["outcomes"]["answered"], 0);
+    assert!(result["outcomes"]["due"].as_u64().unwrap() > 0, "{result:#}");
+}
+
+#[test]
+fn flags_and_variables_of_k6_say_who_comes() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = format!(
+        "export const options = {{ vus: 1, iterations: 3 }};\nexport default () => http.get('{}');",
+        server.url()
+    );
+    let (_directory, path) = script(&text);
+    assert_eq!(play(&path, &[], 0)["outcomes"]["answered"], 3);
+    assert_eq!(play(&path, &["-i", "7", "-u", "2"], 0)["outcomes"]["answered"], 7);
+    let ramped = play(&path, &["-s", "1s:2", "--k6-exit"], 0);
+    assert!(ramped["outcomes"]["answered"].as_u64().unwrap() > 3, "{ramped:#}");
+    let wrong = run(["run", &path, "-s", "1s"]).with_status(2);
+    assert!(wrong.stderr.contains("stages such as 5s:10"), "{wrong:#?}");
+}
+
+#[test]
+fn brunts_rules_hold_unless_the_script_has_its_own() {
+    let server = Server::start(Config { error_share: 1.0, ..Config::default() }).unwrap();
+    let url = server.url();
+    let load = "vus: 1, iterations: 5";
+    for (options, flags, status) in [
+        (load.to_owned(), &[][..], 1),
+        (format!("{load}, thresholds: {{ http_req_failed: ['rate<=1'] }}"), &[][..], 0),
+        (load.to_owned(), &["--k6-exit"][..], 0),
+        (format!("{load}, thresholds: {{ http_req_failed: ['rate<0.5'] }}"), &["--k6-exit"][..], 1),
+    ] {
+        let (_directory, path) =
+            script(&format!("export const options = {{ {options} }};\nexport default () => http.get('{url}');"));
+        play(&path, flags, status);
+    }
+}
+
+#[test]
+fn a_script_is_checked_and_tried_without_its_load() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = format!(
+        "export const options = {{ vus: 5, duration: '1h' }};\n\
+         export default function () {{ check(http.get('{}items', {{ tags: {{ name: 'items' }} }}), {{ fine: (r) => r.status === 200 }}); }}",
+        server.url()
+    );
+    let (_directory, path) = script(&text);
+    let checked = run(["check", &path]).with_status(0);
+    assert!(checked.stdout.contains("items") && checked.stdout.contains("fine"), "{checked:#?}");
+    assert_eq!(server.requests(), 0);
+    let once = run(["run", "--once", &path]).with_status(0);
+    assert!(once.stdout.contains("GET /items") && server.requests() == 1, "{once:#?}");
+}
