@@ -66,7 +66,6 @@ site-test: site test-packages
 test: test-packages
 	BRUNT_SEEDS=1000 TWO_CLIENTS_SECONDS=60 RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} cargo --config .ci/tests.toml test --workspace --features brunt/schema --locked --no-fail-fast -- --include-ignored --skip every_broken_rule_is_found
 	cd crates/javascript && node --no-warnings --experimental-vm-modules --test tests/library/*.test.mjs
-	python3 crates/javascript/tests/corpus/run.py target/debug/brunt
 	cd web && npm ci --silent && npm test --silent
 	fuzz/smoke.sh
 
