@@ -79,6 +79,7 @@ pub struct WrittenDown {
 /// What is changed without editing the file.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Change the script's load")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Change {
     /// Multiply users, rates and shared iterations: 2x, 0.5x
     #[arg(long, value_name = "FACTOR", value_parser = values::factor)]
