@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn every_file_of_the_library_is_a_module() {
-        let library = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/library");
+        let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/library");
         let texts = |directory: &Path| {
             std::fs::read_dir(directory)
                 .unwrap()

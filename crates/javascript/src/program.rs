@@ -256,7 +256,8 @@ pub(crate) fn clients(
         };
         let beside = Arc::clone(modules);
         let read = move |path: &str| beside.files().find(path);
-        let setting = Setting { base: base.as_ref(), read: &read, learn: &learn, closes: options.keep_alive == KeepAlive::Call };
+        let setting =
+            Setting { base: base.as_ref(), read: &read, learn: &learn, closes: options.keep_alive == KeepAlive::Call };
         let caller = dialect.client(&own, &setting).map_err(|e| e.0)?;
         Ok(ScriptClient {
             caller: Arc::from(caller),

@@ -1,6 +1,6 @@
 // What a request gives: https://grafana.com/docs/k6/latest/javascript-api/k6-http/response/
 import * as native from "brunt:native";
-import { beforeWaiting, LABEL, TICKET } from "brunt:user";
+import { beforeWaiting, LABEL, TICKET, user } from "brunt:user";
 import { cookiesByName } from "brunt:cookies";
 import { errorOf } from "brunt:failures";
 import { encodeForm } from "brunt:forms";
@@ -26,6 +26,19 @@ export function requestBy(make) {
 
 const NO_TIMES = { blocked: 0, connecting: 0, tls_handshaking: 0, sending: 0, waiting: 0, receiving: 0, duration: 0 };
 
+/** Parts of a Response that a script has asked for and brunt does not tell. */
+const untold = new Set();
+
+/** What is known of the server that answered. What is not is empty, and the first user says so once. */
+function ofPeer(name, value) {
+    if (value !== undefined && value !== "") return value;
+    if (user.id === 1 && !untold.has(name)) {
+        untold.add(name);
+        native.print("warn", `${name} of a response is empty: brunt does not tell it`);
+    }
+    return "";
+}
+
 /** The parts of a Response that are read when they are asked for: from the request, the answer and its reading, if there is one. */
 const PARTS = {
     body: (hop, _, reading) => (reading === undefined ? null : hop.params.reads === "binary" ? reading.bytes() : reading.text()),
@@ -37,11 +50,11 @@ const PARTS = {
     status_text: (_, answer) => statusText(answer.status),
     url: (hop) => hop.target.shown,
     request: requestOf,
-    remote_ip: (_, __, reading) => reading?.remote().ip ?? "",
-    remote_port: (_, __, reading) => Number(reading?.remote().port || 0),
-    proto: (_, __, reading) => reading?.remote().proto ?? "",
-    tls_version: (_, __, reading) => reading?.remote().tls_version ?? "",
-    tls_cipher_suite: (_, __, reading) => reading?.remote().tls_cipher_suite ?? "",
+    remote_ip: (_, __, reading) => ofPeer("remote_ip", reading?.remote().ip),
+    remote_port: (_, __, reading) => Number(ofPeer("remote_port", reading?.remote().port) || 0),
+    proto: (_, __, reading) => ofPeer("proto", reading?.remote().proto),
+    tls_version: (_, __, reading) => ofPeer("tls_version", reading?.remote().tls_version),
+    tls_cipher_suite: (_, __, reading) => ofPeer("tls_cipher_suite", reading?.remote().tls_cipher_suite),
     ocsp: () => ({ produced_at: 0, this_update: 0, next_update: 0, revoked_at: 0, revocation_reason: "", status: "unknown" }),
 };
 /** Parts that are the same object whenever they are read. */

@@ -74,6 +74,7 @@ export async function newVisitor(answer = () => "", given = {}) {
         readBytes: (ticket) => world.user.buffer(bytesOf(parts(ticket).body ?? "")),
         readHeaders: (ticket) => headersOf(parts(ticket)),
         readTimings: (ticket) => ({ ...(parts(ticket).timings ?? TIMINGS) }),
+        readSizes: () => ({ head: 100, received: 10, body: 10 }),
         readRemote: (ticket) => ({ ...(parts(ticket).remote ?? REMOTE) }),
         label(name, tags, scenario, group, ok) {
             const key = JSON.stringify([name, tags, scenario, group, ok]);

@@ -381,8 +381,10 @@ fn steady_pauses(freezes: &[Freeze]) -> Option<Remark> {
         return None;
     }
     let lengths: Vec<_> = freezes.iter().map(|freeze| freeze.worst_ns).collect();
-    let distances: Vec<_> =
-        freezes.windows(2).filter_map(|pair| Some(pair.get(1)?.stretch.from.abs_diff(pair.first()?.stretch.from))).collect();
+    let distances: Vec<_> = freezes
+        .windows(2)
+        .filter_map(|pair| Some(pair.get(1)?.stretch.from.abs_diff(pair.first()?.stretch.from)))
+        .collect();
     let (each, apart) = (alike(&lengths)?, alike(&distances)?);
     let (first, last) = (freezes.first()?, freezes.last()?);
     let calls = freezes.iter().map(|freeze| freeze.calls).sum::<u64>();
