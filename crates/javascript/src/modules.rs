@@ -366,7 +366,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         for text in texts(&library).into_iter().chain(texts(&library.join("jslib"))) {
-            assert!(LIBRARY.iter().any(|(_, known)| *known == text), "no module has the file that begins {:.80}", text);
+            assert!(LIBRARY.iter().any(|(_, known)| *known == text), "no module has the file that begins {text:.80}");
         }
     }
 

@@ -371,7 +371,7 @@ mod tests {
                 populations: vec![population],
                 throttle: None,
                 smallest_pool: None,
-                hosts: Default::default(),
+                hosts: brunt_plan::hosts::Hosts::default(),
                 trace_ratio: None,
                 setup_timeout_ns: None,
                 teardown_timeout_ns: None,

@@ -391,8 +391,6 @@ mod tests {
             ("-n 1000 -q 50 http://a/", "-r 50 "),
             ("--rps 10 http://a/", "-r 10 "),
             ("--vus 5 -d 1s http://a/", "-c 5 "),
-            ("run --vus 5 a.lua", "--inject 'buy=users"),
-            ("run -i 5 a.lua", "iterations_shared"),
             ("-R300 http://a/", "-r 300 "),
             ("-h2 http://a/", "--http 2"),
             ("-host b http://a/", "-H 'Host: b'"),

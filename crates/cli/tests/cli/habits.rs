@@ -143,7 +143,7 @@ fn help_on_a_tool_is_the_page_for_who_comes_from_it() {
         ("wrk", "From other tools"),
         ("hey", "From other tools"),
         ("vegeta", "From other tools"),
-        ("k6", "From Gatling and k6"),
+        ("k6", "Scripts of k6"),
         ("locust", "From Locust and JMeter"),
     ] {
         let page = run(["help", tool]).with_status(0).stdout;

@@ -128,7 +128,7 @@ fn the_outlook_of_scenarios_follows_their_injection() {
         populations: vec![users, ramp],
         throttle: None,
         smallest_pool: None,
-        hosts: Default::default(),
+        hosts: brunt_plan::hosts::Hosts::default(),
         trace_ratio: None,
         setup_timeout_ns: None,
         teardown_timeout_ns: None,
