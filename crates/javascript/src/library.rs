@@ -14,7 +14,7 @@ use brunt_protocol::user::Heart;
 use brunt_script::{Library, Operation, Resumption, ScriptClient, ScriptError, Verdict};
 
 use crate::outcome::{Answer, Outcome};
-use crate::program::Shared;
+use crate::shared::Shared;
 use crate::stack::{Input, Moved, Stack};
 use crate::user::User;
 use crate::worker::{Event, Task, TaskState, Worker};

@@ -7,11 +7,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use brunt_script::Files;
-use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::{Declared, WriteOptions};
 use rquickjs::{Ctx, Error, Exception, Module};
-
-use crate::native::Natives;
 
 /// Modules of ours, by the names by which scripts import them.
 const LIBRARY: &[(&str, &str)] = &[
@@ -79,7 +76,7 @@ const LIBRARY: &[(&str, &str)] = &[
 ];
 
 /// The module of native functions, which modules of ours import.
-const NATIVE: &str = "brunt:native";
+pub(crate) const NATIVE: &str = "brunt:native";
 /// Older names of modules.
 const EXPERIMENTAL: &[(&str, &str)] = &[
     ("k6/experimental/websockets", "k6/websockets"),
@@ -182,7 +179,7 @@ impl Modules {
     }
 
     /// The line of a file in which it first names a module.
-    fn line_of(&self, file: &str, module: &str) -> Option<usize> {
+    pub(crate) fn line_of(&self, file: &str, module: &str) -> Option<usize> {
         let text = if library(file).is_some() { return None } else { self.text(file).ok()? };
         let named = [format!("'{module}'"), format!("\"{module}\"")];
         text.lines().position(|line| named.iter().any(|name| line.contains(name.as_str()))).map(|at| at + 1)
@@ -208,10 +205,7 @@ impl Modules {
     }
 
     /// Declares a module in a user's runtime.
-    fn declared<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Module<'js, Declared>, Error> {
-        if name == NATIVE {
-            return Module::declare_def::<Natives, _>(ctx.clone(), NATIVE);
-        }
+    pub(crate) fn declared<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Module<'js, Declared>, Error> {
         let known = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
         if let Some(bytes) = known {
             // SAFETY: the bytes are what `Module::write` made in this process, and live as long as `self`, which every runtime that reads them
@@ -226,36 +220,6 @@ impl Modules {
         // Whoever came first stays: others may read from it already.
         compiled.entry(name.to_owned()).or_insert_with(|| Arc::from(bytes));
         Ok(module)
-    }
-}
-
-/// The modules of one user's runtime.
-#[derive(Clone)]
-pub(crate) struct UserModules(pub(crate) Arc<Modules>);
-
-impl Resolver for UserModules {
-    fn resolve<'js>(
-        &mut self,
-        ctx: &Ctx<'js>,
-        base: &str,
-        name: &str,
-        _: Option<ImportAttributes<'js>>,
-    ) -> rquickjs::Result<String> {
-        self.0.resolved(base, name).map_err(|problem| {
-            let at = self.0.line_of(base, name).map_or_else(String::new, |line| format!("{base}:{line}: "));
-            Exception::throw_reference(ctx, &format!("{at}{problem}"))
-        })
-    }
-}
-
-impl Loader for UserModules {
-    fn load<'js>(
-        &mut self,
-        ctx: &Ctx<'js>,
-        name: &str,
-        _: Option<ImportAttributes<'js>>,
-    ) -> rquickjs::Result<Module<'js, Declared>> {
-        self.0.declared(ctx, name)
     }
 }
 

@@ -14,8 +14,9 @@ use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::{Array, ArrayBuffer, Ctx, Error, Exception, Function, Module, Object, Result, Value};
 
 use crate::outcome::{Answer, Outcome};
+use crate::shared::Schema;
 use crate::user::{Myself, User};
-use crate::worker::{Event, Parts, Schema, Task, TaskState};
+use crate::worker::{Event, Parts, Task, TaskState};
 use crate::{bytes, html};
 
 /// The module.
@@ -268,15 +269,15 @@ fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<(
     });
     let me = Rc::clone(user);
     set!(object, ctx, "nextEvent", move |ctx: Ctx<'js>, most_ms: f64| -> Result<Option<Object<'js>>> {
-        if me.events.borrow().is_empty() {
+        if me.mailbox.events.borrow().is_empty() {
             let most_ns = (most_ms >= 0.0).then_some((most_ms * 1e6) as u64);
             match most_ns {
-                None if me.under_way.get() == 0 => return Ok(None),
-                Some(length) if me.under_way.get() == 0 => me.ask(&ctx, Operation::Pause(length))?,
+                None if me.mailbox.under_way.get() == 0 => return Ok(None),
+                Some(length) if me.mailbox.under_way.get() == 0 => me.ask(&ctx, Operation::Pause(length))?,
                 _ => me.ask(&ctx, Operation::Join(most_ns))?,
             };
         }
-        let event = me.events.borrow_mut().pop_front();
+        let event = me.mailbox.events.borrow_mut().pop_front();
         event.map(|event| happened(&ctx, event)).transpose()
     });
     let me = Rc::clone(user);
@@ -331,7 +332,7 @@ fn streams<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result
                                       names: Vec<String>,
                                       directories: Vec<String>|
           -> Result<usize> {
-        let modules = &me.modules.0;
+        let modules = &me.modules;
         let beside = |path: &String| modules.beside(modules.script(), path);
         let schema = match kind.as_str() {
             "files" => {
@@ -415,8 +416,8 @@ fn beside(ctx: &Ctx<'_>, user: &Rc<User>, operation: Operation, parts: Parts) ->
     };
     let id = user.worker.last_event.get() + 1.0;
     user.worker.last_event.set(id);
-    user.under_way.set(user.under_way.get() + 1);
-    let task = Task { owner: Rc::clone(user), id, parts, state: TaskState::Begins(operation) };
+    user.mailbox.under_way.set(user.mailbox.under_way.get() + 1);
+    let task = Task { owner: Rc::clone(&user.mailbox), id, parts, state: TaskState::Begins(operation) };
     user.worker.tasks.borrow_mut().insert(slot, task);
     Ok(id)
 }
@@ -663,7 +664,7 @@ fn modules<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result
     let me = Rc::clone(user);
     set!(object, ctx, "readFile", move |ctx: Ctx<'js>, path: String, binary: Opt<bool>| -> Result<Value<'js>> {
         let from = ctx.script_or_module_name(2).and_then(|name| name.to_string().ok()).unwrap_or_default();
-        let modules = &me.modules.0;
+        let modules = &me.modules;
         let read = modules
             .read(&modules.beside(&from, &path))
             .or_else(|_| modules.read(&modules.beside(modules.script(), &path)));
@@ -678,7 +679,7 @@ fn modules<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result
                                              name: String,
                                              referrer: Opt<String>|
           -> Result<Object<'js>> {
-        let modules = &me.modules.0;
+        let modules = &me.modules;
         let referrer =
             referrer.0.filter(|referrer| !referrer.is_empty()).unwrap_or_else(|| modules.script().to_owned());
         let id = modules.resolved(&referrer, &name).map_err(|problem| refused(&ctx, &problem))?;

@@ -8,8 +8,8 @@ use brunt_protocol::scenario::Value;
 use brunt_script::{EndedEarly, Library as _, Met, MetKind, Operation, Resumption, ScriptError, Wanted};
 
 use crate::library::JavaScriptLibrary;
-use crate::program::Shared;
-use crate::worker::{FIRST_SCHEMA, Schema};
+use crate::shared::{Schema, Shared};
+use crate::worker::FIRST_SCHEMA;
 
 /// The most operations of one function.
 const MOST_OPERATIONS: usize = 10_000;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -12,8 +12,7 @@ use brunt_record::figures::{MOST_NAMES, OwnFigures, OwnKind};
 use brunt_script::Operation;
 
 use crate::outcome::Answer;
-use crate::program::Shared;
-use crate::user::User;
+use crate::shared::{Schema, Shared};
 
 /// The most names of calls and checks that are remembered.
 const MOST_LABELS: usize = 2000;
@@ -56,20 +55,9 @@ pub(crate) struct Worker {
 /// The first client that has a schema.
 pub(crate) const FIRST_SCHEMA: usize = 2;
 
-/// Where the schema of a client of gRPC comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Schema {
-    /// Files, and the directories of those that they import.
-    Files(Vec<String>, Vec<String>),
-    /// A descriptor set in a file.
-    Set(String),
-    /// The server at this URL.
-    Server(String),
-}
-
 /// A call that runs beside its user's script.
 pub(crate) struct Task {
-    pub(crate) owner: Rc<User>,
+    pub(crate) owner: Rc<Mailbox>,
     /// The number by which the script knows it.
     pub(crate) id: f64,
     pub(crate) parts: Parts,
@@ -84,6 +72,14 @@ pub(crate) enum TaskState {
     Calls,
     /// The parts of its answer, in their order.
     Reads { answer: Answer, read: Vec<Option<Value<'static>>> },
+}
+
+/// Where a user finds what has come for what runs beside its script.
+#[derive(Default)]
+pub(crate) struct Mailbox {
+    pub(crate) events: RefCell<VecDeque<Event>>,
+    /// How many calls have not come to their end.
+    pub(crate) under_way: Cell<u32>,
 }
 
 /// What has come for what ran beside the script: the end of a call, with parts of its answer, or a message of a stream.

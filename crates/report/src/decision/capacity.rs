@@ -6,7 +6,7 @@ use brunt_judge::verdict::Judgement;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan};
 
-use super::cases::not_made;
+use super::not_made::not_made;
 use super::plot::Logarithmic;
 use super::runs::{self, COLUMNS, rate};
 use super::table::{Cell, Table};

@@ -4,14 +4,12 @@ use std::io::{self, Write};
 
 use brunt_decide::capacity::Capacity;
 use brunt_decide::compare::Compared;
-use brunt_decide::short::Lacking;
 use brunt_decide::sweep::Sweep;
-use brunt_judge::asked::Asked;
 use brunt_plan::plan::Plan;
 
+use super::not_made::not_made;
 use super::{Decision, Format, capacity, render};
 use crate::junit::{Case, Subject, Suite, properties, write_suites};
-use crate::made;
 use crate::numbers::clean;
 use crate::style::{Detail, Style};
 
@@ -129,9 +127,4 @@ fn of_agents(decision: Decision<'_>) -> Vec<Case> {
     }
     let losses = if lacking.agents_lost { lacking.losses.as_slice() } else { &[] };
     vec![case("no agent was lost", losses), case("all agents made every run", &not_made(lacking).collect::<Vec<_>>())]
-}
-
-/// Sentences about runs that were asked of agents and not made.
-pub(super) fn not_made(lacking: &Lacking) -> impl Iterator<Item = String> {
-    lacking.short.iter().filter(|made| made.of != Asked::Level).map(made::sentence)
 }

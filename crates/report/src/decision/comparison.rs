@@ -6,7 +6,8 @@ use brunt_decide::compare::{
 use brunt_decide::evidence::Evidence;
 use brunt_plan::units::{Duration, Number};
 
-use super::cases::{before_all, not_made};
+use super::cases::before_all;
+use super::not_made::not_made;
 use super::plot::Around;
 use super::runs::{self, COLUMNS};
 use super::table::{Cell, Table};

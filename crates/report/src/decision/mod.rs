@@ -19,6 +19,7 @@ use crate::text::{self, origin_lines};
 mod capacity;
 mod cases;
 mod comparison;
+mod not_made;
 mod page;
 mod plot;
 mod read;

@@ -4,7 +4,7 @@ use brunt_decide::evidence::Evidence;
 use brunt_decide::sweep::{Choice, ENOUGH, Fit, Interval, Law, NoFit, Peak, Step, Sweep};
 use brunt_plan::plan::{Load, Plan};
 
-use super::cases::not_made;
+use super::not_made::not_made;
 use super::plot::Logarithmic;
 use super::runs::{self, COLUMNS, rate};
 use super::table::{Cell, Table};

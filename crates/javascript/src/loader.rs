@@ -1,0 +1,40 @@
+//! The way of a user's runtime to its modules.
+
+use std::sync::Arc;
+
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::Declared;
+use rquickjs::{Ctx, Exception, Module};
+
+use crate::modules::{Modules, NATIVE};
+use crate::native::Natives;
+
+/// The modules of one user's runtime.
+#[derive(Clone)]
+pub(crate) struct UserModules(pub(crate) Arc<Modules>);
+
+impl Resolver for UserModules {
+    fn resolve<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        base: &str,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<String> {
+        self.0.resolved(base, name).map_err(|problem| {
+            let at = self.0.line_of(base, name).map_or_else(String::new, |line| format!("{base}:{line}: "));
+            Exception::throw_reference(ctx, &format!("{at}{problem}"))
+        })
+    }
+}
+
+impl Loader for UserModules {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<Module<'js, Declared>> {
+        if name == NATIVE { Module::declare_def::<Natives, _>(ctx.clone(), NATIVE) } else { self.0.declared(ctx, name) }
+    }
+}

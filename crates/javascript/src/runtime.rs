@@ -1,0 +1,215 @@
+//! A user's runtime, and its life on a stack of its own.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use brunt_script::Operation;
+use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Persistent, Runtime, Value};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::error::{explained, thrown};
+use crate::loader::UserModules;
+use crate::stack::SCRIPT_STACK;
+use crate::user::{LONGEST_STRETCH, LONGEST_TOP, Myself, User};
+use crate::worker::Worker;
+
+/// The most memory of one user's script, in bytes.
+const MOST_MEMORY: usize = 512 << 20;
+
+impl User {
+    /// A runtime with the script in it, on the current stack.
+    fn context(self: &Rc<Self>) -> Result<Context, String> {
+        let failed = |error: rquickjs::Error| format!("there is no memory for a runtime: {error}");
+        let runtime = Runtime::new().map_err(failed)?;
+        runtime.set_memory_limit(MOST_MEMORY);
+        runtime.set_max_stack_size(SCRIPT_STACK);
+        let modules = UserModules(Arc::clone(&self.modules));
+        runtime.set_loader(modules.clone(), modules);
+        let user = Rc::clone(self);
+        runtime.set_interrupt_handler(Some(Box::new(move || {
+            let (since, most) = user.stretch.get();
+            let now = cpu_time();
+            let since = since.unwrap_or(now);
+            user.stretch.set((Some(since), most));
+            let is_cut = now.saturating_sub(since) > most;
+            user.was_cut.set(user.was_cut.get() || is_cut);
+            if let Some(heart) = user.worker.heart.borrow().as_ref().filter(|_| !is_cut) {
+                heart.goes_on();
+            }
+            is_cut || user.suspender.quits()
+        })));
+        let user = Rc::clone(self);
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx, promise, reason, is_handled| {
+            let promise = Persistent::save(&ctx, promise);
+            let mut rejected = user.rejected.borrow_mut();
+            if is_handled {
+                rejected.retain(|(known, _)| *known != promise);
+            } else {
+                rejected.push((promise, Persistent::save(&ctx, reason)));
+            }
+        })));
+        Context::full(&runtime).map_err(failed)
+    }
+
+    /// Runs `with` in a runtime in which the script's top has run.
+    ///
+    /// # Errors
+    /// The file and line of what is wrong in it.
+    pub(crate) fn with_script<T>(self: &Rc<Self>, with: impl FnOnce(&Script<'_>) -> T) -> Result<T, String> {
+        let context = self.context()?;
+        self.stretch.set((None, LONGEST_TOP));
+        let done = context.with(|ctx| {
+            drop(ctx.store_userdata(Myself(Rc::clone(self))));
+            self.at_top.set(true);
+            let script = self.loaded(&ctx).map_err(|error| self.problem(&ctx, &error));
+            self.at_top.set(false);
+            script.map(|script| with(&script))
+        });
+        // What is held of the runtime goes before it does.
+        self.rejected.borrow_mut().clear();
+        self.mailbox.events.borrow_mut().clear();
+        context.runtime().set_host_promise_rejection_tracker(None);
+        context.runtime().set_interrupt_handler(None);
+        done
+    }
+
+    fn loaded<'js>(self: &Rc<Self>, ctx: &Ctx<'js>) -> rquickjs::Result<Script<'js>> {
+        let import = |name: &str| Module::import(ctx, name)?.finish::<Object<'js>>();
+        import("brunt:prelude")?;
+        let namespace = import(self.modules.script())?;
+        let common: Option<Object<'js>> = namespace.get("__common")?;
+        let exports = common.unwrap_or(namespace);
+        let (user, samples, events) = (import("brunt:user")?, import("brunt:samples")?, import("brunt:loop")?);
+        let options: Value<'js> = match &self.worker.program.options {
+            Some(options) => ctx.json_parse(options.as_str())?,
+            None => exports.get("options")?,
+        };
+        user.get::<_, Function<'js>>("configureTags")?.call::<_, ()>((options.clone(),))?;
+        let wanted = ctx.json_parse(self.worker.program.wanted.as_str())?;
+        samples.get::<_, Function<'js>>("configure")?.call::<_, ()>((wanted,))?;
+        Ok(Script {
+            ctx: ctx.clone(),
+            exports,
+            iterate: events.get("iterate")?,
+            run_once: events.get("runOnce")?,
+            options,
+        })
+    }
+
+    /// The words for an error of the script.
+    pub(crate) fn problem(&self, ctx: &Ctx<'_>, error: &rquickjs::Error) -> String {
+        let text = if self.was_cut.take() {
+            format!(
+                "the script took {} s of CPU time without a call or a pause, and was cut off",
+                self.stretch.get().1.as_secs()
+            )
+        } else if matches!(error, rquickjs::Error::Exception) {
+            thrown(ctx)
+        } else {
+            error.to_string()
+        };
+        explained(&text, self.modules.script())
+    }
+
+    /// The user's life on its own stack, from its first iteration on.
+    pub(crate) fn live(self: &Rc<Self>, id: u64, place: u32) {
+        self.id.set(id);
+        self.place.set(place);
+        let lived = self.with_script(|script| {
+            let mut next = Some(place);
+            while let Some(place) = next {
+                let last = self.iterate(script, place);
+                next = self.suspender.next_iteration(last).map(|(id, place)| {
+                    self.stretch.set((None, LONGEST_STRETCH));
+                    self.iteration.set(if id == self.id.get() { self.iteration.get() + 1 } else { 0 });
+                    self.id.set(id);
+                    self.place.set(place);
+                    place
+                });
+            }
+        });
+        if let Err(problem) = lived {
+            // The top has run before: what is wrong now is the machine's.
+            self.suspender.next_iteration(Operation::Failed { problem, wrong: true, pacing_ns: 0 });
+        }
+    }
+
+    /// One iteration, or a function beside the load: the operation that ends it.
+    fn iterate(&self, script: &Script<'_>, place: u32) -> Operation {
+        if let Some(begun) = self.worker.program.begun.get(place as usize) {
+            self.iteration_in_test.set(begun.fetch_add(1, Ordering::Relaxed));
+        }
+        self.stretch.set((None, LONGEST_STRETCH));
+        self.mailbox.events.borrow_mut().clear();
+        let ran = script.run(&self.worker, place);
+        self.worker.program.ended.fetch_add(1, Ordering::Relaxed);
+        let pacing_ns = self.worker.program.pacing_ns;
+        match ran {
+            Ok(()) => Operation::Iterated { pacing_ns, ok: true },
+            Err(error) => {
+                let problem = self.problem(&script.ctx, &error);
+                Operation::Failed { problem, wrong: false, pacing_ns }
+            }
+        }
+    }
+}
+
+/// The script in one user's runtime.
+pub(crate) struct Script<'js> {
+    pub(crate) ctx: Ctx<'js>,
+    /// What it exports.
+    pub(crate) exports: Object<'js>,
+    /// The script's options, consolidated where a plan was made of them.
+    pub(crate) options: Value<'js>,
+    iterate: Function<'js>,
+    run_once: Function<'js>,
+}
+
+impl<'js> Script<'js> {
+    /// The function that the script exports by this name, if it does.
+    pub(crate) fn function(&self, name: &str) -> rquickjs::Result<Option<Function<'js>>> {
+        let value: Value<'js> = self.exports.get(name)?;
+        if name == "default" && !value.is_function() && self.exports.contains_key("__common")? {
+            return Ok(None);
+        }
+        Ok(value.into_function())
+    }
+
+    /// Runs a function beside the load with these arguments.
+    pub(crate) fn once(
+        &self,
+        function: Function<'js>,
+        place: &str,
+        argument: Value<'js>,
+    ) -> rquickjs::Result<Value<'js>> {
+        self.run_once.call((function, place, argument))
+    }
+
+    fn run(&self, worker: &Worker, place: u32) -> rquickjs::Result<()> {
+        let name = worker.program.function(place);
+        let Some(function) = self.function(name)? else {
+            return Err(Exception::throw_message(&self.ctx, &format!("the script exports no function '{name}'")));
+        };
+        let given = match &*worker.given.borrow() {
+            Some(text) => self.ctx.json_parse(text.as_str())?,
+            None => Value::new_undefined(self.ctx.clone()),
+        };
+        if name == "setup" || name == "teardown" {
+            let returned = self.once(function, name, given)?;
+            if name == "setup" {
+                let text = self.ctx.json_stringify(returned)?.map(|text| text.to_string()).transpose()?;
+                *worker.given.borrow_mut() = text;
+            }
+            return Ok(());
+        }
+        self.iterate.call((function, given))
+    }
+}
+
+/// The CPU time of this thread: a machine that is busy with others takes none of it.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
