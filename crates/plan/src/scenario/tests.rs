@@ -18,7 +18,7 @@ pub(crate) fn scenarios(populations: Vec<Population>) -> Scenarios {
         populations,
         throttle: None,
         smallest_pool: None,
-        hosts: crate::hosts::Hosts::default(),
+        hosts: Hosts::default(),
         trace_ratio: None,
         setup_timeout_ns: None,
         teardown_timeout_ns: None,
