@@ -1,8 +1,8 @@
 //! k6's scripts for brunt: `QuickJS`, a stack for each user, and k6's modules.
 //!
 //! The engine knows the contract of `brunt-script` alone. A script's top runs in a runtime for each user, as in k6; a function of k6's that waits
-//! suspends its user's stack ([`stack`]) in the midst of the script. What k6 calls its modules is JavaScript in `library/`, on the functions of
-//! `brunt:native` ([`native`]).
+//! suspends its user's stack (`stack.rs`) in the midst of the script. What k6 calls its modules is JavaScript in `library/`, on the functions of
+//! `brunt:native` (`native.rs`).
 //!
 //! ```text
 //! options ──▶ populations, thresholds     script's function ──▶ k6/http (JavaScript) ──▶ native ──Operation──▶ engine

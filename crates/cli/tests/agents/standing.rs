@@ -7,6 +7,7 @@ use rustix::process::Signal;
 
 use crate::breaking::{broken, started};
 use crate::bus::{Bus, agent, agrees, read, target, unknown};
+use crate::program::until;
 
 #[test]
 #[ignore = "needs nats-server: make test installs it"]
@@ -191,7 +192,8 @@ fn what_was_held_back_is_said_and_not_sent_in_a_burst() {
     let url = server.url();
     let args = ["-r", "200", "-d", "12s", "-t", "1", "--on-lost-agent", "abort", "--max-error-rate", "100%", &url];
     let running = started(&bus, &agents, &args);
-    sleep(Duration::from_millis(1700));
+    // The load is on, however long agents took to begin.
+    until("calls come", || server.requests() > 100);
     // Beyond the 3.5 s that are granted, and less than what ends the run.
     bus.send(Signal::STOP);
     sleep(Duration::from_secs(6));
