@@ -33,6 +33,10 @@ def main(arguments):
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", "2"))) as pool:
         for name, differences, printed in pool.map(lambda name: tried(brunt, name), names):
             known = name != "expressions" and expectations(name).get("known")
+            if differences and not known:
+                # Scripts are about times, too, and others ran beside this one on a machine that may be busy.
+                print(f"{name}: differs beside others, and is tried again: {differences[0][:200]}", flush=True)
+                _, differences, printed = tried(brunt, name)
             if known and not differences:
                 differences = ["it holds by now: take `known` out of its expectations"]
             elif known:
