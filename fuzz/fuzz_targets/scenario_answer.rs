@@ -9,10 +9,12 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use brunt_http1::Http1;
-use brunt_lua::scenario::{LoadOptions, load};
+use brunt_lua::scenario::load;
 use brunt_plan::plan::Sandbox;
 use brunt_protocol::scenario::{Caller, CompleteAnswer, Encoded, Setting, Value};
 use brunt_protocol::{AnswerParts, Registry};
+use brunt_script::LoadOptions;
+use brunt_script::LoadOptions;
 use libfuzzer_sys::fuzz_target;
 
 /// Reads the body as JSON, as `answer:json()` does, and writes it again: what was understood is understood again.

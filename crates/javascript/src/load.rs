@@ -39,7 +39,11 @@ pub fn load(path: &Path, options: &LoadOptions, registry: &Registry) -> Result<L
     let files = Files::Disk { directory, confined: options.sandbox != Sandbox::Open, seen: Mutex::default() };
     let modules = Arc::new(Modules::new(name.clone(), content.clone(), files));
     let environment = Environment::default();
-    let given: Vec<(String, String)> = std::env::vars().collect();
+    // As in k6, a script finds the environment in `__ENV`; one in the sandbox finds what it is given. What is no text is left out.
+    let is_open = options.sandbox == Sandbox::Open;
+    let texts =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let given: Vec<(String, String)> = texts.filter(|_| is_open).collect();
     let mut all: BTreeMap<String, Template> =
         given.iter().map(|(name, value)| (name.clone(), template(name, value))).collect();
     all.extend(options.env.clone());

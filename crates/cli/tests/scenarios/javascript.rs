@@ -126,3 +126,23 @@ fn a_script_is_checked_and_tried_without_its_load() {
     let once = run(["run", "--once", &path]).with_status(0);
     assert!(once.stdout.contains("GET /items") && server.requests() == 1, "{once:#?}");
 }
+
+/// As in k6, the environment is in `__ENV`, whatever else it holds; a script in the sandbox finds what it is given.
+#[test]
+fn the_environment_is_for_scripts_that_may_have_it() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let server = Server::start(Config::default()).unwrap();
+    let text = format!(
+        "export default () => {{ http.get('{}'); console.log(`it is ${{__ENV.OF_THE_SHELL}} ${{__ENV.GIVEN}}`); }}",
+        server.url()
+    );
+    let (_directory, path) = script(&text);
+    for (flags, said) in [(&[][..], "it is there here"), (&["--sandbox"][..], "it is undefined here")] {
+        let mut command = brunt(["run", &path, "--env", "GIVEN=here"]);
+        command.args(flags).env("OF_THE_SHELL", "there").env("NO_TEXT", OsStr::from_bytes(b"\xff"));
+        let done = done(&mut command).with_status(0);
+        assert!(done.stderr.contains(said), "{done:#?}");
+    }
+}
