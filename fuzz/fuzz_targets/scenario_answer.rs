@@ -14,7 +14,6 @@ use brunt_plan::plan::Sandbox;
 use brunt_protocol::scenario::{Caller, CompleteAnswer, Encoded, Setting, Value};
 use brunt_protocol::{AnswerParts, Registry};
 use brunt_script::LoadOptions;
-use brunt_script::LoadOptions;
 use libfuzzer_sys::fuzz_target;
 
 /// Reads the body as JSON, as `answer:json()` does, and writes it again: what was understood is understood again.
