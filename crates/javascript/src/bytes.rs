@@ -11,9 +11,6 @@ use md5::Digest;
 use ring::rand::SecureRandom as _;
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Result, Value};
 
-/// The most bytes of what is unpacked.
-const MOST_UNPACKED: u64 = 256 << 20;
-
 /// Bytes as a string: what is not UTF-8 becomes U+FFFD.
 pub(crate) fn string<'js>(ctx: &Ctx<'js>, bytes: &[u8]) -> Result<rquickjs::String<'js>> {
     rquickjs::String::from_str(ctx.clone(), &String::from_utf8_lossy(bytes))
@@ -79,7 +76,7 @@ pub(crate) fn plain<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Plain<'st
     Err(Exception::throw_type(ctx, &format!("{} cannot be sent", value.type_name())))
 }
 
-/// The digest of `data`; `None` for an algorithm that there is not.
+/// The digest of `data`; `None` where the algorithm is unknown.
 fn digest(algorithm: &str, data: &[u8]) -> Option<Vec<u8>> {
     Some(match algorithm {
         "md4" => md4::Md4::digest(data).to_vec(),
@@ -96,7 +93,7 @@ fn digest(algorithm: &str, data: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// The HMAC (RFC 2104) of `data`; `None` for an algorithm that there is not.
+/// The HMAC (RFC 2104) of `data`; `None` where the algorithm is unknown.
 fn hmac(algorithm: &str, key: &[u8], data: &[u8]) -> Option<Vec<u8>> {
     fn of<M: KeyInit + Mac>(key: &[u8], data: &[u8]) -> Option<Vec<u8>> {
         let code = <M as KeyInit>::new_from_slice(key).ok()?;
@@ -128,17 +125,6 @@ fn alphabet(kind: Option<&str>) -> &'static GeneralPurpose {
         Some("rawurl") => &URL_SAFE_NO_PAD,
         _ => &STANDARD,
     }
-}
-
-/// What `bytes` are packed of, by gzip, zlib or raw deflate.
-fn inflate(coding: &str, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut unpacked = Vec::new();
-    match coding {
-        "gzip" => flate2::read::MultiGzDecoder::new(bytes).take(MOST_UNPACKED).read_to_end(&mut unpacked)?,
-        "deflate" => flate2::read::ZlibDecoder::new(bytes).take(MOST_UNPACKED).read_to_end(&mut unpacked)?,
-        _ => flate2::read::DeflateDecoder::new(bytes).take(MOST_UNPACKED).read_to_end(&mut unpacked)?,
-    };
-    Ok(unpacked)
 }
 
 /// `bytes` packed by gzip or zlib.
@@ -196,12 +182,11 @@ pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Result<()> {
     )?;
     set("utf8", Function::new(ctx.clone(), move |ctx: Ctx<'js>, text: Value<'js>| buffer(&ctx, of(&ctx, &text)?)))?;
     set("text", Function::new(ctx.clone(), move |ctx: Ctx<'js>, data: Value<'js>| string(&ctx, &of(&ctx, &data)?)))?;
-    let packing = move |pack: fn(&str, &[u8]) -> std::io::Result<Vec<u8>>| {
-        move |ctx: Ctx<'js>, coding: String, data: Value<'js>| {
-            let bytes = pack(&coding, &of(&ctx, &data)?);
+    set(
+        "deflate",
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, coding: String, data: Value<'js>| {
+            let bytes = deflate(&coding, &of(&ctx, &data)?);
             buffer(&ctx, bytes.map_err(|error| Exception::throw_message(&ctx, &format!("{coding}: {error}")))?)
-        }
-    };
-    set("inflate", Function::new(ctx.clone(), packing(inflate)))?;
-    set("deflate", Function::new(ctx.clone(), packing(deflate)))
+        }),
+    )
 }

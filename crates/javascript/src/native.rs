@@ -53,7 +53,6 @@ const NAMES: &[&str] = &[
     "groupBegin",
     "groupEnded",
     "stop",
-    "endUser",
     "print",
     "log",
     "now",
@@ -71,7 +70,6 @@ const NAMES: &[&str] = &[
     "utf8",
     "text",
     "random",
-    "seedRandom",
     "runJobs",
     "rejected",
     "requireModule",
@@ -87,8 +85,6 @@ const NAMES: &[&str] = &[
     "stream",
     "nextOf",
     "say",
-    "leave",
-    "inflate",
     "deflate",
     "execution",
     "failRun",
@@ -290,8 +286,6 @@ fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<(
         me.ask(&ctx, Operation::End).map(drop)
     });
     let me = Rc::clone(user);
-    set!(object, ctx, "endUser", move |ctx: Ctx<'js>| -> Result<()> { me.ask(&ctx, Operation::End).map(drop) });
-    let me = Rc::clone(user);
     set!(object, ctx, "call", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<Object<'js>> {
         let wanted = wanted_of_protocol(&ctx, &values.0)?;
         answer(&ctx, me.ask(&ctx, Operation::Call(wanted))?)
@@ -382,10 +376,6 @@ fn streams<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result
             Outcome::Refused(problem) => Err(refused(&ctx, &problem)),
             outcome => Ok(matches!(outcome, Outcome::Number(1))),
         }
-    });
-    let me = Rc::clone(user);
-    set!(object, ctx, "leave", move |ctx: Ctx<'js>, ticket: f64| -> Result<()> {
-        me.ask(&ctx, Operation::LeaveStream(ticket as u64)).map(drop)
     });
     Ok(())
 }
@@ -615,8 +605,6 @@ fn surroundings<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> R
     });
     let me = Rc::clone(user);
     set!(object, ctx, "random", move || me.worker.random());
-    let me = Rc::clone(user);
-    set!(object, ctx, "seedRandom", move |seed: f64| me.worker.random.set(seed.to_bits()));
     set!(object, ctx, "runJobs", move |ctx: Ctx<'js>| while ctx.execute_pending_job() {});
     let me = Rc::clone(user);
     set!(object, ctx, "rejected", move |ctx: Ctx<'js>| -> Result<Option<Object<'js>>> {

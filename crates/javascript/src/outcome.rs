@@ -29,7 +29,7 @@ pub(crate) enum Outcome {
 pub(crate) struct Answer {
     /// The ticket by which its parts are read.
     pub(crate) ticket: f64,
-    /// The protocol's status; 0 where there is none.
+    /// The protocol's status; 0 for a call that failed without an answer.
     pub(crate) status: u16,
     /// Whether it is a success.
     pub(crate) ok: bool,

@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     pub(crate) is_silent: bool,
     /// Iterations begun, by scenario.
     pub(crate) begun: Vec<AtomicU64>,
-    /// Iterations that have ended, and users that there are.
+    /// How many iterations have ended, and how many users are alive.
     pub(crate) ended: AtomicU64,
     pub(crate) users: AtomicU64,
     pub(crate) started: Instant,

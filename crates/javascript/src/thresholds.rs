@@ -18,7 +18,7 @@ pub(crate) struct Asked {
 /// The conditions of `options.thresholds`.
 ///
 /// # Errors
-/// Says which one is none.
+/// Says which entry is not a condition.
 pub(crate) fn asked(thresholds: Option<&Value>) -> Result<Vec<Asked>, String> {
     let mut all = Vec::new();
     for (name, conditions) in thresholds.and_then(Value::as_object).into_iter().flatten() {

@@ -60,7 +60,7 @@ impl Format {
     /// The format for a file of this name, by its extension.
     ///
     /// # Errors
-    /// When the extension is none of `.txt`, `.json`, `.csv`, `.xml` and `.html`, in any case of letters.
+    /// When the extension, in upper or lower case, is not one of `.txt`, `.json`, `.csv`, `.xml` and `.html`.
     pub fn of_path(path: &Path) -> Result<Self, FormatError> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         match extension.as_deref() {

@@ -71,7 +71,7 @@ fn every_field_is_described() {
     check(&serde_json::from_str(brunt_report::schema::DECISION).unwrap(), "decision");
 }
 
-/// A percentile of which only a lower bound is known has no upper end.
+/// Where only a lower bound of a percentile is known, its interval has no upper end.
 #[test]
 fn what_is_at_least_has_no_end() {
     fn check(value: &Value, seen: &mut u32, name: &str) {

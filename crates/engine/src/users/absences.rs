@@ -119,7 +119,7 @@ mod tests {
         user.failed(&mut numbers, &call(at(300)), (Failure::Closed, "before its end"), at(320));
         user.count(&mut numbers, at(330));
         assert_eq!(told(&numbers), (130, 70));
-        // Silence is an attempt that failed; an answer that has begun is none.
+        // A timeout without a byte counts as a failed attempt; one in the midst of an answer does not.
         user.failed(&mut numbers, &call(at(340)), (Failure::Timeout, "late"), at(350));
         user.failed(&mut numbers, &call(Tick::NEVER), (Failure::Timeout, "late"), at(370));
         user.answered(&mut numbers, &call(at(400)), at(410));

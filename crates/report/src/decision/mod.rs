@@ -66,7 +66,7 @@ impl Format {
     /// The format for a file of this name, by its extension. A page (`.html`) is not one of them ([`write_page`]).
     ///
     /// # Errors
-    /// When the extension is none of `.txt`, `.json`, `.csv`, `.xml` and `.md`, in any case of letters.
+    /// When the extension, in upper or lower case, is not one of `.txt`, `.json`, `.csv`, `.xml` and `.md`.
     pub fn of_path(path: &Path) -> Result<Self, FormatError> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         match extension.as_deref() {
