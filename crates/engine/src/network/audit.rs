@@ -77,7 +77,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             assert!(!is_made || expires.is_set(), "a call that waits for room has a deadline");
         }
         assert!(!connection.has_unsent() || connection.link.stalled_until.is_set(), "bytes that wait have a deadline");
-        let is_read = self.unread.contains(&token) || !self.driver.has_announced(token);
+        let is_read = self.inbound.unread.contains(&token) || !self.driver.has_announced(token);
         assert!(is_read, "what was announced on connection {token:?}, {state:?}, is read");
         let due = self.patience_ends(token);
         assert!(

@@ -590,7 +590,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let Some(mut call) = self.calls.remove(id) else { return };
         match end {
             End::Answered(status) if self.recorder.is_ok(status) => {
-                if call.response_ns(now) > self.recorder.slow_from_ns {
+                if self.recorder.is_slow(call.response_ns(now)) {
                     self.note_slow(load, &call, status, now);
                 }
                 self.recorder.ended(&mut call, end, now);

@@ -431,51 +431,64 @@ impl Recycle for Connection {
 
 /// A worker's connections, by its own numbers for them.
 #[derive(Default)]
-pub(crate) struct Connections(Slots<Connection>);
+pub(crate) struct Connections {
+    slots: Slots<Connection>,
+    /// How many it began to make so far: the next one's number.
+    begun: u64,
+    /// The connection that was made last.
+    newest: Option<ConnectionId>,
+}
 
 impl Connections {
     /// A place for a connection to `origin`.
     pub(super) fn take(&mut self, origin: OriginId, keeper: Keeper) -> ConnectionId {
-        let token = ConnectionId::at(self.0.take(|| Connection::new(origin, keeper)) as usize);
+        let token = ConnectionId::at(self.slots.take(|| Connection::new(origin, keeper)) as usize);
         let connection = &mut self[token];
         (connection.origin, connection.keeper, connection.state) = (origin, keeper, State::IDLE);
         token
     }
 
+    /// A connection begins to be made: gives it the next number.
+    fn number(&mut self, token: ConnectionId) {
+        self.begun += 1;
+        let number = self.begun;
+        self[token].number = number;
+    }
+
     /// Frees the place of a connection that is gone. False if it was free already.
     pub(super) fn free(&mut self, token: ConnectionId) -> bool {
-        self.0.free(token.place() as u32)
+        self.slots.free(token.place() as u32)
     }
 
     /// The numbers of all places, vacant ones included.
     pub(crate) fn ids(&self) -> impl Iterator<Item = ConnectionId> + use<> {
-        (0..self.0.len()).map(ConnectionId::at)
+        (0..self.slots.len()).map(ConnectionId::at)
     }
 
     /// The connection at this place, if it is taken.
     pub(super) fn taken_at(&self, token: ConnectionId) -> Option<&Connection> {
-        self.0.get(token.place() as u32)
+        self.slots.get(token.place() as u32)
     }
 
     /// Those whose places are taken.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Connection> {
-        self.0.iter().map(|(_, connection)| connection)
+        self.slots.iter().map(|(_, connection)| connection)
     }
 
     /// The same, to change them.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Connection> {
-        self.0.iter_mut()
+        self.slots.iter_mut()
     }
 
     /// How many places there are, vacant ones included.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.slots.len()
     }
 
     /// How many places are not vacant: connections, made or to be made.
     #[inline]
     pub(super) fn taken(&self) -> usize {
-        self.0.taken()
+        self.slots.taken()
     }
 
     /// How many can carry calls.
@@ -495,14 +508,14 @@ impl Index<ConnectionId> for Connections {
 
     #[inline]
     fn index(&self, token: ConnectionId) -> &Connection {
-        self.0.value(token.place())
+        self.slots.value(token.place())
     }
 }
 
 impl IndexMut<ConnectionId> for Connections {
     #[inline]
     fn index_mut(&mut self, token: ConnectionId) -> &mut Connection {
-        self.0.value_mut(token.place())
+        self.slots.value_mut(token.place())
     }
 }
 
@@ -539,7 +552,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Whether the newest connection takes no calls and has answered none: another would be of no more use.
     pub(crate) fn newest_is_barren(&self) -> bool {
-        self.connections.taken_at(self.newest).is_some_and(Connection::is_barren)
+        self.connections.newest.and_then(|token| self.connections.taken_at(token)).is_some_and(Connection::is_barren)
     }
 
     /// The connection pauses before its next call, which its load is asked for at `until`.
@@ -584,8 +597,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         let (client, most) = (self.origins.client(origin), self.origins.asked_of(origin));
         connection.link = Link::new(client, most, now);
-        self.begun += 1;
-        connection.number = self.begun;
+        self.connections.number(token);
         self.census.begins();
         self.look_at_next(token);
         let until = now.saturating_add(self.terms.connect_timeout_ns).min(Tick::LAST);
@@ -810,7 +822,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.recorder.snapshot.numbers.add(Counter::WithoutServer, without);
         }
         let generation = connection.generation;
-        self.newest = token;
+        self.connections.newest = Some(token);
         self.census.opens();
         self.signs.connected(now);
         self.recorder.snapshot.numbers.add(Counter::ConnectionsMade, 1);

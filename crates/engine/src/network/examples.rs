@@ -68,7 +68,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     #[cold]
     pub(super) fn note_slow<W: Workload<D, Tag = T>>(&mut self, load: &W, call: &Call<T>, status: u16, now: Tick) {
         let took_ns = self.recorder.response_ns(call, now);
-        if !call.measured || took_ns <= self.recorder.slow_from_ns {
+        if !call.measured || !self.recorder.is_slow(took_ns) {
             return;
         }
         let Some(trace_id) = load.trace_id(call.tag) else { return };

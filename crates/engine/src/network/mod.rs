@@ -29,7 +29,6 @@ mod signs;
 mod stops;
 mod workload;
 
-use std::collections::VecDeque;
 use std::io;
 
 use brunt_plan::plan::{ArrivalTimes, Plan};
@@ -45,6 +44,7 @@ use self::deadlines::Deadlines;
 pub(crate) use self::failures::is_absence;
 use self::origins::Origins;
 use self::pool::Pools;
+use self::receiving::Inbound;
 pub(crate) use self::recorder::{Core, CoreAnswer, Durations, Recorder};
 pub(crate) use self::samples::Told;
 use self::signs::Signs;
@@ -96,22 +96,13 @@ pub(crate) struct Network<D, T> {
     pub(crate) attempts: Attempts,
     terms: Terms,
     calls: Calls<T>,
-    /// The connections that it began to make so far.
-    begun: u64,
-    /// The connection that was made last.
-    newest: ConnectionId,
     /// From when on time without a server is recorded; [`Tick::NEVER`] while it is not.
     watched_since: Tick,
     /// When this worker itself was late.
     stops: Stops,
-    /// While deadlines are about to pass: the time up to which everything that has come is read; [`Tick::NEVER`] otherwise.
-    settles_at: Tick,
     /// Deadlines of connections.
     deadlines: Deadlines,
-    /// Connections whose socket may hold more than was read.
-    unread: VecDeque<ConnectionId>,
-    buffer: Vec<u8>,
-    clear: Vec<u8>,
+    inbound: Inbound,
     outgoing: Vec<u8>,
 }
 
@@ -120,7 +111,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn new(mut driver: D, mut origins: Origins, terms: Terms, ok: OkStatus) -> Self {
         origins.keep_own_sessions();
         let signs = Signs::none(driver.now(), terms.timeout_ns);
-        let buffer = vec![0; driver.read_buffer_bytes()];
+        let inbound = Inbound::reading(driver.read_buffer_bytes());
         Self {
             driver,
             connections: Connections::default(),
@@ -133,15 +124,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             attempts: Attempts::new(1),
             terms,
             calls: Calls::default(),
-            begun: 0,
-            newest: ConnectionId::at(0),
             watched_since: Tick::NEVER,
             stops: Stops::default(),
-            settles_at: Tick::NEVER,
             deadlines: Deadlines::default(),
-            unread: VecDeque::new(),
-            buffer,
-            clear: Vec::new(),
+            inbound,
             outgoing: Vec::new(),
         }
     }
@@ -212,7 +198,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Whether something can be done without waiting for the operating system.
     pub(crate) fn has_work(&self) -> bool {
-        !self.unread.is_empty() || !self.freed.is_empty()
+        !self.inbound.unread.is_empty() || !self.freed.is_empty()
     }
 
     /// The worker woke to read.
@@ -226,8 +212,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Goes on reading connections that may have more than one turn's share.
     pub(crate) fn read_on<W: Workload<D, Tag = T>>(&mut self, load: &mut W) {
-        for _ in 0..self.unread.len() {
-            if let Some(token) = self.unread.pop_front() {
+        for _ in 0..self.inbound.unread.len() {
+            if let Some(token) = self.inbound.unread.pop_front() {
                 self.readable(load, token, false);
             }
         }
@@ -245,9 +231,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         now: Tick,
         events: &mut Vec<Ready>,
     ) -> io::Result<()> {
-        self.settles_at = now;
+        self.inbound.settles_at = now;
         let settled = if is_broken(Rule::ReadsBeforeExpiring) { Ok(()) } else { self.settle(load, now, events) };
-        self.settles_at = Tick::NEVER;
+        self.inbound.settles_at = Tick::NEVER;
         settled?;
         while let Some(id) = self.calls.overdue(now) {
             match self.time_is_up(id) {

@@ -1,5 +1,6 @@
 //! Reading: bytes in, and their meaning.
 
+use std::collections::VecDeque;
 use std::io;
 
 use brunt_record::catalogue::Counter;
@@ -25,17 +26,37 @@ const READS_IN_TIME: usize = 64;
 /// Plain text taken from TLS at once, in bytes: a record's size.
 const CLEAR_BYTES: usize = 16 * 1024;
 
+/// What is still to be read, and where it is read to.
+#[derive(Debug)]
+pub(super) struct Inbound {
+    /// Connections whose socket may hold more than was read.
+    pub(super) unread: VecDeque<ConnectionId>,
+    /// While deadlines are about to pass: the time up to which everything that has come is read; [`Tick::NEVER`] otherwise.
+    pub(super) settles_at: Tick,
+    /// Bytes as they came.
+    buffer: Vec<u8>,
+    /// Those of TLS, decrypted.
+    clear: Vec<u8>,
+}
+
+impl Inbound {
+    /// Nothing is to be read yet. One read takes up to so many bytes.
+    pub(super) fn reading(bytes: usize) -> Self {
+        Self { unread: VecDeque::new(), settles_at: Tick::NEVER, buffer: vec![0; bytes], clear: Vec::new() }
+    }
+}
+
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Reads available bytes. `ended` says that the end of the stream is near, so that it is read as well.
     ///
-    /// While deadlines are about to pass (`settles_at`), everything is read that came by then, and what came later
+    /// While deadlines are about to pass ([`Inbound::settles_at`]), everything is read that came by then, and what came later
     /// saves no call whose time was over.
     pub(super) fn readable<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, ended: bool) {
         let connection = &self.connections[token];
         let generation = connection.generation;
         let ended = ended || connection.link.write_failure.is_some();
-        let settles = self.settles_at.is_set();
-        let mut buffer = std::mem::take(&mut self.buffer);
+        let settles = self.inbound.settles_at.is_set();
+        let mut buffer = std::mem::take(&mut self.inbound.buffer);
         let (mut reads, mut bytes) = (0, 0);
         loop {
             let same = self.connections[token].generation == generation;
@@ -44,7 +65,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
             reads += 1;
             if bytes >= BYTES_IN_A_ROW && !settles {
-                self.unread.push_back(token);
+                self.inbound.unread.push_back(token);
                 break;
             }
             let calls = &self.calls;
@@ -75,7 +96,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.received(load, token, buffer.get(..n).unwrap_or(&[]), now);
                     self.recorder.has_read();
                     if is_late {
-                        self.unread.push_back(token);
+                        self.inbound.unread.push_back(token);
                         break;
                     }
                     if n < buffer.len() && !ended {
@@ -100,7 +121,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
             }
         }
-        self.buffer = buffer;
+        self.inbound.buffer = buffer;
     }
 
     /// Bytes were read while deadlines are about to pass, by the connection's read of this number: ends its calls whose
@@ -114,14 +135,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         read: usize,
         now: Tick,
     ) -> bool {
-        let untimed = if read <= READS_IN_TIME { self.settles_at } else { now };
+        let untimed = if read <= READS_IN_TIME { self.inbound.settles_at } else { now };
         let at = arrived.unwrap_or(untimed);
         let is_over = |id: &CallId| self.time_is_up(*id).is_some_and(|ends| ends < at) && !is_broken(Rule::LateIsLate);
         let overdue: Vec<CallId> = self.connections[token].calls.iter().copied().filter(is_over).collect();
         for id in overdue {
             self.give_up(load, id, now);
         }
-        at > self.settles_at
+        at > self.inbound.settles_at
     }
 
     fn received<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, bytes: &[u8], now: Tick) {
@@ -136,7 +157,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Bytes for the channel have arrived: its handshake, the protocol's bytes, or both.
     fn received_sealed<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, bytes: &[u8], now: Tick) {
         let generation = self.connections[token].generation;
-        let mut clear = std::mem::take(&mut self.clear);
+        let mut clear = std::mem::take(&mut self.inbound.clear);
         clear.resize(CLEAR_BYTES, 0);
         let mut rest = bytes;
         'fed: while !rest.is_empty() && self.connections[token].generation == generation {
@@ -170,7 +191,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
             }
         }
-        self.clear = clear;
+        self.inbound.clear = clear;
     }
 
     /// Bytes for the protocol arrived.

@@ -9,7 +9,6 @@ mod timed;
 
 use brunt_plan::plan::ArrivalTimes;
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::examples::Ended;
 use brunt_record::histogram::Histogram;
 use brunt_record::instrument::{self, Arrival, CallTimes, Part, Parts};
 use brunt_record::outcome::{Failure, OkStatus};
@@ -25,6 +24,7 @@ use super::looks::Looks;
 use super::sampler::{SLOW, Sampler, Timed};
 use by_end::ByEnd;
 use cores::SampledCores;
+use examples::Wanted;
 use success::{Judged, Success};
 use timed::{Exact, StandIns};
 
@@ -44,6 +44,21 @@ enum Reading {
     Arrived(Tick),
 }
 
+/// Calls of the closed model that came due, and ended well, within the current tick. They enter the timeline together.
+#[derive(Debug, Default)]
+struct InTick {
+    calls: Histogram,
+    begins: Tick,
+    /// Not after `begins` where calls enter the timeline one by one.
+    ends: Tick,
+}
+
+impl InTick {
+    fn moves_to(&mut self, (begins, ends): (Tick, Tick)) {
+        (self.begins, self.ends) = (begins, ends);
+    }
+}
+
 /// The figures of the interval under way.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
@@ -51,10 +66,7 @@ pub(crate) struct Recorder {
     /// Calls that were sent when due and answered in one piece: their response time, service time and first byte are
     /// one number, recorded once.
     plain: Histogram,
-    /// Such calls of the closed model that came due, and ended well, within the current tick.
-    in_tick: Histogram,
-    /// The current tick, from and to; empty where calls enter the timeline one by one.
-    tick: (Tick, Tick),
+    in_tick: InTick,
     /// Calls of the measured part by when they were due.
     by_due: DueLog,
     /// Calls and messages by when they ended, whenever they were due.
@@ -77,11 +89,7 @@ pub(crate) struct Recorder {
     pub(crate) samples: Option<Box<Samples>>,
     /// Which answers are looked at.
     pub(crate) looks: Looks,
-    /// Ways to end that need no further example in this interval.
-    exemplified: Vec<Ended>,
-    /// The response time from which on a successful call is asked for its trace, in nanoseconds; [`Tick::NEVER`] where no
-    /// call is traced.
-    pub(in crate::network) slow_from_ns: u64,
+    wanted: Wanted,
     /// Whether calls of the warm-up are written down: in the warm-up itself, for the live view.
     pub(crate) warming_up: bool,
 }
@@ -95,12 +103,7 @@ impl Recorder {
             ArrivalTimes::Kernel if terms.is_open => Timed::All,
             ArrivalTimes::Kernel => Timed::Some,
         };
-        Self {
-            sampler: Sampler { timed, ..Sampler::default() },
-            success: Success::with(ok),
-            slow_from_ns: u64::MAX,
-            ..Self::default()
-        }
+        Self { sampler: Sampler { timed, ..Sampler::default() }, success: Success::with(ok), ..Self::default() }
     }
 
     /// The measured part begins at `now`.
@@ -108,7 +111,11 @@ impl Recorder {
         self.warming_up = false;
         self.by_due = DueLog::beginning_at(now.ns());
         // Where each arrival is timed, the target's part of each call is known.
-        self.tick = if self.sampler.timed == Timed::All { (Tick::NEVER, Tick::EPOCH) } else { self.tick_around(now) };
+        self.in_tick.moves_to(if self.sampler.timed == Timed::All {
+            (Tick::NEVER, Tick::EPOCH)
+        } else {
+            self.tick_around(now)
+        });
     }
 
     /// The tick around `now`. It lies on one side of the end of the open second, so that its calls count there together.
@@ -120,16 +127,16 @@ impl Recorder {
 
     /// Writes the calls of the current tick into the timeline.
     fn end_tick(&mut self) {
-        if !self.in_tick.is_empty() {
-            let (begins, _) = self.tick;
-            let calls = self.in_tick.count();
+        if !self.in_tick.calls.is_empty() {
+            let begins = self.in_tick.begins;
+            let calls = self.in_tick.calls.count();
             for counter in [Counter::EndedAnswered, Counter::EndedOk] {
                 self.count_end(Core::All, counter, begins, calls);
             }
-            self.by_due.answered_all(begins.ns(), &self.in_tick);
+            self.by_due.answered_all(begins.ns(), &self.in_tick.calls);
             self.by_due.completed(begins.ns());
-            self.plain.merge(&self.in_tick);
-            self.in_tick.clear();
+            self.plain.merge(&self.in_tick.calls);
+            self.in_tick.calls.clear();
         }
     }
 
@@ -140,10 +147,10 @@ impl Recorder {
         if !call.measured {
             return None;
         }
-        let (begins, ends) = self.tick;
+        let InTick { begins, ends, .. } = self.in_tick;
         if begins < ends && now >= ends {
             self.end_tick();
-            self.tick = self.tick_around(now);
+            self.in_tick.moves_to(self.tick_around(now));
         }
         if !matches!(failure, Some(Failure::Timeout | Failure::ConnectTimeout | Failure::Stalled)) {
             self.by_due.completed(at.ns());
@@ -392,9 +399,8 @@ impl Recorder {
             }
         }
         if is_plain {
-            let (begins, ends) = self.tick;
-            if is_ok && call.due >= begins && now < ends {
-                self.in_tick.record(call.service_ns(now));
+            if is_ok && call.due >= self.in_tick.begins && now < self.in_tick.ends {
+                self.in_tick.calls.record(call.service_ns(now));
                 return;
             }
             self.plain.record(call.service_ns(now));

@@ -257,6 +257,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let until = self.driver.now().saturating_add(self.terms.timeout_ns).min(Tick::LAST);
         connection.link.stalled_until = until;
         self.deadlines.arm(token.place() as u32, until);
-        self.unread.push_back(token);
+        self.inbound.unread.push_back(token);
     }
 }

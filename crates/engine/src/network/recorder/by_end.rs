@@ -56,8 +56,7 @@ impl Recorder {
         self.by_end.stop = self.by_end.stop.min(stop);
         self.by_end.until = self.by_end.until.min(stop);
         // No tick goes beyond it.
-        let (begins, ends) = self.tick;
-        self.tick = (begins, ends.min(stop));
+        self.in_tick.ends = self.in_tick.ends.min(stop);
     }
 
     /// The second that ends at `until` is under way.
