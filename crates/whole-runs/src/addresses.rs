@@ -9,12 +9,13 @@ use brunt_record::outcome::Failure;
 use super::{MS, SECOND_NS, carry_out, plan};
 use brunt_engine::simulated::Address;
 use brunt_engine::simulated::{Act, Peer, Reaction};
+use brunt_record::time::Tick;
 
 /// Peers whose behaviour depends on the last part of their address.
 struct Addressed;
 
 impl Peer for Addressed {
-    fn connecting_to(&mut self, address: &Address, _now: u64) -> Reaction {
+    fn connecting_to(&mut self, address: &Address, _now: Tick) -> Reaction {
         let Address::Tcp(SocketAddr::V4(address)) = address else { return vec![] };
         match address.ip().octets()[3] {
             1 => vec![(MS, Act::Accept)],
@@ -25,7 +26,7 @@ impl Peer for Addressed {
         }
     }
 
-    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
         vec![(MS, Act::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec()))]
     }
 }

@@ -10,6 +10,7 @@ use brunt_record::outcome::Failure;
 use super::{MS, carry_out, carry_out_on, plan};
 use brunt_engine::StopHandle;
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
+use brunt_record::time::Tick;
 
 /// The peer's answer to bytes that are no call: the number of bytes that it takes, and the answer.
 pub(super) type Aside = fn(bytes: &[u8]) -> Option<(usize, Vec<u8>)>;
@@ -102,7 +103,7 @@ impl Server {
 }
 
 impl Peer for Server {
-    fn received(&mut self, connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, bytes: &[u8], _now: Tick) -> Reaction {
         let request = self.speech.request;
         let mut reaction = Vec::new();
         let waiting = self.received.entry(connection).or_default();
@@ -129,10 +130,10 @@ impl Peer for Server {
 struct Refusal;
 
 impl Peer for Refusal {
-    fn connecting(&mut self, _now: u64) -> Reaction {
+    fn connecting(&mut self, _now: Tick) -> Reaction {
         vec![(MS, Act::Refuse)]
     }
-    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
         vec![]
     }
 }
@@ -141,10 +142,10 @@ impl Peer for Refusal {
 struct BlackHole;
 
 impl Peer for BlackHole {
-    fn connecting(&mut self, _now: u64) -> Reaction {
+    fn connecting(&mut self, _now: Tick) -> Reaction {
         vec![]
     }
-    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
         vec![]
     }
 }
@@ -153,10 +154,10 @@ impl Peer for BlackHole {
 struct SlowToAccept(Server);
 
 impl Peer for SlowToAccept {
-    fn connecting(&mut self, _now: u64) -> Reaction {
+    fn connecting(&mut self, _now: Tick) -> Reaction {
         vec![(100 * MS - 1, Act::Accept)]
     }
-    fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, bytes: &[u8], now: Tick) -> Reaction {
         self.0.received(connection, bytes, now)
     }
 }
@@ -359,7 +360,7 @@ fn by_count(speech: Speech) {
 struct Interrupter(Server, StopHandle, u64);
 
 impl Peer for Interrupter {
-    fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, bytes: &[u8], now: Tick) -> Reaction {
         let reaction = self.0.received(connection, bytes, now);
         if self.0.requests >= self.2 {
             self.1.stop();

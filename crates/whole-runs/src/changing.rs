@@ -10,6 +10,7 @@ use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_record::catalogue::Counter;
 use brunt_record::change::{Action, Author, Change, MOST_CHANGES};
 use brunt_record::recording::Ending;
+use brunt_record::time::Tick;
 use proptest::prelude::*;
 
 use super::users::plan_of;
@@ -39,13 +40,15 @@ struct Hand {
 }
 
 impl Peer for Hand {
-    fn received(&mut self, _connection: u64, bytes: &[u8], now: u64) -> Reaction {
-        let began = *self.began.get_or_insert(now + self.warmup_ns);
-        let told =
-            self.changes.iter().take_while(|change| began.saturating_add_signed(change.at_ns) <= now + self.ahead_ns);
+    fn received(&mut self, _connection: u64, bytes: &[u8], now: Tick) -> Reaction {
+        let began = *self.began.get_or_insert(now.ns() + self.warmup_ns);
+        let told = self
+            .changes
+            .iter()
+            .take_while(|change| began.saturating_add_signed(change.at_ns) <= now.ns() + self.ahead_ns);
         self.control.take(&self.changes[..told.count()]);
         let requests = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
-        self.asked.lock().unwrap().extend(std::iter::repeat_n(now.saturating_sub(began), requests));
+        self.asked.lock().unwrap().extend(std::iter::repeat_n(now.ns().saturating_sub(began), requests));
         (0..requests).map(|_| (self.takes_ns, Act::Send(ANSWER.to_vec()))).collect()
     }
 }
@@ -120,7 +123,7 @@ fn a_worker_that_hears_of_a_change_too_late_makes_no_call_too_many() {
     let changes = [change(2 * SECOND_NS, Action::Rate(10.0)), change(4 * SECOND_NS, Action::Rate(500.0))];
     for stands_still_ms in [1_850, 1_950, 3_850] {
         let at = SECOND_NS + stands_still_ms * MS;
-        let net = |net: VirtualNet| net.standing_still(at, 700 * MS);
+        let net = |net: VirtualNet| net.standing_still(Tick::from_ns(at), 700 * MS);
         let Ran { summary, .. } = carry_out(&open("1000", 2), net, MS, &changes, LATE_NS);
         assert_eq!(summary.total.numbers.get(Counter::Due), 2000 + 20 + 1000, "{stands_still_ms}");
     }

@@ -15,6 +15,7 @@ use brunt_record::recording::Ending;
 use super::users::plan_of;
 use super::{MS, SECOND_NS, StopHandle, carry_out, carry_out_on, plan};
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
+use brunt_record::time::Tick;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const UNTIL_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello";
@@ -32,11 +33,11 @@ fn calls(requests: u64) -> Plan {
 struct AtOnce(Reaction);
 
 impl Peer for AtOnce {
-    fn connecting(&mut self, _now: u64) -> Reaction {
+    fn connecting(&mut self, _now: Tick) -> Reaction {
         [(MS, Act::Accept)].into_iter().chain(self.0.clone()).collect()
     }
 
-    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
         Vec::new()
     }
 }
@@ -81,26 +82,26 @@ impl Answering {
 }
 
 impl Peer for Answering {
-    fn connecting(&mut self, _now: u64) -> Reaction {
+    fn connecting(&mut self, _now: Tick) -> Reaction {
         self.connections.fetch_add(1, Ordering::Relaxed);
         self.partial.clear();
         vec![(50_000, Act::Accept)]
     }
 
-    fn room(&mut self, now: u64) -> usize {
+    fn room(&mut self, now: Tick) -> usize {
         match self.narrow {
-            Some((room, _)) if self.opens_at.is_none_or(|at| now < at) => room.saturating_sub(self.partial.len()),
+            Some((room, _)) if self.opens_at.is_none_or(|at| now.ns() < at) => room.saturating_sub(self.partial.len()),
             _ => usize::MAX,
         }
     }
 
-    fn received(&mut self, _connection: u64, bytes: &[u8], now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, bytes: &[u8], now: Tick) -> Reaction {
         self.partial.extend_from_slice(bytes);
         if let Some((room, after)) = self.narrow
             && self.opens_at.is_none()
             && self.partial.len() >= room
         {
-            self.opens_at = Some(now + after);
+            self.opens_at = Some(now.ns() + after);
             return vec![(after, Act::Reading(true))];
         }
         let requests = self.partial.windows(4).filter(|four| *four == b"\r\n\r\n").count();
@@ -115,7 +116,7 @@ impl Peer for Answering {
 fn time_in_which_brunt_stood_still_is_no_wait_for_the_peer() {
     // The rest of the request goes out after the stop, and later than the timeout of 200 ms after its beginning.
     let narrow = |after| Answering { narrow: Some((20, after)), ..Answering::new(vec![says(50 * MS, OK)]) };
-    let net = VirtualNet::new(narrow(170 * MS)).standing_still(SECOND_NS + 100 * MS, 300 * MS);
+    let net = VirtualNet::new(narrow(170 * MS)).standing_still(Tick::from_ns(SECOND_NS + 100 * MS), 300 * MS);
     let stopped = carry_out_on(&calls(2), &net, &StopHandle::default()).summary;
     assert_eq!((stopped.total.statuses.total(), stopped.total.failures.total()), (2, 0));
     // Without a stop of its own, such a call has taken too long.
@@ -180,14 +181,14 @@ struct Interrupting {
 }
 
 impl Peer for Interrupting {
-    fn connecting(&mut self, now: u64) -> Reaction {
+    fn connecting(&mut self, now: Tick) -> Reaction {
         self.inner.connecting(now);
         // Connecting takes a while, so that calls wait for it.
         vec![(40 * MS, Act::Accept)]
     }
 
-    fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction {
-        if now >= self.at {
+    fn received(&mut self, connection: u64, bytes: &[u8], now: Tick) -> Reaction {
+        if now.ns() >= self.at {
             self.stop.stop();
         }
         self.inner.received(connection, bytes, now)

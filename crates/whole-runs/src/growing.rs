@@ -9,6 +9,7 @@ use brunt_record::outcome::Failure;
 
 use super::{MS, SECOND_NS, StopHandle, carry_out, carry_out_on, plan};
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
+use brunt_record::time::Tick;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
@@ -27,16 +28,16 @@ impl Target {
 }
 
 impl Peer for Target {
-    fn connecting(&mut self, now: u64) -> Reaction {
-        if self.accepts == 0 || self.away.contains(&now) {
+    fn connecting(&mut self, now: Tick) -> Reaction {
+        if self.accepts == 0 || self.away.contains(&now.ns()) {
             return vec![(self.accepts_ns, Act::Refuse)];
         }
         self.accepts -= 1;
         vec![(self.accepts_ns, Act::Accept)]
     }
 
-    fn received(&mut self, _connection: u64, bytes: &[u8], now: u64) -> Reaction {
-        let stalled = if self.away.contains(&now) { self.away.end - now } else { 0 };
+    fn received(&mut self, _connection: u64, bytes: &[u8], now: Tick) -> Reaction {
+        let stalled = if self.away.contains(&now.ns()) { self.away.end - now.ns() } else { 0 };
         let requests = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
         (0..requests).map(|_| (stalled + self.takes_ns, Act::Send(ANSWER.to_vec()))).collect()
     }
@@ -114,12 +115,12 @@ fn a_stall_opens_no_flood_of_connections() {
         most: std::sync::Arc<std::sync::atomic::AtomicUsize>,
     }
     impl Peer for Silent {
-        fn connecting(&mut self, _now: u64) -> Reaction {
+        fn connecting(&mut self, _now: Tick) -> Reaction {
             self.connecting += 1;
             self.most.store(self.connecting, std::sync::atomic::Ordering::Relaxed);
             vec![]
         }
-        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
             vec![]
         }
     }
@@ -187,7 +188,7 @@ fn a_late_generator_does_not_ask_for_connections() {
 
 #[test]
 fn a_generator_that_stood_still_does_not_ask_for_connections() {
-    let net = VirtualNet::new(Target::taking(100_000)).standing_still(4 * SECOND_NS, 300 * MS);
+    let net = VirtualNet::new(Target::taking(100_000)).standing_still(Tick::from_ns(4 * SECOND_NS), 300 * MS);
     let summary = carry_out_on(&at_rate("1000", 1000), &net, &StopHandle::default()).summary;
     assert_eq!((summary.not_ok, made(&summary)), (0, 10));
     assert_eq!(summary.times.response.unwrap().max.value, 100_000);

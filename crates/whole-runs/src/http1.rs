@@ -8,6 +8,7 @@ use super::behaviour::{Speech, every_behaviour};
 use super::{MS, carry_out, plan};
 use brunt_engine::simulated::{Act, Peer, Reaction};
 use brunt_http1::options::Options;
+use brunt_record::time::Tick;
 
 const HTTP: Speech = Speech {
     url: "http://127.0.0.1/",
@@ -31,7 +32,7 @@ fn behaves() {
 struct Always(Reaction);
 
 impl Peer for Always {
-    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
         self.0.clone()
     }
 }
@@ -40,7 +41,7 @@ impl Peer for Always {
 struct Unsteady(u64);
 
 impl Peer for Unsteady {
-    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
         self.0 += 1;
         if self.0.is_multiple_of(2) {
             vec![(5 * MS, Act::Send(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n".to_vec()))]
@@ -116,12 +117,12 @@ fn bytes_that_nobody_asked_for_are_seen() {
 struct HalfOpen(usize);
 
 impl Peer for HalfOpen {
-    fn connecting(&mut self, _now: u64) -> Reaction {
+    fn connecting(&mut self, _now: Tick) -> Reaction {
         self.0 += 1;
         vec![(MS, if self.0 % 2 == 1 { Act::Refuse } else { Act::Accept })]
     }
 
-    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
         vec![(MS, Act::Send(HTTP.answer.to_vec()))]
     }
 }
@@ -177,7 +178,7 @@ fn interim_answers_do_not_count() {
 fn a_408_on_an_idle_connection_is_nobodys_failure() {
     struct Impatient;
     impl Peer for Impatient {
-        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
             let timeout = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n";
             vec![(MS, Act::Send(HTTP.answer.to_vec())), (20 * MS, Act::Send(timeout.to_vec())), (20 * MS, Act::Close)]
         }

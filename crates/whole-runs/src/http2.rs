@@ -18,6 +18,7 @@ use brunt_record::outcome::Failure;
 use super::{MS, carry_out, carry_out_on, plan};
 use brunt_engine::StopHandle;
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
+use brunt_record::time::Tick;
 
 /// The peer's reaction to a stream's complete request.
 pub(super) type Manner = fn(connection: u64, stream: u32) -> Reaction;
@@ -38,7 +39,7 @@ impl Server {
 }
 
 impl Peer for Server {
-    fn received(&mut self, connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, bytes: &[u8], _now: Tick) -> Reaction {
         let mut reaction = Vec::new();
         let buffer = self.partial.entry(connection).or_default();
         let begins = buffer.len() < PREFACE.len();
@@ -137,7 +138,7 @@ fn calls_share_a_connection_however_bytes_are_cut() {
 struct Counting(Server, Arc<AtomicU64>);
 
 impl Peer for Counting {
-    fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, bytes: &[u8], now: Tick) -> Reaction {
         self.1.fetch_add(1, Ordering::Relaxed);
         self.0.received(connection, bytes, now)
     }
@@ -336,7 +337,7 @@ fn time_blocked_by_flow_control_is_counted() {
 fn a_peer_of_http_1_is_named() {
     struct Http1;
     impl Peer for Http1 {
-        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
             send(MS, b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".to_vec())
         }
     }

@@ -10,6 +10,7 @@ use super::{MS, SECOND_NS, Seconds, carry_out, carry_out_on, plan, run_on};
 use brunt_engine::StopHandle;
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 use brunt_http1::options::Options;
+use brunt_record::time::Tick;
 
 const URL: &str = "http://127.0.0.1/";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -18,7 +19,7 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 struct After(u64);
 
 impl Peer for After {
-    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
         vec![(self.0, Act::Send(ANSWER.to_vec()))]
     }
 }
@@ -27,7 +28,7 @@ impl Peer for After {
 fn a_driver_that_fails_ends_the_run_and_keeps_what_was_measured() {
     let plan =
         Plan { stop: Stop { duration_ns: Some(5 * SECOND_NS), requests: None }, connections: 3.into(), ..plan(URL) };
-    let net = VirtualNet::new(After(MS)).failing_at(3_500 * MS);
+    let net = VirtualNet::new(After(MS)).failing_at(Tick::from_ns(3_500 * MS));
     let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
     assert!(
         matches!(&summary.run.ending, Ending::Failed(reason) if reason.contains("cannot wait for events")),
@@ -42,7 +43,7 @@ fn a_driver_that_fails_ends_the_run_and_keeps_what_was_measured() {
 fn a_worker_that_panics_ends_the_run_and_keeps_what_the_others_measured() {
     let stop = Stop { duration_ns: Some(5 * SECOND_NS), requests: None };
     let plan = Plan { stop, workers: 2, connections: 2.into(), ..plan(URL) };
-    let net = VirtualNet::new(After(MS)).panicking_at(3_500 * MS);
+    let net = VirtualNet::new(After(MS)).panicking_at(Tick::from_ns(3_500 * MS));
     let run = run_on(&plan, &net, &StopHandle::default(), &mut Seconds::default()).run;
     assert!(matches!(&run.ending, Ending::Failed(reason) if reason.contains("panicked")), "{:?}", run.ending);
     // Two seconds of one worker, and at least two and a half of the other, which stops when it learns of it.
@@ -55,14 +56,14 @@ fn bytes_count_as_sent_when_the_socket_has_taken_them() {
     /// A peer that takes 100 kB of each request, and answers before the rest has come.
     struct Early(u64);
     impl Peer for Early {
-        fn room(&mut self, _now: u64) -> usize {
+        fn room(&mut self, _now: Tick) -> usize {
             if self.0 >= 100_000 { 0 } else { 10_000 }
         }
-        fn connecting(&mut self, _now: u64) -> Reaction {
+        fn connecting(&mut self, _now: Tick) -> Reaction {
             self.0 = 0;
             vec![(MS, Act::Accept)]
         }
-        fn received(&mut self, _connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+        fn received(&mut self, _connection: u64, bytes: &[u8], _now: Tick) -> Reaction {
             self.0 += bytes.len() as u64;
             let answer = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
             if self.0 >= 100_000 { vec![(MS, Act::Send(answer.to_vec())), (2 * MS, Act::Close)] } else { vec![] }
@@ -104,16 +105,16 @@ struct Pinging {
 }
 
 impl Peer for Pinging {
-    fn room(&mut self, _now: u64) -> usize {
+    fn room(&mut self, _now: Tick) -> usize {
         if self.greeted { 0 } else { usize::MAX }
     }
 
-    fn connecting(&mut self, _now: u64) -> Reaction {
+    fn connecting(&mut self, _now: Tick) -> Reaction {
         self.greeted = false;
         vec![(MS, Act::Accept)]
     }
 
-    fn received(&mut self, _connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, bytes: &[u8], _now: Tick) -> Reaction {
         self.greeted = true;
         let mut ping = vec![0x89, 125];
         ping.resize(127, b'p');

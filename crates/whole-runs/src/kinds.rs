@@ -11,6 +11,7 @@ use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::http2::{Server, frame, reset};
 use super::{MS, SECOND_NS, carry_out, plan};
@@ -25,18 +26,18 @@ struct Proxied {
 }
 
 impl Peer for Proxied {
-    fn connecting(&mut self, _now: u64) -> Reaction {
+    fn connecting(&mut self, _now: Tick) -> Reaction {
         vec![(50_000, Act::Accept)]
     }
 
-    fn received(&mut self, _connection: u64, bytes: &[u8], now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, bytes: &[u8], now: Tick) -> Reaction {
         let requests = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
         let answers = (0..requests).map(|_| {
             self.number += 1;
             let missing = bytes.starts_with(b"GET /missing");
             let answer = match () {
                 () if missing => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
-                () if self.away.contains(&now) && self.number.is_multiple_of(2) => self.other,
+                () if self.away.contains(&now.ns()) && self.number.is_multiple_of(2) => self.other,
                 () => USUAL,
             };
             (MS, Act::Send(answer.as_bytes().to_vec()))

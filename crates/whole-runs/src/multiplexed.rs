@@ -27,6 +27,7 @@ use brunt_protocol::user::{Message, RepeatingUser, User};
 use brunt_protocol::{
     Answer, Client, Malformed, Opening, OptionsError, Prepared, Progress, Protocol, Registry, Scheme, Started,
 };
+use brunt_record::time::Tick;
 
 #[derive(Default)]
 struct Multiplexed {
@@ -198,7 +199,7 @@ struct Server {
 }
 
 impl Peer for Server {
-    fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, bytes: &[u8], now: Tick) -> Reaction {
         let text = self.partial.entry(connection).or_default();
         text.push_str(std::str::from_utf8(bytes).unwrap());
         let mut reaction = Vec::new();
@@ -218,8 +219,8 @@ impl Peer for Server {
             seen.requests.entry(connection).or_default().push(id);
             let answers = (self.manner)(connection, id);
             let ends = self.ends.entry(connection).or_default();
-            ends.retain(|end| *end > now);
-            ends.push(now + answers.iter().map(|(after, _)| *after).max().unwrap_or(u64::MAX - now));
+            ends.retain(|end| *end > now.ns());
+            ends.push(now.ns() + answers.iter().map(|(after, _)| *after).max().unwrap_or(u64::MAX - now.ns()));
             seen.most_in_flight = seen.most_in_flight.max(ends.len());
             reaction.extend(answers);
         }
@@ -449,14 +450,14 @@ fn a_peer_that_asks_and_never_reads_is_hung_up_on() {
     /// A peer that reads the first call, then nothing, and sends pings again and again.
     struct Asking(bool);
     impl Peer for Asking {
-        fn room(&mut self, _now: u64) -> usize {
+        fn room(&mut self, _now: Tick) -> usize {
             if self.0 { 0 } else { usize::MAX }
         }
-        fn connecting(&mut self, _now: u64) -> Reaction {
+        fn connecting(&mut self, _now: Tick) -> Reaction {
             self.0 = false;
             vec![(MS, Act::Accept)]
         }
-        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
             self.0 = true;
             (1..100).map(|turn| (turn * MS, Act::Send(b"P0.".repeat(1000)))).collect()
         }

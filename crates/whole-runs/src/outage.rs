@@ -14,6 +14,7 @@ use brunt_record::recording::Ending;
 
 use super::{MS, SECOND_NS, StopHandle, carry_out, carry_out_on, plan};
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
+use brunt_record::time::Tick;
 
 const URL: &str = "http://127.0.0.1/";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -47,24 +48,24 @@ impl Target {
 }
 
 impl Peer for Target {
-    fn connecting(&mut self, now: u64) -> Reaction {
+    fn connecting(&mut self, now: Tick) -> Reaction {
         self.begun.fetch_add(1, Ordering::Relaxed);
         match self.manner {
-            Away::Killed if self.away.contains(&now) => vec![(50_000, Act::Refuse)],
-            Away::Lost if self.away.contains(&now) => vec![],
+            Away::Killed if self.away.contains(&now.ns()) => vec![(50_000, Act::Refuse)],
+            Away::Lost if self.away.contains(&now.ns()) => vec![],
             // A connection that was accepted before the outage is reset at its beginning.
-            Away::Killed if now < self.away.start => {
-                vec![(50_000, Act::Accept), (self.away.start - now, Act::Reset)]
+            Away::Killed if now.ns() < self.away.start => {
+                vec![(50_000, Act::Accept), (self.away.start - now.ns(), Act::Reset)]
             }
             _ => vec![(50_000, Act::Accept)],
         }
     }
 
-    fn received(&mut self, _connection: u64, bytes: &[u8], now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, bytes: &[u8], now: Tick) -> Reaction {
         let requests = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
         let late = match self.manner {
-            Away::Lost if self.away.contains(&now) => return vec![],
-            Away::Frozen if self.away.contains(&now) => self.away.end - now,
+            Away::Lost if self.away.contains(&now.ns()) => return vec![],
+            Away::Frozen if self.away.contains(&now.ns()) => self.away.end - now.ns(),
             _ => 0,
         };
         (0..requests).map(|_| (late + self.takes_ns, Act::Send(ANSWER.to_vec()))).collect()
@@ -279,7 +280,7 @@ struct Slow {
 }
 
 impl Peer for Slow {
-    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
         self.of += 1;
         let late = if self.of.is_multiple_of(self.each) { 10 * SECOND_NS } else { 20 * MS };
         vec![(late, Act::Send(ANSWER.to_vec()))]
@@ -290,12 +291,12 @@ impl Peer for Slow {
 struct Dropping;
 
 impl Peer for Dropping {
-    fn connecting(&mut self, now: u64) -> Reaction {
-        let drop = (now / (500 * MS) + 1) * 500 * MS;
-        vec![(50_000, Act::Accept), (drop - now, Act::Close)]
+    fn connecting(&mut self, now: Tick) -> Reaction {
+        let drop = (now.ns() / (500 * MS) + 1) * 500 * MS;
+        vec![(50_000, Act::Accept), (drop - now.ns(), Act::Close)]
     }
 
-    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
         vec![(50 * MS, Act::Send(ANSWER.to_vec()))]
     }
 }
@@ -317,7 +318,7 @@ fn answers_that_came_while_brunt_stood_still_are_no_timeouts() {
     let plan = Plan { timeout_ns: 200 * MS, ..at_rate("100", 4.into()) };
     for stands_still in [300 * MS, SECOND_NS] {
         let target = Target { takes_ns: 20 * MS, ..Target::away(Away::Killed, 0..0) };
-        let net = VirtualNet::new(target).interrupted_at(4 * SECOND_NS, stands_still);
+        let net = VirtualNet::new(target).interrupted_at(Tick::from_ns(4 * SECOND_NS), stands_still);
         let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
         assert_eq!((summary.total.failures.total(), summary.total.statuses.total()), (0, 1000));
         let p99 = summary.times.response.unwrap().max.value;
@@ -330,7 +331,8 @@ fn calls_that_came_due_while_brunt_stood_still_are_no_timeouts() {
     // All connections are idle at that moment.
     let plan = Plan { timeout_ns: 200 * MS, ..at_rate("300", 4.into()) };
     for stands_still in [350 * MS, 900 * MS] {
-        let net = VirtualNet::new(Target::away(Away::Killed, 0..0)).interrupted_at(4 * SECOND_NS, stands_still);
+        let net = VirtualNet::new(Target::away(Away::Killed, 0..0))
+            .interrupted_at(Tick::from_ns(4 * SECOND_NS), stands_still);
         let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
         assert_eq!((summary.total.failures.total(), summary.total.statuses.total()), (0, 3000));
     }
@@ -341,14 +343,14 @@ fn standing_still_is_no_time_of_a_target_that_closes() {
     /// Answers in 20 ms and closes.
     struct Closing;
     impl Peer for Closing {
-        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
             vec![(20 * MS, Act::Send(ANSWER.to_vec())), (20 * MS + 1000, Act::Close)]
         }
     }
     for reconnect in [false, true] {
         for connections in [Connections::UpTo(1000), 4.into()] {
             let plan = Plan { reconnect, ..at_rate("100", connections) };
-            let net = VirtualNet::new(Closing).standing_still(4 * SECOND_NS, 300 * MS);
+            let net = VirtualNet::new(Closing).standing_still(Tick::from_ns(4 * SECOND_NS), 300 * MS);
             let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
             assert_eq!(summary.total.failures.total(), 0, "{:?}", summary.total.failures);
             let response = summary.times.response.unwrap();

@@ -8,6 +8,7 @@ use brunt_record::snapshot::Phase;
 
 use super::{MS, SECOND_NS, StopHandle, carry_out, carry_out_on, plan};
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
+use brunt_record::time::Tick;
 
 const URL: &str = "http://127.0.0.1/";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -28,9 +29,9 @@ impl Target {
 }
 
 impl Peer for Target {
-    fn received(&mut self, _connection: u64, bytes: &[u8], now: u64) -> Reaction {
-        let began = *self.began.get_or_insert(now);
-        let (within, stall_begins) = ((now - began) % self.period_ns, self.period_ns / 2);
+    fn received(&mut self, _connection: u64, bytes: &[u8], now: Tick) -> Reaction {
+        let began = *self.began.get_or_insert(now.ns());
+        let (within, stall_begins) = ((now.ns() - began) % self.period_ns, self.period_ns / 2);
         let stall = stall_begins..stall_begins + self.stall_ns;
         let stalled = if stall.contains(&within) { stall.end - within } else { 0 };
         let requests = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
@@ -176,7 +177,7 @@ fn a_late_generator_loses_no_start_and_owns_up() {
 #[test]
 fn a_generator_that_stood_still_blames_no_target() {
     for (connections, takes_ns) in [(4, MS / 10), (64, MS / 10), (64, 50 * MS)] {
-        let net = VirtualNet::new(Target::taking(takes_ns)).standing_still(4 * SECOND_NS, 300 * MS);
+        let net = VirtualNet::new(Target::taking(takes_ns)).standing_still(Tick::from_ns(4 * SECOND_NS), 300 * MS);
         let mut plan = open("1000", connections);
         plan.stop.duration_ns = Some(5 * SECOND_NS);
         let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;

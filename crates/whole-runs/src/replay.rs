@@ -15,6 +15,7 @@ use brunt_protocol::replay::{Ended, LoggedCall, Replay, Upcoming};
 use brunt_protocol::user::{Message, Refusal};
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 
 use super::{MS, SECOND_NS, Seconds, built_in, check, judged, plan};
 
@@ -60,10 +61,10 @@ struct Server {
 }
 
 impl Peer for Server {
-    fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, bytes: &[u8], now: Tick) -> Reaction {
         let text = std::str::from_utf8(bytes).unwrap();
         let number: u64 = text.split(['/', ' ']).nth(2).unwrap().parse().unwrap();
-        self.came.lock().unwrap().push((now, connection, number));
+        self.came.lock().unwrap().push((now.ns(), connection, number));
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec();
         vec![((self.takes)(number), Act::Send(answer))]
     }

@@ -10,11 +10,12 @@ use brunt_record::recording::Ending;
 
 use super::{MS, SECOND_NS, carry_out, plan};
 use brunt_engine::simulated::{Act, Peer, Reaction};
+use brunt_record::time::Tick;
 
 struct Server;
 
 impl Peer for Server {
-    fn received(&mut self, _connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, bytes: &[u8], _now: Tick) -> Reaction {
         let requests = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
         (0..requests).map(|_| (MS, Act::Send(answer.to_vec()))).collect()

@@ -13,13 +13,14 @@ use rustls::pki_types::PrivateKeyDer;
 
 use super::{MS, SECOND_NS, carry_out, plan};
 use brunt_engine::simulated::{Act, Peer, Reaction};
+use brunt_record::time::Tick;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
 struct Server;
 
 impl Peer for Server {
-    fn received(&mut self, _connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, bytes: &[u8], _now: Tick) -> Reaction {
         let requests = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
         (0..requests).map(|_| (MS, Act::Send(ANSWER.to_vec()))).collect()
     }
@@ -105,7 +106,7 @@ impl Secured {
 }
 
 impl Peer for Secured {
-    fn received(&mut self, connection: u64, mut bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, mut bytes: &[u8], _now: Tick) -> Reaction {
         let config = Arc::clone(&self.config);
         let tls = self.connections.entry(connection).or_insert_with(|| ServerConnection::new(config).unwrap());
         let mut plain = Vec::new();

@@ -20,6 +20,7 @@ use brunt_record::recording::Ending;
 use super::multiplexed::{registry, scenario};
 use super::{MS, SECOND_NS, Seconds, judged, plan, run_part_on};
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
+use brunt_record::time::Tick;
 
 /// How many seeds a plain `cargo test` tries of each kind.
 const FEW_SEEDS: u64 = 100;
@@ -166,10 +167,10 @@ impl RandomPeer {
 }
 
 impl Peer for RandomPeer {
-    fn connecting(&mut self, now: u64) -> Reaction {
+    fn connecting(&mut self, now: Tick) -> Reaction {
         self.attempts += 1;
         let mut choices = Choices(mix(self.seed.wrapping_add(self.attempts)));
-        match self.away.contains(&now) {
+        match self.away.contains(&now.ns()) {
             true if choices.once_in(4) => vec![],
             true => vec![(choices.ms(3), Act::Refuse)],
             false => {
@@ -188,7 +189,7 @@ impl Peer for RandomPeer {
         }
     }
 
-    fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, bytes: &[u8], now: Tick) -> Reaction {
         let mut reaction = Vec::new();
         let conversation = self.conversations.entry(connection).or_default();
         conversation.partial.push_str(std::str::from_utf8(bytes).unwrap());
@@ -213,7 +214,7 @@ impl Peer for RandomPeer {
                 continue;
             }
             self.processed.fetch_add(1, Ordering::Relaxed);
-            reaction.extend(self.process(connection, id, now));
+            reaction.extend(self.process(connection, id, now.ns()));
         }
         reaction
     }
@@ -345,7 +346,11 @@ fn simulate(seed: u64, random_plan: fn(&mut Choices) -> (Plan, usize), setting: 
     let mut net = VirtualNet::new(peer).in_pieces_of(setting.piece).read_in_pieces_of(setting.read_piece);
     if setting.has_whims {
         let at = SECOND_NS + choices.below(800) * MS;
-        net = if seed.is_multiple_of(2) { net.standing_still(at, 250 * MS) } else { net.interrupted_at(at, 250 * MS) };
+        net = if seed.is_multiple_of(2) {
+            net.standing_still(Tick::from_ns(at), 250 * MS)
+        } else {
+            net.interrupted_at(Tick::from_ns(at), 250 * MS)
+        };
         net = net.with_whims(mix(!seed));
     }
     let part = brunt_engine::Part::whole(plan.workers);

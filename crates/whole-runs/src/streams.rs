@@ -14,6 +14,7 @@ use brunt_record::outcome::Failure;
 use super::{MS, SECOND_NS, carry_out, carry_out_on, plan};
 use brunt_engine::StopHandle;
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
+use brunt_record::time::Tick;
 
 pub(super) const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 pub(super) const END: &str = "0\r\n\r\n";
@@ -37,7 +38,7 @@ pub(super) fn stream(acts: Vec<(u64, String)>) -> Stream {
 }
 
 impl Peer for Stream {
-    fn received(&mut self, connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, bytes: &[u8], _now: Tick) -> Reaction {
         let partial = self.partial.entry(connection).or_default();
         partial.extend_from_slice(bytes);
         let mut requests = 0;
@@ -122,7 +123,7 @@ fn pieces_change_nothing() {
 fn an_own_delay_is_no_gap() {
     // The worker stands still from the second message to after the third.
     let plan = events(1, Some("[DONE]"), None);
-    let net = VirtualNet::new(usual()).standing_still(SECOND_NS + 25 * MS, 20 * MS);
+    let net = VirtualNet::new(usual()).standing_still(Tick::from_ns(SECOND_NS + 25 * MS), 20 * MS);
     let total = carry_out_on(&plan, &net, &StopHandle::default()).summary.total;
     let all = total.messages();
     assert_eq!((all.count(), all.gap().known.max()), (5, Some(30 * MS)), "{all:?}");

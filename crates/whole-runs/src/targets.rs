@@ -13,6 +13,7 @@ use brunt_record::outcome::Failure;
 
 use super::{MS, SECOND_NS, StopHandle, carry_out_on, plan};
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
+use brunt_record::time::Tick;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
@@ -27,7 +28,7 @@ struct Seen {
 struct Hosts(Arc<Mutex<Seen>>);
 
 impl Peer for Hosts {
-    fn received(&mut self, connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, bytes: &[u8], _now: Tick) -> Reaction {
         let text = String::from_utf8_lossy(bytes);
         let mut reaction = Vec::new();
         for request in text.split("\r\n\r\n").filter(|request| !request.is_empty()) {
@@ -96,12 +97,12 @@ fn a_host_that_refuses_stops_no_other() {
     struct Refusing(Hosts, u64);
 
     impl Peer for Refusing {
-        fn connecting(&mut self, now: u64) -> Reaction {
+        fn connecting(&mut self, now: Tick) -> Reaction {
             self.1 += 1;
             if self.1.is_multiple_of(3) { vec![(MS, Act::Refuse)] } else { self.0.connecting(now) }
         }
 
-        fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction {
+        fn received(&mut self, connection: u64, bytes: &[u8], now: Tick) -> Reaction {
             self.0.received(connection, bytes, now)
         }
     }

@@ -8,6 +8,7 @@ use brunt_record::outcome::Failure;
 use super::behaviour::{Speech, every_behaviour};
 use super::{MS, SECOND_NS, carry_out, plan};
 use brunt_engine::simulated::{Act, Peer, Reaction};
+use brunt_record::time::Tick;
 use brunt_tcp::options::{Framing, LengthPrefix, Options};
 
 const TCP: Speech = Speech {
@@ -36,7 +37,7 @@ fn behaves() {
 struct Always(Reaction);
 
 impl Peer for Always {
-    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
         self.0.clone()
     }
 }
@@ -74,10 +75,10 @@ fn without_an_answer_a_call_ends_when_it_is_sent() {
 fn a_peer_that_takes_nothing_holds_calls_up() {
     struct Full;
     impl Peer for Full {
-        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
             Vec::new()
         }
-        fn room(&mut self, _now: u64) -> usize {
+        fn room(&mut self, _now: Tick) -> usize {
             0
         }
     }

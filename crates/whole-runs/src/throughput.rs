@@ -10,6 +10,7 @@ use brunt_record::snapshot::Phase;
 use super::streams::{END, HEAD, event, stream, streaming};
 use super::{MS, SECOND_NS, StopHandle, carry_out, carry_out_on, plan};
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
+use brunt_record::time::Tick;
 
 const URL: &str = "http://127.0.0.1/";
 pub(super) const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -27,11 +28,11 @@ impl Queue {
 }
 
 impl Peer for Queue {
-    fn received(&mut self, _connection: u64, bytes: &[u8], now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, bytes: &[u8], now: Tick) -> Reaction {
         let requests = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
         let mut answer = || {
-            self.free_at = self.free_at.max(now) + self.takes_ns;
-            (self.free_at - now, Act::Send(ANSWER.to_vec()))
+            self.free_at = self.free_at.max(now.ns()) + self.takes_ns;
+            (self.free_at - now.ns(), Act::Send(ANSWER.to_vec()))
         };
         (0..requests).map(|_| answer()).collect()
     }
@@ -41,7 +42,7 @@ impl Peer for Queue {
 pub(super) struct After(pub(super) u64);
 
 impl Peer for After {
-    fn received(&mut self, _connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, bytes: &[u8], _now: Tick) -> Reaction {
         let requests = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
         (0..requests).map(|_| (self.0, Act::Send(ANSWER.to_vec()))).collect()
     }
@@ -151,7 +152,7 @@ fn an_answer_counts_in_the_second_in_which_it_arrived() {
     let plan = open("500", with_warm_up(1000, 4));
     let began = first_call_at(&plan);
     for (from_ms, still_ms) in [(800, 500), (1900, 300), (4900, 300)] {
-        let net = VirtualNet::new(After(2 * MS)).standing_still(began + from_ms * MS, still_ms * MS);
+        let net = VirtualNet::new(After(2 * MS)).standing_still(Tick::from_ns(began + from_ms * MS), still_ms * MS);
         let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
         let rates: Vec<_> = summary.run.series.points().iter().map(Point::ok_per_s).collect();
         // What is sent late arrives late: of a second, at most the calls due while the worker stood still.
@@ -166,8 +167,8 @@ fn an_answer_counts_in_the_second_in_which_it_arrived() {
 fn first_call_at(plan: &Plan) -> u64 {
     struct First(std::sync::Arc<std::sync::Mutex<Option<u64>>>);
     impl Peer for First {
-        fn received(&mut self, _connection: u64, _bytes: &[u8], now: u64) -> Reaction {
-            self.0.lock().unwrap().get_or_insert(now);
+        fn received(&mut self, _connection: u64, _bytes: &[u8], now: Tick) -> Reaction {
+            self.0.lock().unwrap().get_or_insert(now.ns());
             Reaction::default()
         }
     }

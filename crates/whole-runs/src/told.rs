@@ -11,6 +11,7 @@ use brunt_plan::arrivals::Spread;
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_record::histogram::AtLeast;
+use brunt_record::time::Tick;
 
 use super::throughput::{ANSWER, After, Queue};
 use super::{MS, SECOND_NS, StopHandle, carry_out, carry_out_on, plan};
@@ -75,7 +76,7 @@ fn rates_by_name_make_the_total_while_a_warm_up_drains() {
 struct ByLine;
 
 impl Peer for ByLine {
-    fn received(&mut self, _connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, bytes: &[u8], _now: Tick) -> Reaction {
         let requests = bytes.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"GET "));
         let takes = |line: &[u8]| if line.starts_with(b"GET /a") { 2 } else { 9 };
         requests.map(|line| (takes(line) * MS, Act::Send(ANSWER.to_vec()))).collect()
@@ -89,7 +90,7 @@ fn times_of_all_calls_lie_within_those_by_name() {
     for plan in [at_rate("300", run_of(3, 0)), closed] {
         let conditions = ["p50<1ns", "\"GET /a\":p50<1ns", "\"GET /b\":p50<1ns", "\"GET /c\":p50<1ns"];
         let thresholds = conditions.iter().map(|condition| condition.parse().unwrap()).collect();
-        let net = VirtualNet::new(ByLine).standing_still(BEGIN + 1500 * MS, 200 * MS);
+        let net = VirtualNet::new(ByLine).standing_still(Tick::from_ns(BEGIN + 1500 * MS), 200 * MS);
         let summary = carry_out_on(&of_lines(Plan { thresholds, ..plan }), &net, &StopHandle::default()).summary;
         let all = summary.times.response.as_ref().unwrap();
         let rows: Vec<_> = summary.breakdown.requests.iter().map(|calls| calls.response.as_ref().unwrap()).collect();
@@ -119,9 +120,9 @@ fn a_target_that_always_takes_long_is_not_warming_up() {
 struct At(fn(u64) -> u64);
 
 impl Peer for At {
-    fn received(&mut self, _connection: u64, bytes: &[u8], now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, bytes: &[u8], now: Tick) -> Reaction {
         let requests = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
-        (0..requests).map(|_| ((self.0)(now), Act::Send(ANSWER.to_vec()))).collect()
+        (0..requests).map(|_| ((self.0)(now.ns()), Act::Send(ANSWER.to_vec()))).collect()
     }
 }
 
@@ -139,7 +140,7 @@ fn a_slow_beginning_in_which_answers_come_is_no_freeze() {
 struct Seven(BTreeMap<u64, u32>);
 
 impl Peer for Seven {
-    fn received(&mut self, connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
         let answers = self.0.entry(connection).or_default();
         *answers += 1;
         let close = (*answers == 7).then_some((MS + 10_000, Act::Close));
@@ -169,7 +170,7 @@ fn the_rate_that_was_due_can_be_limited() {
 #[test]
 fn a_rate_that_was_made_is_not_limited_by_brunt() {
     for still_ms in [60, 250] {
-        let net = VirtualNet::new(After(2 * MS)).standing_still(BEGIN + 1000 * MS, still_ms * MS);
+        let net = VirtualNet::new(After(2 * MS)).standing_still(Tick::from_ns(BEGIN + 1000 * MS), still_ms * MS);
         let summary = carry_out_on(&at_rate("150", run_of(4, 0)), &net, &StopHandle::default()).summary;
         assert_eq!(summary.total.statuses.total(), 600);
         assert!(!summary.verdict.is_brunt_the_limit(), "{still_ms}: {}", summary.verdict.sentence);
@@ -180,11 +181,11 @@ fn a_rate_that_was_made_is_not_limited_by_brunt() {
 struct Refusing;
 
 impl Peer for Refusing {
-    fn connecting(&mut self, _now: u64) -> Reaction {
+    fn connecting(&mut self, _now: Tick) -> Reaction {
         vec![(50_000, Act::Refuse)]
     }
 
-    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
         Reaction::default()
     }
 }

@@ -28,6 +28,7 @@ use brunt_record::recording::Ending;
 use super::*;
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 use brunt_lua::scenario::read;
+use brunt_record::time::Tick;
 use brunt_script::{Files, LoadOptions};
 
 /// How the peer answers a request: how long after it, and with what.
@@ -44,7 +45,7 @@ struct Server {
 type Requests = Arc<std::sync::Mutex<Vec<(u64, u64, String)>>>;
 
 impl Peer for Server {
-    fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, bytes: &[u8], now: Tick) -> Reaction {
         let waiting = self.waiting.entry(connection).or_default();
         waiting.extend_from_slice(bytes);
         let mut reaction = Vec::new();
@@ -58,7 +59,7 @@ impl Peer for Server {
             waiting.drain(..whole);
             let request = text[..whole].to_owned();
             let (after, answer) = (self.answer)(&request);
-            self.requests.lock().unwrap().push((now, connection, request));
+            self.requests.lock().unwrap().push((now.ns(), connection, request));
             if !answer.is_empty() {
                 reaction.push((after, Act::Send(answer.into_bytes())));
             }
@@ -199,7 +200,7 @@ fn figures_by_name_hold_no_delay_of_the_generator() {
     );
     let server = Server { answer: hello, waiting: BTreeMap::new(), requests: Requests::default() };
     // Its clock begins at a second; the worker stands still while an answer is on its way.
-    let net = VirtualNet::new(server).standing_still(SECOND_NS + 20 * MS, 300 * MS);
+    let net = VirtualNet::new(server).standing_still(Tick::from_ns(SECOND_NS + 20 * MS), 300 * MS);
     let summary = play_on(&plan.unwrap(), &net, &StopHandle::default());
     let home = summary.total.figures.requests.get("home").unwrap();
     let ended = home.times.known(Timing::Response).max().unwrap();
@@ -297,10 +298,10 @@ fn failures_reach_the_script_and_end_nothing() {
 fn users_whose_connections_are_refused_do_not_spin() {
     struct Refusal;
     impl Peer for Refusal {
-        fn connecting(&mut self, _now: u64) -> Reaction {
+        fn connecting(&mut self, _now: Tick) -> Reaction {
             vec![(MS, Act::Refuse)]
         }
-        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
             vec![]
         }
     }

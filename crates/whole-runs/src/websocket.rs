@@ -10,6 +10,7 @@ use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use super::behaviour::{Speech, every_behaviour};
 use super::{MS, carry_out, plan};
 use brunt_engine::simulated::{Act, Peer, Reaction};
+use brunt_record::time::Tick;
 use brunt_websocket::options::Options;
 
 const WEBSOCKET: Speech = Speech {
@@ -68,7 +69,7 @@ impl Grants {
 }
 
 impl Peer for Grants {
-    fn received(&mut self, _connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, _connection: u64, bytes: &[u8], _now: Tick) -> Reaction {
         if let Some((_, answer)) = handshake(bytes) {
             return vec![(self.after_ns, Act::Send(answer))];
         }
@@ -167,7 +168,7 @@ fn a_close_is_named() {
 fn a_handshake_that_is_refused_is_no_call() {
     struct Refuses(&'static [u8]);
     impl Peer for Refuses {
-        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: u64) -> Reaction {
+        fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
             sends(self.0)
         }
     }
@@ -202,7 +203,7 @@ fn a_run_ends_with_a_goodbye() {
 
     struct Last(Grants, Arc<Mutex<Vec<u8>>>);
     impl Peer for Last {
-        fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction {
+        fn received(&mut self, connection: u64, bytes: &[u8], now: Tick) -> Reaction {
             *self.1.lock().unwrap() = bytes.to_vec();
             self.0.received(connection, bytes, now)
         }

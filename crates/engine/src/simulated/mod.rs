@@ -87,22 +87,22 @@ pub enum Act {
 /// The other end of every connection.
 pub trait Peer: Send + 'static {
     /// A connection is being made.
-    fn connecting(&mut self, _now: u64) -> Reaction {
+    fn connecting(&mut self, _now: Tick) -> Reaction {
         vec![(50_000, Act::Accept)]
     }
 
     /// A connection is being made to one of several addresses.
-    fn connecting_to(&mut self, _address: &Address, now: u64) -> Reaction {
+    fn connecting_to(&mut self, _address: &Address, now: Tick) -> Reaction {
         self.connecting(now)
     }
 
     /// How many bytes it takes at this time.
-    fn room(&mut self, _now: u64) -> usize {
+    fn room(&mut self, _now: Tick) -> usize {
         usize::MAX
     }
 
     /// Bytes arrived. `connection` is a number that no other connection has.
-    fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction;
+    fn received(&mut self, connection: u64, bytes: &[u8], now: Tick) -> Reaction;
 }
 
 /// The machine, whose drivers' connections all lead to one peer.
@@ -114,7 +114,7 @@ impl VirtualNet {
     /// A machine whose connections all lead to `peer`.
     pub fn new(peer: impl Peer) -> Self {
         let world = World {
-            now: 1_000_000_000,
+            now: Tick::from_ns(1_000_000_000),
             peer: Box::new(peer),
             sockets: BTreeMap::new(),
             future: BTreeMap::new(),
@@ -185,13 +185,13 @@ impl VirtualNet {
     /// The first worker that waits at this time or later is stopped and continued by a signal: its wait ends without an
     /// event.
     #[must_use]
-    pub fn interrupted_at(self, at: u64, ns: u64) -> Self {
+    pub fn interrupted_at(self, at: Tick, ns: u64) -> Self {
         self.changed(|world| world.interrupted = Some((at, ns)))
     }
 
     /// The first worker that waits at this time or later stands still for this long.
     #[must_use]
-    pub fn standing_still(self, at: u64, ns: u64) -> Self {
+    pub fn standing_still(self, at: Tick, ns: u64) -> Self {
         self.changed(|world| world.stands_still = Some((at, ns)))
     }
 }
@@ -204,13 +204,13 @@ impl VirtualNet {
 
     /// The first wait at this time or later fails.
     #[must_use]
-    pub fn failing_at(self, at: u64) -> Self {
+    pub fn failing_at(self, at: Tick) -> Self {
         self.changed(|world| world.fails_at = Some(at))
     }
 
     /// The first worker that waits at this time or later panics.
     #[must_use]
-    pub fn panicking_at(self, at: u64) -> Self {
+    pub fn panicking_at(self, at: Tick) -> Self {
         self.changed(|world| world.panics_at = Some(at))
     }
 }
@@ -228,7 +228,7 @@ impl Machine for VirtualNet {
 
     fn clock(&self) -> Clock {
         let world = Arc::clone(&self.world);
-        Arc::new(move || Tick::from_ns(lock(&world.0).now))
+        Arc::new(move || lock(&world.0).now)
     }
 
     /// Every address is its own name; there are no other names.
@@ -275,7 +275,7 @@ impl Driver for VirtualDriver {
     }
 
     fn now(&mut self) -> Tick {
-        Tick::from_ns(self.world().now)
+        self.world().now
     }
 
     fn connect(&mut self, token: ConnectionId, address: &Address, _source: Option<IpAddr>) -> io::Result<()> {
@@ -328,7 +328,7 @@ impl Driver for VirtualDriver {
 
     fn read_timed(&mut self, token: ConnectionId, buffer: &mut [u8]) -> io::Result<(usize, Option<Tick>)> {
         let n = self.read(token, buffer)?;
-        let arrived = self.world().sockets.get(&self.place(token)).map(|socket| Tick::from_ns(socket.arrived));
+        let arrived = self.world().sockets.get(&self.place(token)).map(|socket| socket.arrived);
         Ok((n, arrived))
     }
 
@@ -374,7 +374,6 @@ impl Driver for VirtualDriver {
 
     fn wait(&mut self, until: Tick, ready: &mut Vec<Ready>) -> io::Result<()> {
         ready.clear();
-        let until = until.ns();
         let mut world = self.world();
         let now = world.now;
         if world.fails_at.take_if(|at| now >= *at).is_some() {

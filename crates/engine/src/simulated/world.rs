@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brunt_plan::random::mix;
+use brunt_record::time::Tick;
 
 use super::{Act, Peer, Reaction};
 use crate::transport::{ConnectionId, Ready};
@@ -16,7 +17,7 @@ pub(super) struct Socket {
     pub(super) connected: Option<Result<(), ()>>,
     pub(super) inbox: Vec<u8>,
     /// When its last bytes came.
-    pub(super) arrived: u64,
+    pub(super) arrived: Tick,
     pub(super) closed: bool,
     pub(super) reset: bool,
     /// Whether something was announced as readable that nobody has tried to read since.
@@ -35,14 +36,14 @@ pub(super) type Place = (usize, usize);
 
 /// Everything that a machine's drivers share.
 pub(super) struct World {
-    pub(super) now: u64,
+    pub(super) now: Tick,
     pub(super) peer: Box<dyn Peer>,
     pub(super) sockets: BTreeMap<Place, Socket>,
     /// Future events by time and order, each with its socket and connection.
-    pub(super) future: BTreeMap<(u64, u64), (Place, u64, Act)>,
+    pub(super) future: BTreeMap<(Tick, u64), (Place, u64, Act)>,
     pub(super) count: u64,
     /// Every driver, with the time until which it waits, if it waits.
-    pub(super) drivers: BTreeMap<usize, Option<u64>>,
+    pub(super) drivers: BTreeMap<usize, Option<Tick>>,
     /// Drivers that wait only for a time.
     pub(super) deaf: BTreeSet<usize>,
     pub(super) made: usize,
@@ -59,11 +60,11 @@ pub(super) struct World {
     pub(super) read_piece: usize,
     pub(super) oversleeps_ns: u64,
     /// When the worker stands still, and for how long.
-    pub(super) stands_still: Option<(u64, u64)>,
+    pub(super) stands_still: Option<(Tick, u64)>,
     /// The same for a wait that a signal interrupts: it announces no socket.
-    pub(super) interrupted: Option<(u64, u64)>,
-    pub(super) fails_at: Option<u64>,
-    pub(super) panics_at: Option<u64>,
+    pub(super) interrupted: Option<(Tick, u64)>,
+    pub(super) fails_at: Option<Tick>,
+    pub(super) panics_at: Option<Tick>,
 }
 
 impl World {
@@ -74,7 +75,7 @@ impl World {
         }
     }
 
-    pub(super) fn apply(&mut self, place: Place, connection: u64, act: Act, at: u64) -> Option<Ready> {
+    pub(super) fn apply(&mut self, place: Place, connection: u64, act: Act, at: Tick) -> Option<Ready> {
         let socket = self.sockets.get_mut(&place).filter(|socket| socket.connection == connection)?;
         let mut ready = Ready { token: ConnectionId::at(place.1), readable: true, writable: false, ended: false };
         match act {
@@ -113,7 +114,7 @@ impl World {
     }
 
     /// The next event while all drivers wait: when, and for which driver.
-    pub(super) fn first(&self) -> Option<(u64, usize)> {
+    pub(super) fn first(&self) -> Option<(Tick, usize)> {
         let timed = self.drivers.iter().filter_map(|(driver, until)| Some(((*until)?.max(self.now), *driver)));
         let heard = self.future.iter().find(|(_, (place, ..))| !self.deaf.contains(&place.0));
         let event = heard.map(|((time, _), (place, ..))| (*time, place.0));
@@ -121,7 +122,7 @@ impl World {
     }
 
     /// The ready sockets of a driver that waits until `until`. Does not end the wait by time.
-    pub(super) fn take_events(&mut self, driver: usize, until: u64, ready: &mut Vec<Ready>) {
+    pub(super) fn take_events(&mut self, driver: usize, until: Tick, ready: &mut Vec<Ready>) {
         self.waits += 1;
         self.follow_whim(driver, ready);
         let now = self.now;

@@ -14,6 +14,7 @@ use brunt_plan::target::Url;
 use brunt_protocol::replay::{Ended, Replay, Upcoming};
 use brunt_protocol::user::{Message, Refusal};
 use brunt_record::catalogue::Counter;
+use brunt_record::time::Tick;
 use brunt_replay::config::Config;
 use brunt_replay::format::Options;
 use brunt_replay::log::Log;
@@ -133,10 +134,10 @@ type Came = (u64, u64, String);
 struct Server(Arc<Mutex<Vec<Came>>>);
 
 impl Peer for Server {
-    fn received(&mut self, connection: u64, bytes: &[u8], now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, bytes: &[u8], now: Tick) -> Reaction {
         let text = std::str::from_utf8(bytes).unwrap();
         let line = text.lines().next().unwrap().trim_end_matches(" HTTP/1.1").to_owned();
-        self.0.lock().unwrap().push((now, connection, line));
+        self.0.lock().unwrap().push((now.ns(), connection, line));
         vec![(MS / 2, Act::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec()))]
     }
 }

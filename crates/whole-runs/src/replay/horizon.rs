@@ -10,6 +10,7 @@ use brunt_plan::plan::{Load, Plan, Stop};
 use brunt_protocol::replay::{Ended, Replay, Upcoming};
 use brunt_protocol::user::{Message, Refusal};
 use brunt_record::catalogue::Counter;
+use brunt_record::time::Tick;
 
 use super::{Came, Log, MS, SECOND_NS, Server, carried_out_on};
 
@@ -70,8 +71,8 @@ fn no_call_is_made_that_is_due_at_the_horizon_or_later() {
 fn who_stood_still_beyond_its_horizon_makes_no_call_that_is_due_there() {
     let came = Arc::new(Mutex::new(Vec::new()));
     // It stands still from 2 s to 3 s of a clock that begins at 1 s.
-    let net =
-        VirtualNet::new(Server { takes: |_| MS, came: Arc::clone(&came) }).standing_still(2 * SECOND_NS, SECOND_NS);
+    let net = VirtualNet::new(Server { takes: |_| MS, came: Arc::clone(&came) })
+        .standing_still(Tick::from_ns(2 * SECOND_NS), SECOND_NS);
     let summary = carried_out_on(&net, |plan| four_seconds(plan, false), Log::of(calls()), Some(gate(&net)));
     is_cut_at_the_horizon(&summary, &came.lock().unwrap(), 400);
     assert!(summary.verdict.is_brunt_the_limit(), "it was late itself, and says so");

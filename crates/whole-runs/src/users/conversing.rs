@@ -2,6 +2,7 @@
 //! or unasked.
 
 use brunt_record::catalogue::Counter;
+use brunt_record::time::Tick;
 use std::collections::BTreeMap;
 
 use super::super::websocket::handshake;
@@ -37,7 +38,7 @@ impl Talker {
 }
 
 impl Peer for Talker {
-    fn received(&mut self, connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, bytes: &[u8], _now: Tick) -> Reaction {
         let mut waiting = self.waiting.remove(&connection).unwrap_or_default();
         waiting.extend_from_slice(bytes);
         let mut reaction = Vec::new();

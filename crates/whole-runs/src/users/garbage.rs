@@ -1,6 +1,7 @@
 //! Servers that send anything: users follow their redirects and keep their cookies.
 
 use brunt_record::catalogue::Counter;
+use brunt_record::time::Tick;
 use proptest::prelude::*;
 
 use super::*;
@@ -29,7 +30,7 @@ struct Babbler {
 }
 
 impl Peer for Babbler {
-    fn received(&mut self, connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, bytes: &[u8], _now: Tick) -> Reaction {
         // A request's head is one write here, as is a large body, and it is answered whether or not it can be parsed.
         let rest = self.rest.entry(connection).or_default();
         if *rest > 0 {

@@ -12,6 +12,7 @@ use brunt_record::outcome::Failure;
 use super::super::{MS, StopHandle};
 use super::{plan_of, play_against};
 use brunt_engine::simulated::{Act, Peer, Reaction};
+use brunt_record::time::Tick;
 
 const ECHO: &str = "syntax = \"proto3\"; package t; message Text { string text = 1; }
     service Echo { rpc Chat(stream Text) returns (stream Text); }";
@@ -80,7 +81,7 @@ impl Echo {
 }
 
 impl Peer for Echo {
-    fn received(&mut self, connection: u64, bytes: &[u8], _now: u64) -> Reaction {
+    fn received(&mut self, connection: u64, bytes: &[u8], _now: Tick) -> Reaction {
         let mut reaction = Reaction::new();
         let mut buffer = self.partial.remove(&connection).unwrap_or_default();
         let begins = buffer.len() < PREFACE.len();
