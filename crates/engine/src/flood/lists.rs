@@ -19,8 +19,7 @@ impl Lists {
     /// The connection can carry a call since `since`.
     #[inline]
     pub(super) fn offer(&mut self, token: ConnectionId, connections: &mut Connections, since: Tick) {
-        let connection = &mut connections[token];
-        (connection.listing, connection.ready_since) = (Listing::Free, since);
+        connections[token].is_free_since(since);
         self.ready.push_back(token);
     }
 
@@ -40,7 +39,7 @@ impl Lists {
     pub(super) fn rest(&mut self, token: ConnectionId, connections: &mut Connections) {
         let connection = &mut connections[token];
         if connection.is_unlisted() {
-            connection.listing = Listing::Dormant;
+            connection.enlist(Listing::Dormant);
             self.dormant.push(token);
         }
     }
@@ -56,7 +55,7 @@ impl Lists {
         while let Some(token) = self.dormant.pop() {
             let connection = &mut connections[token];
             // A place that was given back, and perhaps taken again, is listed no more.
-            if connection.listing == Listing::Dormant && connection.is_idle() {
+            if connection.listing() == Listing::Dormant && connection.is_idle() {
                 connection.unlist();
                 return Some(token);
             }

@@ -34,7 +34,7 @@ use self::slots::Slots;
 use crate::gate::Horizon;
 use crate::network::origins::OriginId;
 use crate::network::pool::KeptUp;
-use crate::network::{Call, CallId, Counted, End, Keeper, Network, State};
+use crate::network::{Call, CallId, Counted, End, Keeper, Network, Pause, State};
 use crate::pace::{Quota, Schedule, Supply};
 use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::user::{Interests, Refusal, User};
@@ -185,7 +185,7 @@ impl Flood {
             schedule.skip(now, |due, calls| network.recorder.held_overdue(due, calls, measured, now));
         }
         for token in network.connections.ids() {
-            if network.connections[token].state != State::Vacant {
+            if network.connections[token].state() != State::Vacant {
                 self.give_work(network, token, now);
             }
         }
@@ -255,13 +255,13 @@ impl Flood {
         network.watch_for_server(watches.then_some(began));
         self.fail_refused(network, now);
         for token in network.connections.ids() {
-            if network.connections[token].state != State::Vacant {
-                let ready_since = network.connections[token].ready_since.clamp(began.min(now), now);
+            if network.connections[token].state() != State::Vacant {
+                let ready_since = network.connections[token].ready_since().clamp(began.min(now), now);
                 self.give_work(network, token, now);
                 // The connection was free before the load began: the worker's delay since then is no wait.
                 let connection = &mut network.connections[token];
                 if !connection.is_unlisted() {
-                    connection.ready_since = connection.ready_since.min(ready_since);
+                    connection.was_ready_at(ready_since);
                 }
             }
         }
@@ -342,7 +342,7 @@ impl Flood {
             let connection = &network.connections[token];
             let open = connection.is_open();
             let carried = connection.carried();
-            let room = match connection.state {
+            let room = match connection.state() {
                 State::Open { .. } => connection.room(self.pipeline),
                 State::Backoff { .. } | State::Leaving { .. } | State::Vacant => 0,
                 // One call suffices to have a connection made for it.
@@ -387,13 +387,13 @@ impl Flood {
     fn place<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, id: CallId, now: Tick) {
         let (Some(slots), Some(call)) = (&mut self.slots, network.call(id)) else { return };
         let (target, due) = (self.user.target(call.tag), call.due);
-        let keeper = network.connections[token].keeper;
+        let keeper = network.connections[token].keeper();
         let own = slots.to(target, keeper, |keeper| network.add(OriginId::at(target), keeper));
         let token = own.unwrap_or(token);
         let connection = &network.connections[token];
         let is_idle = connection.is_idle();
         // That a target which refuses connections is left alone for a moment is no time of the call.
-        if let State::Backoff { until } = connection.state
+        if let State::Backoff { until } = connection.state()
             && matches!(self.pace, Pace::Closed(_))
             && let Some(call) = network.call_mut(id)
         {
@@ -437,17 +437,11 @@ impl Flood {
 
     /// Whether the user lets the connection pause before its next call. The user is asked once a call.
     fn pauses<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) -> bool {
-        match &mut network.connections[token].state {
-            State::Idle { paused_until } | State::Open { paused_until } if paused_until.is_set() => {
-                let goes_on = *paused_until > now;
-                if !goes_on {
-                    *paused_until = Tick::NEVER;
-                }
-                return goes_on;
-            }
-            State::Idle { .. } | State::Open { .. } => {}
+        match network.connections[token].pause_at(now) {
+            Pause::None => {}
+            Pause::Over => return false,
             // The user is asked once the connection is ready.
-            _ => return true,
+            Pause::UnderWay => return true,
         }
         match self.user.pause() {
             Ok(0) => false,

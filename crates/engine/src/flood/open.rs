@@ -18,7 +18,7 @@ impl Flood {
         }
         let reconnect = self.plan.reconnect;
         let connection = &network.connections[token];
-        let free = match connection.state {
+        let free = match connection.state() {
             State::Open { .. } => connection.room(self.pipeline) > 0,
             State::Idle { .. } => reconnect && connection.carried() == 0,
             _ => false,
@@ -90,7 +90,7 @@ impl Flood {
         let missing = growth.missing(&standing, now);
         for _ in 0..missing {
             let token = self.add(network);
-            network.connections[token].history.held_up = self.held_up;
+            network.connections[token].was_held_up(self.held_up);
             if self.slots.is_some() {
                 self.offer_slot(network, token, now);
             } else {
@@ -127,10 +127,11 @@ impl Flood {
                 continue;
             }
             let connection = &mut network.connections[token];
-            let ready_since = connection.ready_since;
+            let ready_since = connection.ready_since();
             let Some((due, number)) = schedule.take() else { break };
-            let own = own_delay::measure(due, ready_since, connection.history.held_up, now);
-            (connection.history.held_up, self.held_up) = (own.held_up, own.held_up);
+            let own = own_delay::measure(due, ready_since, connection.held_up(), now);
+            connection.was_held_up(own.held_up);
+            self.held_up = own.held_up;
             let snapshot = &mut network.recorder.snapshot;
             snapshot.times.record(Timing::Lag, own.call);
             snapshot.numbers.add(Counter::WaitedForConnection, u64::from(own.has_waited));

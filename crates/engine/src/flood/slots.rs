@@ -18,7 +18,7 @@ impl Slots {
 
     /// The connections of the slot that has this one.
     fn all(&self, token: ConnectionId, connections: &Connections) -> Option<&Vec<Option<ConnectionId>>> {
-        let Keeper::One(slot) = connections[token].keeper else { return None };
+        let Keeper::One(slot) = connections[token].keeper() else { return None };
         self.0.get(slot as usize)
     }
 

@@ -162,7 +162,7 @@ impl<D: Driver> Workload<D> for Flood {
             && self.interests.answers
             && self.is_loading()
             && let Some(token) = call.connection()
-            && let Err(refusal) = self.user.answered(status, network.connections[token].link.client.parts())
+            && let Err(refusal) = self.user.answered(status, network.connections[token].client().parts())
         {
             self.refusal = Some(refusal);
         }
@@ -182,7 +182,7 @@ impl<D: Driver> Workload<D> for Flood {
     fn next_calls(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         let connection = &network.connections[token];
         if connection.is_open() {
-            self.outage.made(connection.origin);
+            self.outage.made(connection.origin());
             if let Some(growth) = &mut self.growth {
                 growth.made();
             }
@@ -242,7 +242,7 @@ impl<D: Driver> Workload<D> for Flood {
             growth.refused(now);
         }
         if gone.drained && self.slots.is_none() {
-            let came_to_nothing = network.connections[token].history.came_to_nothing();
+            let came_to_nothing = network.connections[token].came_to_nothing();
             network.vacate(token);
             if self.kept_up(network).has_place() {
                 self.owed -= 1;
@@ -258,7 +258,7 @@ impl<D: Driver> Workload<D> for Flood {
         if tries_for_calls && self.connects_for_calls() {
             return self.give_work(network, token, now);
         }
-        if tries_for_calls && network.connections[token].history.came_to_nothing() {
+        if tries_for_calls && network.connections[token].came_to_nothing() {
             let grows = self.growth.is_some();
             if grows && (network.census.taking() > 0 && !gone.was_ready || network.places() > self.ahead.connections) {
                 return network.vacate(token);

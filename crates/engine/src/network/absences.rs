@@ -12,7 +12,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn watch_for_server(&mut self, from: Option<Tick>) {
         for connection in self.connections.iter_mut() {
             if let Some(from) = from
-                && connection.history.came_to_nothing()
+                && connection.came_to_nothing()
                 && matches!(connection.state, State::Idle { .. } | State::Backoff { .. })
             {
                 connection.history.without_since = from;

@@ -33,7 +33,7 @@ use crate::rules::{Rule, is_broken};
 use crate::slots::{Recycle, Slots};
 use crate::transport::route::Route;
 use crate::transport::{Address, ConnectionId, Driver};
-use brunt_protocol::{Client, Opening};
+use brunt_protocol::{Client, KeptAnswer, Opening};
 use brunt_script::KeepAlive;
 
 /// How long one of several addresses may be silent before the next is tried, in nanoseconds (RFC 8305, section 8).
@@ -125,6 +125,17 @@ pub(crate) struct Step {
     pub(super) until: Tick,
 }
 
+/// The pause before a connection's next call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// None was asked for yet.
+    None,
+    /// It is not over, or the connection is not ready.
+    UnderWay,
+    /// It was asked for, and is over.
+    Over,
+}
+
 /// The list of its load that a connection is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listing {
@@ -177,10 +188,10 @@ impl Service {
 /// What a connection has from its first attempt to its end. It is made and dropped as a whole.
 pub(crate) struct Link {
     /// The protocol's state; [`NoClient`] without a socket.
-    pub(crate) client: Box<dyn Client>,
+    pub(super) client: Box<dyn Client>,
     pub(super) channel: Channel,
     /// Bytes received, after decryption.
-    pub(crate) bytes_in: u64,
+    pub(super) bytes_in: u64,
     /// How many of them calls that were written down have told.
     pub(super) told_in: u64,
     /// Bytes given to it, sent or not, before encryption.
@@ -239,7 +250,7 @@ pub(crate) struct History {
     /// Whether they were of use.
     pub(super) service: Service,
     /// How much earlier the place could have carried a call had this program been in time, in nanoseconds.
-    pub(crate) held_up: u64,
+    pub(super) held_up: u64,
     /// The start of the time without a server that is not recorded yet; [`Tick::NEVER`] if the place has one.
     pub(super) without_since: Tick,
 }
@@ -249,7 +260,7 @@ impl History {
     pub(super) const NONE: Self = Self { service: Service::NONE, held_up: 0, without_since: Tick::NEVER };
 
     /// Whether the last attempt to connect, or the last connection, brought no answer.
-    pub(crate) fn came_to_nothing(&self) -> bool {
+    fn came_to_nothing(self) -> bool {
         matches!(self.service, Service::Unanswered { attempts: 1.. })
     }
 }
@@ -257,13 +268,13 @@ impl History {
 /// A place for a connection of a worker, the connection in it, and the calls on that.
 pub(crate) struct Connection {
     /// Its destination, by the worker's number for it.
-    pub(crate) origin: OriginId,
-    pub(crate) keeper: Keeper,
-    pub(crate) state: State,
-    pub(crate) link: Link,
-    pub(crate) history: History,
+    pub(super) origin: OriginId,
+    pub(super) keeper: Keeper,
+    pub(super) state: State,
+    pub(super) link: Link,
+    pub(super) history: History,
     /// Calls in flight, oldest first.
-    pub(crate) calls: VecDeque<CallId>,
+    pub(super) calls: VecDeque<CallId>,
     /// Calls that wait until the connection is ready.
     pub(super) queue: VecDeque<CallId>,
     /// Bytes that the socket did not take yet.
@@ -275,9 +286,9 @@ pub(crate) struct Connection {
     /// The number of its connection among those that the worker began to make, from 1.
     pub(super) number: u64,
     /// Since when it could carry a call, or another one.
-    pub(crate) ready_since: Tick,
+    pub(super) ready_since: Tick,
     /// The list of its load that it is in.
-    pub(crate) listing: Listing,
+    pub(super) listing: Listing,
     /// Whether each call has a connection of its own.
     pub(super) carries_one: bool,
 }
@@ -305,6 +316,107 @@ impl Connection {
             ready_since: Tick::EPOCH,
             listing: Listing::Unlisted,
             carries_one: false,
+        }
+    }
+
+    /// Its destination.
+    #[inline]
+    pub(crate) fn origin(&self) -> OriginId {
+        self.origin
+    }
+
+    /// Whose calls it carries.
+    #[inline]
+    pub(crate) fn keeper(&self) -> Keeper {
+        self.keeper
+    }
+
+    /// Whoever it was kept for needs it no more: it ends by itself. Returns who that was.
+    pub(crate) fn release(&mut self) -> Keeper {
+        std::mem::replace(&mut self.keeper, Keeper::Nobody)
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
+    /// Its protocol's client.
+    #[inline]
+    pub(crate) fn client(&self) -> &dyn Client {
+        &*self.link.client
+    }
+
+    /// Swaps the answer that its client has kept for `kept`.
+    #[inline]
+    pub(crate) fn hand_over(&mut self, kept: &mut KeptAnswer) {
+        self.link.client.hand_over(kept);
+    }
+
+    /// Bytes received, after decryption.
+    #[inline]
+    pub(crate) fn bytes_in(&self) -> u64 {
+        self.link.bytes_in
+    }
+
+    /// Whether the last attempt to connect, or the last connection, brought no answer.
+    pub(crate) fn came_to_nothing(&self) -> bool {
+        self.history.came_to_nothing()
+    }
+
+    /// Since when it could carry a call, or another one.
+    #[inline]
+    pub(crate) fn ready_since(&self) -> Tick {
+        self.ready_since
+    }
+
+    /// It could carry a call at this time already.
+    pub(crate) fn was_ready_at(&mut self, at: Tick) {
+        self.ready_since = self.ready_since.min(at);
+    }
+
+    /// How much earlier it could have carried a call had this program been in time, in nanoseconds.
+    #[inline]
+    pub(crate) fn held_up(&self) -> u64 {
+        self.history.held_up
+    }
+
+    /// It could have carried a call that much earlier, in nanoseconds.
+    #[inline]
+    pub(crate) fn was_held_up(&mut self, ns: u64) {
+        self.history.held_up = ns;
+    }
+
+    /// The list of its load that it is in.
+    #[inline]
+    pub(crate) fn listing(&self) -> Listing {
+        self.listing
+    }
+
+    /// Its load has it in this list.
+    #[inline]
+    pub(crate) fn enlist(&mut self, listing: Listing) {
+        self.listing = listing;
+    }
+
+    /// It is in its load's list of those that can carry a call, since `since`.
+    #[inline]
+    pub(crate) fn is_free_since(&mut self, since: Tick) {
+        (self.listing, self.ready_since) = (Listing::Free, since);
+    }
+
+    /// Its pause before the next call, if it is ready for one; ends the pause once that is over.
+    pub(crate) fn pause_at(&mut self, now: Tick) -> Pause {
+        match &mut self.state {
+            State::Idle { paused_until } | State::Open { paused_until } if paused_until.is_set() => {
+                if *paused_until > now {
+                    return Pause::UnderWay;
+                }
+                *paused_until = Tick::NEVER;
+                Pause::Over
+            }
+            State::Idle { .. } | State::Open { .. } => Pause::None,
+            _ => Pause::UnderWay,
         }
     }
 

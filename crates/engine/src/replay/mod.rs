@@ -236,7 +236,7 @@ impl Replaying {
                 }
                 // The peer takes no more calls on this connection: it ends by itself.
                 session.connection = None;
-                network.connections[token].keeper = Keeper::Nobody;
+                network.connections[token].release();
             }
             if network.places() >= self.most && !self.close_idle(network, now) {
                 if let Some(session) = self.sessions.get(slot) {

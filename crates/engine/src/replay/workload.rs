@@ -140,7 +140,7 @@ impl<D: Driver> Workload<D> for Replaying {
         match (end, call.connection()) {
             (End::Answered(status), Some(token)) => {
                 let at = network.recorder.ended_at(call, None, now);
-                let (took_ns, parts) = (call.service_ns(at), network.connections[token].link.client.parts());
+                let (took_ns, parts) = (call.service_ns(at), network.connections[token].client().parts());
                 self.log.ended(number, Ended::Answered { status, took_ns, parts });
             }
             (End::Answered(_) | End::Failed(..), _) => self.log.ended(number, Ended::Failed),
@@ -150,7 +150,7 @@ impl<D: Driver> Workload<D> for Replaying {
     }
 
     fn next_calls(&mut self, network: &mut ReplayNetwork<D>, token: ConnectionId, now: Tick) {
-        let Keeper::One(slot) = network.connections[token].keeper else { return };
+        let Keeper::One(slot) = network.connections[token].keeper() else { return };
         if self.loading {
             self.serve(network, slot);
             self.sessions.rest(slot, now);
@@ -159,7 +159,7 @@ impl<D: Driver> Workload<D> for Replaying {
 
     fn draining(&mut self, network: &mut ReplayNetwork<D>, token: ConnectionId, _now: Tick) {
         // The next call of the session gets another connection.
-        let keeper = std::mem::replace(&mut network.connections[token].keeper, Keeper::Nobody);
+        let keeper = network.connections[token].release();
         if let Keeper::One(slot) = keeper
             && let Some(session) = self.sessions.get(slot)
         {
@@ -179,7 +179,7 @@ impl<D: Driver> Workload<D> for Replaying {
     }
 
     fn gone(&mut self, network: &mut ReplayNetwork<D>, gone: Gone<'_>, _now: Tick) {
-        let keeper = network.connections[gone.token].keeper;
+        let keeper = network.connections[gone.token].keeper();
         network.vacate(gone.token);
         if let Keeper::One(slot) = keeper {
             if let Some(session) = self.sessions.get(slot) {

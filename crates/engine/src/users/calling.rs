@@ -257,7 +257,7 @@ impl VirtualUsers {
         let mut kept_up = KeptUp { most: most_there, ..KeptUp::default() };
         for &token in owner.links.connections() {
             let connection = &network.connections[token];
-            if connection.origin == origin {
+            if connection.origin() == origin {
                 if connection.room(most) > 0 {
                     return self.send_soon(network, token, slot, now);
                 }
@@ -282,7 +282,7 @@ impl VirtualUsers {
     ) {
         let Some(call) = self.calls.get_mut(slot) else { return };
         let Some(id) = call.id() else { return };
-        call.bytes_before = network.connections[token].link.bytes_in;
+        call.bytes_before = network.connections[token].bytes_in();
         network.send(self, token, id, now);
     }
 
@@ -294,7 +294,7 @@ impl VirtualUsers {
         if !self.gathers || network.call(id).is_some_and(|call| call.due < now) {
             return self.send_on(network, token, slot, now);
         }
-        call.bytes_before = network.connections[token].link.bytes_in;
+        call.bytes_before = network.connections[token].bytes_in();
         network.enqueue(token, id);
         self.gathered.push(token);
     }
@@ -312,7 +312,7 @@ impl VirtualUsers {
             if !network.connections[token].is_open() {
                 continue;
             }
-            let most = network.origins.pipeline(network.connections[token].origin);
+            let most = network.origins.pipeline(network.connections[token].origin());
             if network.connections[token].streams_left(most) == 0 {
                 network.bound_waits(self, token);
             } else if let Some(id) = network.dequeue(token) {
@@ -369,14 +369,14 @@ impl VirtualUsers {
 
     /// Gives a connection that can carry calls to those that wait for it.
     pub(super) fn serve_waiting<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId) {
-        let keeper = network.connections[token].keeper;
+        let keeper = network.connections[token].keeper();
         if let Keeper::Held(user) = keeper {
             return self.serve_held(network, token, UserId::in_slot(user));
         }
-        let origin = network.connections[token].origin;
+        let origin = network.connections[token].origin();
         let most = network.origins.pipeline(origin);
         while network.connections[token].room(most) > 0 {
-            let keeper = network.connections[token].keeper;
+            let keeper = network.connections[token].keeper();
             let next = self.next_for(network, keeper, origin);
             if next.is_none()
                 && keeper == Keeper::Everybody
@@ -411,9 +411,9 @@ impl VirtualUsers {
         let Network { origins, pools, connections, .. } = network;
         let Some(shared) = pools.shared(origin, origins).filter(|shared| shared.grows()) else { return };
         let connection = &connections[token];
-        shared.fills_with(connection.link.client.capacity());
+        shared.fills_with(connection.client().capacity());
         if shared.may_dial(waiting, origin, connections)
-            && connection.keeper == Keeper::Everybody
+            && connection.keeper() == Keeper::Everybody
             && let Some((slot, _)) = next_pooled(network, origin)
         {
             let now = network.driver.now();
@@ -429,7 +429,7 @@ impl VirtualUsers {
         drained: bool,
         now: Tick,
     ) {
-        let (keeper, origin) = (network.connections[token].keeper, network.connections[token].origin);
+        let (keeper, origin) = (network.connections[token].keeper(), network.connections[token].origin());
         network.vacate(token);
         match keeper {
             Keeper::One(user) => {
@@ -484,7 +484,7 @@ impl VirtualUsers {
     pub(super) fn end_connections_of_iteration<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: UserId) {
         let Some(of) = self.user(user) else { return };
         let ends = |token: &ConnectionId| {
-            network.origins.keep_alive(network.connections[*token].origin) == KeepAlive::Iteration
+            network.origins.keep_alive(network.connections[*token].origin()) == KeepAlive::Iteration
         };
         let ended: Vec<ConnectionId> = of.links.connections().iter().copied().filter(ends).collect();
         for token in &ended {
@@ -702,7 +702,7 @@ impl VirtualUsers {
     ) -> Judgement {
         let slot = answer.tag;
         let Some(call) = self.calls.get_mut(slot) else { return Judgement::Ended };
-        network.connections[answer.token].link.client.hand_over(&mut call.kept);
+        network.connections[answer.token].hand_over(&mut call.kept);
         match self.show_judge(slot, answer.status, answer.now) {
             Shown::Taken => Judgement::Ended,
             Shown::Failed { reason, reusable } => Judgement::Wrong { reason, reusable },
@@ -962,7 +962,7 @@ impl VirtualUsers {
         if let Some(user) = self.users.get_mut(call.user) {
             user.presence.reached(&mut network.recorder.snapshot.numbers, message.at);
         }
-        let client = &network.connections[message.token].link.client;
+        let client = network.connections[message.token].client();
         if self.watch.sees_everything() && call.before.len() < MOST_SHOWN {
             let mut time = String::new();
             let since = if message.came.is_first { "after " } else { "+" };
@@ -1027,7 +1027,7 @@ impl VirtualUsers {
 
 /// The parts of the answer at the client of a connection.
 fn client_parts<D: Driver>(network: &UsersNetwork<D>, token: ConnectionId) -> AnswerParts<'_> {
-    network.connections[token].link.client.parts()
+    network.connections[token].client().parts()
 }
 
 impl UserCall {
@@ -1129,10 +1129,10 @@ impl VirtualUsers {
         let mut bytes_in = 0;
         if let Some(token) = call.connection() {
             let connection = &mut network.connections[token];
-            bytes_in = connection.link.bytes_in.saturating_sub(ended.bytes_before);
+            bytes_in = connection.bytes_in().saturating_sub(ended.bytes_before);
             // An answer that was judged was handed over for that already.
             if !ended.asked.judged {
-                connection.link.client.hand_over(&mut ended.kept);
+                connection.hand_over(&mut ended.kept);
             }
         }
         ended.state = State::Answered(status, Times::of(call, now));

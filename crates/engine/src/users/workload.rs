@@ -88,7 +88,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
         network.audit(Some(own.chain(held).chain(network.pools.waiting())), None);
         for token in network.connections.ids() {
             let is_idle = network.connections[token].is_idle();
-            let is_taken = matches!(network.connections[token].keeper, Keeper::One(_) | Keeper::Everybody);
+            let is_taken = matches!(network.connections[token].keeper(), Keeper::One(_) | Keeper::Everybody);
             assert!(!(is_idle && is_taken), "place {token:?} has no connection, and none is made");
         }
     }
@@ -201,7 +201,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
     fn next_calls(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, now: Tick) {
         let connection = &network.connections[token];
         let is_idle = connection.is_idle() && !is_broken(Rule::IdlePlacesAreGivenBack);
-        if is_idle && matches!(connection.keeper, Keeper::One(_) | Keeper::Everybody) {
+        if is_idle && matches!(connection.keeper(), Keeper::One(_) | Keeper::Everybody) {
             // Its calls have timed out while it waited to be made again: others may have its place.
             self.give_back(network, token, false, now);
         } else if self.loading.makes_calls() {
@@ -211,8 +211,8 @@ impl<D: Driver> Workload<D> for VirtualUsers {
 
     fn draining(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, now: Tick) {
         // A draining connection no longer blocks another one, unless as many drain as there may be.
-        let origin = network.connections[token].origin;
-        if network.connections[token].keeper == Keeper::Everybody
+        let origin = network.connections[token].origin();
+        if network.connections[token].keeper() == Keeper::Everybody
             && let Some(shared) = network.pools.shared(origin, &network.origins)
             && shared.leaves()
         {
@@ -229,7 +229,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
     }
 
     fn gone(&mut self, network: &mut UsersNetwork<D>, gone: Gone<'_>, now: Tick) {
-        let keeper = network.connections[gone.token].keeper;
+        let keeper = network.connections[gone.token].keeper();
         self.give_back(network, gone.token, gone.drained, now);
         if let Keeper::Held(user) = keeper {
             self.keep_remains(network, UserId::in_slot(user), gone, now);
