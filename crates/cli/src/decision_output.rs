@@ -17,7 +17,6 @@ use crate::{console, files};
 pub struct DecisionOutput {
     stdout: Option<Format>,
     files: Vec<(PathBuf, Format)>,
-    pages: Vec<PathBuf>,
     /// The style of printing.
     style: Style,
     /// The characters of files of text.
@@ -32,8 +31,7 @@ impl DecisionOutput {
     pub fn writable(shown: &Shown) -> Result<Self> {
         let (outputs, page) = (&shown.outputs, shown.html.as_ref());
         let decided = Self::new(outputs, page, shown.format, shown.quiet, shown.no_color, shown.ascii)?;
-        let files = decided.files.iter().map(|(path, _)| path).chain(&decided.pages);
-        files.into_iter().try_for_each(|path| files::check_writable(path))?;
+        decided.files.iter().try_for_each(|(path, _)| files::check_writable(path))?;
         Ok(decided)
     }
 
@@ -49,16 +47,14 @@ impl DecisionOutput {
         no_color: bool,
         ascii: bool,
     ) -> Result<Self> {
-        let is_page =
-            |path: &&PathBuf| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("html"));
-        let pages: Vec<_> = outputs.iter().filter(is_page).chain(html).cloned().collect();
         let mut all = Vec::new();
-        for path in outputs.iter().filter(|path| !is_page(path)) {
+        for path in outputs {
             all.push((path.clone(), Format::of_path(path).map_err(|e| anyhow!("-o: {e}"))?));
         }
+        all.extend(html.map(|path| (path.clone(), Format::Html)));
         let stdout = if quiet { format } else { Some(format.unwrap_or(Format::Text)) };
         let style = console::stdout_style(no_color, ascii);
-        Ok(Self { stdout, files: all, pages, style, in_files: Characters::ascii(ascii) })
+        Ok(Self { stdout, files: all, style, in_files: Characters::ascii(ascii) })
     }
 
     /// Adds the date of the first run, which was earlier.
@@ -86,14 +82,17 @@ impl DecisionOutput {
     /// # Errors
     /// The failed destinations, each in a line.
     pub fn write(&self, decision: Decision<'_>, runs: Runs<'_>) -> Result<()> {
-        let printed = self.stdout.map_or(Ok(()), |format| console::print(&render(format, decision, self.style)?));
-        let plain = Style { detail: Detail::Dated, characters: self.in_files, ..Style::default() };
-        let written = self.files.iter().map(|(path, format)| files::write(path, &render(*format, decision, plain)?));
-        let page = |path: &PathBuf| {
-            let mut page = Vec::new();
-            write_page(&mut page, decision, runs)?;
-            files::write(path, &page)
+        let written = |format, style| -> Result<Vec<u8>> {
+            let mut bytes = Vec::new();
+            match format {
+                Format::Html => write_page(&mut bytes, decision, runs)?,
+                _ => bytes = render(format, decision, style)?,
+            }
+            Ok(bytes)
         };
-        all_of(std::iter::once(printed).chain(written).chain(self.pages.iter().map(page)))
+        let printed = self.stdout.map_or(Ok(()), |format| console::print(&written(format, self.style)?));
+        let plain = Style { detail: Detail::Dated, characters: self.in_files, ..Style::default() };
+        let files = self.files.iter().map(|(path, format)| files::write(path, &written(*format, plain)?));
+        all_of(std::iter::once(printed).chain(files))
     }
 }

@@ -1,23 +1,14 @@
-//! The formats of a result, and their names.
+//! How people ask for a format: by its name, or by the extension of a file.
 
 use std::path::Path;
-use std::str::FromStr;
 
-/// A format of results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// For people.
-    Text,
-    /// As wrk prints it, for scripts that parse that.
-    Wrk,
-    /// Everything, for programs.
-    Json,
-    /// The run second by second, for spreadsheets and plots.
-    Csv,
-    /// Test cases, for CI.
-    Junit,
-    /// A page with charts, for a browser.
-    Html,
+/// How one format is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    /// Its name on the command line.
+    pub(crate) name: &'static str,
+    /// The extension that tells it, without the dot; `None` if no file name does.
+    pub(crate) extension: Option<&'static str>,
 }
 
 /// An unknown format.
@@ -27,7 +18,7 @@ pub enum FormatError {
     #[error("expected one of the formats {known}, got '{got}'")]
     Name {
         /// The known ones.
-        known: &'static str,
+        known: String,
         /// The text in its place.
         got: String,
     },
@@ -35,89 +26,42 @@ pub enum FormatError {
     #[error("expected a file name that ends in {known}, which tells the format, got '{got}'")]
     Extension {
         /// The extensions that do.
-        known: &'static str,
+        known: String,
         /// The text in its place.
         got: String,
     },
 }
 
-impl Format {
-    /// Every format.
-    pub const ALL: [Self; 6] = [Self::Text, Self::Wrk, Self::Json, Self::Csv, Self::Junit, Self::Html];
-
-    /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Wrk => "wrk",
-            Self::Json => "json",
-            Self::Csv => "csv",
-            Self::Junit => "junit",
-            Self::Html => "html",
-        }
-    }
-
-    /// The format for a file of this name, by its extension.
-    ///
-    /// # Errors
-    /// When the extension, in upper or lower case, is not one of `.txt`, `.json`, `.csv`, `.xml` and `.html`.
-    pub fn of_path(path: &Path) -> Result<Self, FormatError> {
-        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-        match extension.as_deref() {
-            Some("txt") => Ok(Self::Text),
-            Some("json") => Ok(Self::Json),
-            Some("csv") => Ok(Self::Csv),
-            Some("xml") => Ok(Self::Junit),
-            Some("html") => Ok(Self::Html),
-            _ => {
-                let known = ".txt, .json, .csv, .xml (JUnit) or .html";
-                Err(FormatError::Extension { known, got: path.to_string_lossy().into_owned() })
-            }
-        }
-    }
+/// The format of this name.
+pub(crate) fn named<F: Copy>(all: &[F], asked: fn(F) -> Asked, name: &str) -> Result<F, FormatError> {
+    all.iter().copied().find(|format| asked(*format).name == name).ok_or_else(|| FormatError::Name {
+        known: listed(all.iter().map(|format| asked(*format).name.to_owned()).collect(), "and"),
+        got: name.to_owned(),
+    })
 }
 
-impl FromStr for Format {
-    type Err = FormatError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let known = Self::ALL.into_iter().find(|format| format.name() == text);
-        known.ok_or_else(|| FormatError::Name { known: "text, wrk, json, csv, junit and html", got: text.to_owned() })
-    }
+/// The format that the name of this file tells, in upper or lower case.
+pub(crate) fn of_path<F: Copy>(all: &[F], asked: fn(F) -> Asked, path: &Path) -> Result<F, FormatError> {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+    let told = |format: &F| extension.is_some() && extension.as_deref() == asked(*format).extension;
+    all.iter().copied().find(told).ok_or_else(|| FormatError::Extension {
+        known: extensions(all, asked),
+        got: path.to_string_lossy().into_owned(),
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The extensions, each with the name of its format where that is another: `.json, .xml (junit) or .html`.
+pub(crate) fn extensions<F: Copy>(all: &[F], asked: fn(F) -> Asked) -> String {
+    let one = |format: &F| {
+        let Asked { name, extension } = asked(*format);
+        let extension = extension?;
+        Some(if extension == name { format!(".{extension}") } else { format!(".{extension} ({name})") })
+    };
+    listed(all.iter().filter_map(one).collect(), "or")
+}
 
-    #[test]
-    fn every_format_is_found_by_its_name() {
-        for format in Format::ALL {
-            assert_eq!(format.name().parse(), Ok(format));
-        }
-        assert_eq!(
-            "pdf".parse::<Format>().unwrap_err().to_string(),
-            "expected one of the formats text, wrk, json, csv, junit and html, got 'pdf'"
-        );
-    }
-
-    #[test]
-    fn a_file_name_tells_the_format() {
-        for (name, format) in [
-            ("a.txt", Format::Text),
-            ("b/c.JSON", Format::Json),
-            ("a.b.csv", Format::Csv),
-            ("r.xml", Format::Junit),
-            ("p.html", Format::Html),
-        ] {
-            assert_eq!(Format::of_path(Path::new(name)), Ok(format));
-        }
-        for name in ["out", "out.pdf", ".json", ""] {
-            let error = Format::of_path(Path::new(name)).unwrap_err().to_string();
-            assert!(
-                error.contains(".txt, .json, .csv, .xml (JUnit) or .html") && error.ends_with(&format!("got '{name}'")),
-                "{error}"
-            );
-        }
-    }
+/// Such as `a, b and c`.
+fn listed(mut words: Vec<String>, last: &str) -> String {
+    let Some(end) = words.pop() else { return String::new() };
+    if words.is_empty() { end } else { format!("{} {last} {end}", words.join(", ")) }
 }

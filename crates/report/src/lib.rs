@@ -19,6 +19,8 @@
 //! characters, so that none of them can move a terminal's cursor.
 
 use std::io::{self, Write};
+use std::path::Path;
+use std::str::FromStr;
 
 use brunt_judge::summary::Summary;
 
@@ -48,24 +50,89 @@ mod style;
 pub mod text;
 pub mod wrk;
 
-pub use format::{Format, FormatError};
+pub use format::FormatError;
 pub use headline::{Statement, Tone, headline, no_call, paused_to_end, statements};
 pub use numbers::clean;
 pub use style::{Characters, Detail, Style};
+
+use format::Asked;
+
+/// A format of results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// As wrk prints it, for scripts that parse that.
+    Wrk,
+    /// Everything, for programs.
+    Json,
+    /// The run second by second, for spreadsheets and plots.
+    Csv,
+    /// Test cases, for CI.
+    Junit,
+    /// A page with charts, for a browser.
+    Html,
+}
+
+/// A format's names, and its writer.
+struct View {
+    asked: Asked,
+    write: fn(&mut dyn Write, &Summary, Style) -> io::Result<()>,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 6] = [Self::Text, Self::Wrk, Self::Json, Self::Csv, Self::Junit, Self::Html];
+
+    const fn view(self) -> View {
+        let (name, extension, write): (_, _, fn(&mut dyn Write, &Summary, Style) -> io::Result<()>) = match self {
+            Self::Text => ("text", Some("txt"), |mut out, summary, style| text::write(&mut out, summary, style)),
+            Self::Wrk => ("wrk", None, |mut out, summary, style| wrk::write(&mut out, summary, style)),
+            Self::Json => ("json", Some("json"), |mut out, summary, _| json::write(&mut out, summary)),
+            Self::Csv => ("csv", Some("csv"), |mut out, summary, _| csv::write(&mut out, summary)),
+            Self::Junit => ("junit", Some("xml"), |mut out, summary, _| junit::write(&mut out, summary)),
+            Self::Html => ("html", Some("html"), |mut out, summary, _| html::write(&mut out, summary)),
+        };
+        View { asked: Asked { name, extension }, write }
+    }
+
+    const fn asked(self) -> Asked {
+        self.view().asked
+    }
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        self.asked().name
+    }
+
+    /// The format for a file of this name, by its extension.
+    ///
+    /// # Errors
+    /// When the extension, in upper or lower case, is none of [`Format::extensions`].
+    pub fn of_path(path: &Path) -> Result<Self, FormatError> {
+        format::of_path(&Self::ALL, Self::asked, path)
+    }
+
+    /// The extensions that tell a format: `.txt (text), .json, … or .html`.
+    pub fn extensions() -> String {
+        format::extensions(&Self::ALL, Self::asked)
+    }
+}
+
+impl FromStr for Format {
+    type Err = FormatError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        format::named(&Self::ALL, Self::asked, text)
+    }
+}
 
 /// Writes `summary` in `format`.
 ///
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, format: Format, summary: &Summary, style: Style) -> io::Result<()> {
-    match format {
-        Format::Text => text::write(out, summary, style),
-        Format::Wrk => wrk::write(out, summary, style),
-        Format::Json => json::write(out, summary),
-        Format::Csv => csv::write(out, summary),
-        Format::Junit => junit::write(out, summary),
-        Format::Html => html::write(out, summary),
-    }
+    (format.view().write)(out, summary, style)
 }
 
 /// `summary` in `format`, in memory.
@@ -77,4 +144,38 @@ pub fn render(format: Format, summary: &Summary, style: Style) -> io::Result<Vec
     write(&mut bytes, format, summary, style)?;
     let is_for_people = matches!(format, Format::Text | Format::Wrk);
     Ok(if is_for_people { style.characters.written(bytes) } else { bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_is_found_by_its_name() {
+        for format in Format::ALL {
+            assert_eq!(format.name().parse(), Ok(format));
+        }
+        assert_eq!(
+            "pdf".parse::<Format>().unwrap_err().to_string(),
+            "expected one of the formats text, wrk, json, csv, junit and html, got 'pdf'"
+        );
+    }
+
+    #[test]
+    fn a_file_name_tells_the_format() {
+        for (name, format) in [
+            ("a.txt", Format::Text),
+            ("b/c.JSON", Format::Json),
+            ("a.b.csv", Format::Csv),
+            ("r.xml", Format::Junit),
+            ("p.html", Format::Html),
+        ] {
+            assert_eq!(Format::of_path(Path::new(name)), Ok(format));
+        }
+        for name in ["out", "out.pdf", ".json", ""] {
+            let error = Format::of_path(Path::new(name)).unwrap_err().to_string();
+            let known = ".txt (text), .json, .csv, .xml (junit) or .html";
+            assert!(error.contains(known) && error.ends_with(&format!("got '{name}'")), "{error}");
+        }
+    }
 }

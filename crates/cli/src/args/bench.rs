@@ -278,8 +278,8 @@ pub struct Output {
     /// The format of the printed result [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = values::format())]
     pub format: Option<Format>,
-    /// Write the result into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit) or .html
-    #[arg(short, long = "output", value_name = "FILE")]
+    #[arg(short, long = "output", value_name = "FILE",
+          help = format!("Write the result into this file as well, repeatable: {}", Format::extensions()))]
     pub outputs: Vec<PathBuf>,
     /// Write a row for each call into this file, warm-up included: .csv or .ndjson. Each answer is then timed
     #[arg(long, value_name = "FILE", value_parser = values::rows)]

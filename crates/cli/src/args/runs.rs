@@ -264,7 +264,7 @@ impl Args for RunArgs {
         let command = Bench::augment_args(command)
             .mut_arg("format", |arg| arg.value_parser(formats))
             .mut_arg("outputs", |arg| {
-                arg.help("Write the result into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit), .md or .html")
+                arg.help(format!("Write the result into this file as well, repeatable: {}", Format::extensions()))
             })
             .mut_arg("dry_run", |arg| arg.help("Check everything and stop before the load"));
         let known: Vec<_> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();

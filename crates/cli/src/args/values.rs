@@ -15,7 +15,7 @@ use brunt_plan::secret::Template;
 use brunt_plan::target::{Url, UrlError};
 use brunt_plan::threshold::GuardAction;
 use brunt_plan::units;
-use brunt_report::Format;
+use brunt_report::{Format, decision};
 use brunt_testbed::server::{Delay, Stall};
 use brunt_testbed::timetable::{Entry, Fault};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -177,6 +177,14 @@ pub fn tag(text: &str) -> Result<(String, String), String> {
         }
         _ => Err("expected a key and a value such as branch=main, of up to 1000 characters".to_owned()),
     }
+}
+
+/// The name of a format of results, or of decisions.
+pub fn any_format() -> PossibleValuesParser {
+    let mut names = Format::ALL.map(Format::name).to_vec();
+    let of_decisions = decision::Format::ALL.map(decision::Format::name);
+    names.extend(of_decisions.into_iter().filter(|name| !Format::ALL.map(Format::name).contains(name)));
+    PossibleValuesParser::new(names)
 }
 
 /// A format of results, by its name.

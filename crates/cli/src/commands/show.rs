@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use brunt_judge::summary::Summary;
-use brunt_report::decision::Runs;
+use brunt_report::decision::{self, Runs};
 use brunt_store::{RunSelector, Store, StoredResult};
 use clap::Args;
 
-use crate::args::Output;
 use crate::args::kept::From;
+use crate::args::{Output, values};
 use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::kept;
@@ -29,7 +29,7 @@ pub struct Show {
     #[command(flatten)]
     pub from: From,
     /// The format: those of brunt bench, or of a decision over several runs [default: text]
-    #[arg(long, value_name = "FORMAT", value_parser = ["text", "wrk", "json", "csv", "junit", "html", "markdown"])]
+    #[arg(long, value_name = "FORMAT", value_parser = values::any_format())]
     pub format: Option<String>,
     /// Leave this agent of the run out of the figures, repeatable
     #[arg(long, value_name = "AGENT")]
@@ -37,8 +37,8 @@ pub struct Show {
     /// Print every figure
     #[arg(short, long)]
     pub verbose: bool,
-    /// Write it into this file as well, repeatable: .txt, .json, .csv, .xml (JUnit), .md or .html
-    #[arg(short, long = "output", value_name = "FILE")]
+    #[arg(short, long = "output", value_name = "FILE",
+          help = format!("Write it into this file as well, repeatable: {}", decision::Format::extensions()))]
     pub outputs: Vec<PathBuf>,
     /// No colours
     #[arg(long)]

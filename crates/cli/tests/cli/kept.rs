@@ -182,7 +182,7 @@ fn what_was_decided_is_kept_with_its_runs_and_shown_again() {
     let markdown = run(["show", "--format", "markdown", "--store", &store]).with_status(0).stdout;
     assert!(markdown.starts_with("# Sweep of connections"), "{markdown}");
     let wrong = run(["show", "--format", "wrk", "--store", &store]).with_status(2).stderr;
-    assert!(wrong.contains("expected one of the formats text, json, csv, junit and markdown"), "{wrong}");
+    assert!(wrong.contains("expected one of the formats text, json, csv, junit, markdown and html"), "{wrong}");
     let list = |more: &[&str]| run([&["runs", "--store", &store], more].concat()).with_status(0).stdout;
     let shown = list(&[]);
     assert!(shown.lines().count() == 2 && shown.contains("knee  sweep") && shown.contains("a=b"), "{shown}");

@@ -11,7 +11,7 @@ use brunt_decide::sweep::Sweep;
 use brunt_plan::plan::Plan;
 use serde::Serialize;
 
-use crate::format::FormatError;
+use crate::format::{self, Asked, FormatError};
 use crate::numbers::clean;
 use crate::style::{Detail, Paint, Style};
 use crate::text::{self, origin_lines};
@@ -46,40 +46,42 @@ pub enum Format {
     Junit,
     /// For people, where Markdown is read: in a pull request.
     Markdown,
+    /// A page with charts, for a browser; with links to its runs by [`write_page`].
+    Html,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 5] = [Self::Text, Self::Json, Self::Csv, Self::Junit, Self::Markdown];
+    pub const ALL: [Self; 6] = [Self::Text, Self::Json, Self::Csv, Self::Junit, Self::Markdown, Self::Html];
+
+    const fn asked(self) -> Asked {
+        let (name, extension) = match self {
+            Self::Text => ("text", "txt"),
+            Self::Json => ("json", "json"),
+            Self::Csv => ("csv", "csv"),
+            Self::Junit => ("junit", "xml"),
+            Self::Markdown => ("markdown", "md"),
+            Self::Html => ("html", "html"),
+        };
+        Asked { name, extension: Some(extension) }
+    }
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-            Self::Csv => "csv",
-            Self::Junit => "junit",
-            Self::Markdown => "markdown",
-        }
+        self.asked().name
     }
 
-    /// The format for a file of this name, by its extension. A page (`.html`) is not one of them ([`write_page`]).
+    /// The format for a file of this name, by its extension.
     ///
     /// # Errors
-    /// When the extension, in upper or lower case, is not one of `.txt`, `.json`, `.csv`, `.xml` and `.md`.
+    /// When the extension, in upper or lower case, is none of [`Format::extensions`].
     pub fn of_path(path: &Path) -> Result<Self, FormatError> {
-        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-        match extension.as_deref() {
-            Some("txt") => Ok(Self::Text),
-            Some("json") => Ok(Self::Json),
-            Some("csv") => Ok(Self::Csv),
-            Some("xml") => Ok(Self::Junit),
-            Some("md") => Ok(Self::Markdown),
-            _ => {
-                let known = ".txt, .json, .csv, .xml (JUnit), .md or .html";
-                Err(FormatError::Extension { known, got: path.to_string_lossy().into_owned() })
-            }
-        }
+        format::of_path(&Self::ALL, Self::asked, path)
+    }
+
+    /// The extensions that tell a format, `.txt (text), .json, … or .html`.
+    pub fn extensions() -> String {
+        format::extensions(&Self::ALL, Self::asked)
     }
 }
 
@@ -87,8 +89,7 @@ impl FromStr for Format {
     type Err = FormatError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let known = Self::ALL.into_iter().find(|format| format.name() == text);
-        known.ok_or_else(|| FormatError::Name { known: "text, json, csv, junit and markdown", got: text.to_owned() })
+        format::named(&Self::ALL, Self::asked, text)
     }
 }
 
@@ -103,6 +104,7 @@ pub fn write(out: &mut impl Write, format: Format, decision: Decision<'_>, style
     let text = match (decision, format) {
         (_, Format::Json) => return json(out, &Document::from_decision(decision)),
         (_, Format::Junit) => return cases::write(out, decision),
+        (_, Format::Html) => return write_page(out, decision, Runs::default()),
         (Decision::Capacity(plan, capacity), Format::Text) => capacity::text(plan, capacity, label, paint),
         (Decision::Capacity(plan, capacity), Format::Markdown) => {
             capacity::markdown(plan, capacity) + &markdown_label(decision)
@@ -276,13 +278,13 @@ mod tests {
 
     #[test]
     fn every_format_is_found_by_its_name_and_by_its_files() {
-        for (format, file) in Format::ALL.into_iter().zip(["a.txt", "a.JSON", "b/a.csv", "a.xml", "a.md"]) {
+        for (format, file) in Format::ALL.into_iter().zip(["a.txt", "a.JSON", "b/a.csv", "a.xml", "a.md", "a.HTML"]) {
             assert_eq!(format.name().parse(), Ok(format));
             assert_eq!(Format::of_path(Path::new(file)), Ok(format));
         }
         let error = "wrk".parse::<Format>().unwrap_err().to_string();
-        assert_eq!(error, "expected one of the formats text, json, csv, junit and markdown, got 'wrk'");
+        assert_eq!(error, "expected one of the formats text, json, csv, junit, markdown and html, got 'wrk'");
         let error = Format::of_path(Path::new("a.pdf")).unwrap_err().to_string();
-        assert!(error.contains(".txt, .json, .csv, .xml (JUnit), .md or .html"), "{error}");
+        assert!(error.contains(".txt (text), .json, .csv, .xml (junit), .md (markdown) or .html"), "{error}");
     }
 }
