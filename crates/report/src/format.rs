@@ -50,12 +50,14 @@ pub(crate) fn of_path<F: Copy>(all: &[F], asked: fn(F) -> Asked, path: &Path) ->
     })
 }
 
-/// The extensions, each with the name of its format where that is another: `.json, .xml (junit) or .html`.
+/// The extensions, with the name of the format where the extension does not abbreviate it: `.txt, .xml (junit) or .html`.
 pub(crate) fn extensions<F: Copy>(all: &[F], asked: fn(F) -> Asked) -> String {
     let one = |format: &F| {
         let Asked { name, extension } = asked(*format);
         let extension = extension?;
-        Some(if extension == name { format!(".{extension}") } else { format!(".{extension} ({name})") })
+        let mut letters = name.chars();
+        let abbreviates = extension.chars().all(|letter| letters.any(|of_name| of_name == letter));
+        Some(if abbreviates { format!(".{extension}") } else { format!(".{extension} ({name})") })
     };
     listed(all.iter().filter_map(one).collect(), "or")
 }

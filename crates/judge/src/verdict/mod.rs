@@ -211,7 +211,7 @@ impl Verdict {
         };
         let (good, bad) = (names(true), names(false));
         match (good.as_slice(), bad.as_slice()) {
-            (good, []) if !good.is_empty() && self.is_sent_otherwise() => {
+            (good, []) if !good.is_empty() && self.spoils(&[Spoils::Arrivals]) => {
                 format!("calls were not sent as asked; {}", verb(good, "holds", "hold"))
             }
             // Where the arrival of answers is unknown, no single figure is known to be spoiled.
@@ -223,14 +223,14 @@ impl Verdict {
         }
     }
 
-    /// Whether calls were sent at other times than asked for.
-    fn is_sent_otherwise(&self) -> bool {
-        self.findings.iter().any(|finding| finding.decisive && finding.spoils == Spoils::Arrivals)
+    /// Whether one of these figures describes brunt, and not the target, in the run as a whole.
+    pub fn spoils(&self, figures: &[Spoils]) -> bool {
+        self.findings.iter().any(|finding| finding.decisive && figures.contains(&finding.spoils))
     }
 
     /// Whether brunt itself, and not the target, limited how many calls were answered.
     pub fn is_brunt_the_limit(&self) -> bool {
-        self.findings.iter().any(|finding| finding.decisive && finding.spoils == Spoils::Throughput)
+        self.spoils(&[Spoils::Throughput])
     }
 
     /// Whether the figures can be believed.

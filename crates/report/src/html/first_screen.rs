@@ -226,8 +226,7 @@ struct Tile {
 /// The most wanted figures.
 fn figures(html: &mut Html, shown: Shown<'_>) {
     let summary = shown.summary;
-    let is_spoiled =
-        |figure: Spoils| summary.verdict.findings.iter().any(|found| found.decisive && found.spoils == figure);
+    let is_spoiled = |figure: Spoils| summary.verdict.spoils(&[figure]);
     let least = if is_spoiled(Spoils::Throughput) { "≥" } else { "" };
     let mut tiles = vec![Tile {
         name: "ok/s",

@@ -47,7 +47,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     if rows.is_empty() {
         return Vec::new();
     }
-    let is_spoiled = verdict::is_spoiled(summary, &SPOILS);
+    let is_spoiled = summary.verdict.spoils(&SPOILS);
     let title = format!("{:<NAME$}", if is_spoiled { "Latency ✗" } else { "Latency" });
     let title = if is_spoiled { paint.bad(title) } else { paint.strong(title) };
     let calls = format!("{:>CALLS$}", "calls");

@@ -21,7 +21,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
 
 fn answered(summary: &Summary, paint: Paint) -> String {
     let rates = &summary.rates;
-    let spoiled = verdict::is_spoiled(summary, &[Spoils::Throughput]);
+    let spoiled = summary.verdict.spoils(&[Spoils::Throughput]);
     let answered = format!("{}{}", bound(spoiled || summary.is_rate_at_least()), Number(rates.ok_per_s));
     let answered = if spoiled { paint.warning(answered) } else { paint.strong(answered) };
     let asked = if summary.is_open() { format!(" of {} due/s", Number(rates.due_per_s)) } else { String::new() };

@@ -79,11 +79,6 @@ fn generator(summary: &Summary) -> String {
     text
 }
 
-/// Whether figures are spoiled in the run as a whole.
-pub(super) fn is_spoiled(summary: &Summary, figures: &[Spoils]) -> bool {
-    summary.verdict.findings.iter().any(|finding| finding.decisive && figures.contains(&finding.spoils))
-}
-
 /// The findings that spoil `figures`, with advice.
 pub(super) fn findings(summary: &Summary, figures: &[Spoils], paint: Paint) -> Vec<String> {
     let of_these = summary.verdict.findings.iter().filter(|finding| figures.contains(&finding.spoils));
