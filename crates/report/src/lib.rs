@@ -11,6 +11,7 @@
 //! | [`csv`] | data frames, spreadsheets and plots: a row a second, and more by `kind` | a column |
 //! | [`junit`] | CI: test cases for thresholds and checks | a property |
 //! | [`html`] | people, with charts | above all, and where it spoils charts |
+//! | [`markdown`] | pull requests, and summaries of jobs in CI | as in text |
 //! | [`live`] | who watches a run go on | in the result |
 //!
 //! What was decided over several runs ([`decision`]) has views of its own, as text, JSON, CSV, `JUnit` and Markdown.
@@ -41,6 +42,7 @@ pub mod junit;
 pub mod kept;
 pub mod live;
 mod made;
+pub mod markdown;
 mod markup;
 mod numbers;
 mod page;
@@ -72,26 +74,32 @@ pub enum Format {
     Junit,
     /// A page with charts, for a browser.
     Html,
+    /// Ten lines where Markdown is read, and the report folded below: a job's summary in CI, a pull request.
+    Markdown,
 }
+
+/// Writes a view.
+type WriteView = fn(&mut dyn Write, &Summary, Style) -> io::Result<()>;
 
 /// A format's names, and its writer.
 struct View {
     asked: Asked,
-    write: fn(&mut dyn Write, &Summary, Style) -> io::Result<()>,
+    write: WriteView,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 6] = [Self::Text, Self::Wrk, Self::Json, Self::Csv, Self::Junit, Self::Html];
+    pub const ALL: [Self; 7] = [Self::Text, Self::Wrk, Self::Json, Self::Csv, Self::Junit, Self::Html, Self::Markdown];
 
     const fn view(self) -> View {
-        let (name, extension, write): (_, _, fn(&mut dyn Write, &Summary, Style) -> io::Result<()>) = match self {
+        let (name, extension, write): (_, _, WriteView) = match self {
             Self::Text => ("text", Some("txt"), |mut out, summary, style| text::write(&mut out, summary, style)),
             Self::Wrk => ("wrk", None, |mut out, summary, style| wrk::write(&mut out, summary, style)),
             Self::Json => ("json", Some("json"), |mut out, summary, _| json::write(&mut out, summary)),
             Self::Csv => ("csv", Some("csv"), |mut out, summary, _| csv::write(&mut out, summary)),
             Self::Junit => ("junit", Some("xml"), |mut out, summary, _| junit::write(&mut out, summary)),
             Self::Html => ("html", Some("html"), |mut out, summary, _| html::write(&mut out, summary)),
+            Self::Markdown => ("markdown", Some("md"), |mut out, summary, _| markdown::write(&mut out, summary)),
         };
         View { asked: Asked { name, extension }, write }
     }
@@ -113,7 +121,7 @@ impl Format {
         format::of_path(&Self::ALL, Self::asked, path)
     }
 
-    /// The extensions that tell a format: `.txt (text), .json, … or .html`.
+    /// The extensions that tell a format: `.txt, .json, … or .html`.
     pub fn extensions() -> String {
         format::extensions(&Self::ALL, Self::asked)
     }
@@ -157,7 +165,7 @@ mod tests {
         }
         assert_eq!(
             "pdf".parse::<Format>().unwrap_err().to_string(),
-            "expected one of the formats text, wrk, json, csv, junit and html, got 'pdf'"
+            "expected one of the formats text, wrk, json, csv, junit, html and markdown, got 'pdf'"
         );
     }
 
@@ -169,12 +177,13 @@ mod tests {
             ("a.b.csv", Format::Csv),
             ("r.xml", Format::Junit),
             ("p.html", Format::Html),
+            ("c.md", Format::Markdown),
         ] {
             assert_eq!(Format::of_path(Path::new(name)), Ok(format));
         }
         for name in ["out", "out.pdf", ".json", ""] {
             let error = Format::of_path(Path::new(name)).unwrap_err().to_string();
-            let known = ".txt (text), .json, .csv, .xml (junit) or .html";
+            let known = ".txt, .json, .csv, .xml (junit), .html or .md";
             assert!(error.contains(known) && error.ends_with(&format!("got '{name}'")), "{error}");
         }
     }

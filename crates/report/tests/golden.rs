@@ -90,6 +90,7 @@ fn every_fixture_in_every_format() {
             (Format::Wrk, "wrk"),
             (Format::Csv, "csv"),
             (Format::Junit, "xml"),
+            (Format::Markdown, "md"),
         ] {
             check_each(&[name], format, extension, PLAIN);
         }
