@@ -45,7 +45,7 @@ flags=$(words "${GATE_FLAGS--r 500}")
 thresholds=$(each "${GATE_THRESHOLDS:-}" --threshold)
 eval "set -- $flags $thresholds"
 attempt "$@" -d "${GATE_DURATION:-30s}" --no-save --quiet --wait-for 30s -o "$folder/result.json" -o "$folder/junit.xml" -o "$folder/report.html" \
-    -o "$folder/report.txt" "$GATE_TARGET" || status=$?
+    -o "$folder/report.md" "$GATE_TARGET" || status=$?
 
 compared=0
 conditions=$(each "${GATE_FAIL_IF:-p99 > 1.1x
@@ -75,11 +75,9 @@ else
     echo "### Performance: passed"
 fi >>"$folder/summary.md"
 [ -z "$reasons" ] || quote "$reasons"
-[ ! -f "$folder/report.txt" ] || quote "$(cat "$folder/report.txt")"
-if [ -f "$folder/comparison.md" ]; then
-    printf '\n' >>"$folder/summary.md"
-    cat "$folder/comparison.md" >>"$folder/summary.md"
-fi
+for part in report comparison; do
+    [ ! -f "$folder/$part.md" ] || { echo && cat "$folder/$part.md"; } >>"$folder/summary.md"
+done
 [ "$status" != 0 ] || status=$compared
 echo "$(sed -n '1s/^### //p' "$folder/summary.md"): see $folder/summary.md"
 exit "$status"
