@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn texts_from_elsewhere_are_no_markup() {
-        assert_eq!(escaped("![x](http://y) <b>`a`\n"), "\\!\\[x\\](http://y) \\<b\\>\\`a\\`\u{fffd}");
+        assert_eq!(escaped("![x](http://y) <b>`a`\n"), "\\!\\[x\\](http://y) \\<b\\>\\`a\\`\\\\n");
         let report = "a\n```\n<script>";
         assert_eq!(fenced("text", report), "````text\na\n```\n<script>\n````");
     }

@@ -19,7 +19,7 @@ impl Lists {
     /// The connection can carry a call since `since`.
     #[inline]
     pub(super) fn offer(&mut self, token: ConnectionId, connections: &mut Connections, since: Tick) {
-        connections[token].is_free_since(since);
+        connections[token].list_free(since);
         self.ready.push_back(token);
     }
 

@@ -261,7 +261,7 @@ impl Flood {
                 // The connection was free before the load began: the worker's delay since then is no wait.
                 let connection = &mut network.connections[token];
                 if !connection.is_unlisted() {
-                    connection.was_ready_at(ready_since);
+                    connection.note_ready_at(ready_since);
                 }
             }
         }

@@ -90,7 +90,7 @@ impl Flood {
         let missing = growth.missing(&standing, now);
         for _ in 0..missing {
             let token = self.add(network);
-            network.connections[token].was_held_up(self.held_up);
+            network.connections[token].set_held_up(self.held_up);
             if self.slots.is_some() {
                 self.offer_slot(network, token, now);
             } else {
@@ -130,7 +130,7 @@ impl Flood {
             let ready_since = connection.ready_since();
             let Some((due, number)) = schedule.take() else { break };
             let own = own_delay::measure(due, ready_since, connection.held_up(), now);
-            connection.was_held_up(own.held_up);
+            connection.set_held_up(own.held_up);
             self.held_up = own.held_up;
             let snapshot = &mut network.recorder.snapshot;
             snapshot.times.record(Timing::Lag, own.call);

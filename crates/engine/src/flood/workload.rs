@@ -222,7 +222,7 @@ impl<D: Driver> Workload<D> for Flood {
         }
         self.owed -= 1;
         let fresh = self.add(network);
-        if !network.succeed(token, fresh, now) {
+        if !network.inherit(token, fresh, now) {
             self.give_work(network, fresh, now);
         }
     }

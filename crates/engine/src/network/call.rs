@@ -1,18 +1,23 @@
 //! The life of a call, from top to bottom, from when it is due to its one end.
 //!
 //! ```text
-//! due ─▶ waiting ─▶ sent ─▶ (first byte …) ─▶ ended
-//!            └──────── unsent / withdrawn ──────┘
+//!          ┌───────── again ◀───────┐
+//!          ▼                        │
+//! due ─▶ waiting ─▶ queued ─▶ in flight ─▶ (first byte …) ─▶ ended
+//!          │           │                        └─ goes on ─┘  ▲
+//!          └───────────┴──── unsent, withdrawn, late ──────────┘
 //! ```
 //!
-//! Times only grow along the line, since each transition takes the later of its own time and the one before.
+//! Times only grow along the line, since each transition takes the later of its own time and the one before. A call is made
+//! again where its peer has not processed it ([`Network::turn_away`], and `Left::fate` in `connection`). What a call consists of
+//! stands in `calls`.
 
 use brunt_record::catalogue::Counter;
 
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::calls::{Call, CallId, Counted, End, Place, Resend};
+use super::calls::{Call, CallId, Counted, End, Place};
 use super::failures::WriteFailure;
 use super::recorder::Core;
 use super::{AnswerOf, Judgement, MessageOf, Network, Workload};
@@ -189,14 +194,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let started = self.append(token, &message);
             let connection = &mut self.connections[token];
             let Some(call) = self.calls.get_mut(id) else { break };
-            call.ends_sent = ends_sent(started);
-            if call.resend != Resend::Done {
-                call.resend = if idempotent { Resend::Once } else { Resend::Never };
-            }
+            call.ends_sent = ends_once_sent(started);
+            call.idempotent = idempotent;
             call.first_byte_out = first_byte_out;
             call.last_byte = connection.link.bytes_out + self.outgoing.len() as u64;
             call.place = Place::InFlight(token);
             call.alone = connection.calls.is_empty();
+            let is_first_time = !call.was_sent();
             call.send(now, timeout_ns);
             if call.counted == Counted::OnceSent {
                 self.recorder.due(call);
@@ -217,7 +221,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 Started::Malformed(reason) => self.condemn(token, WriteFailure::Malformed(reason)),
             }
             composed = true;
-            if more && call.resend != Resend::Done {
+            if more && is_first_time {
                 next = load.next_of_batch(&call).map(|call| self.begin(call));
                 if let Some(id) = next
                     && self.connections[token].link.client.capacity() <= self.connections[token].calls.len()
@@ -270,12 +274,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Asks for another answer for the call just answered on this connection. Returns the status with which the call
     /// ends once that request is sent, if it needs no answer.
     pub(crate) fn ask_on(&mut self, token: ConnectionId, message: &Message<'_>) -> Option<u16> {
-        ends_sent(self.append(token, message))
+        ends_once_sent(self.append(token, message))
     }
 }
 
 /// The status with which a call ends once it is sent, if it needs no answer.
-fn ends_sent(started: Started) -> Option<u16> {
+fn ends_once_sent(started: Started) -> Option<u16> {
     match started {
         Started::Awaited | Started::Streamed { .. } | Started::Malformed(_) => None,
         Started::Sent(status) => Some(status),
@@ -360,8 +364,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         After::Ended
     }
 
-    /// A call waits for another answer, which may have come already, or may not be needed once its request is sent. The
-    /// answer that it did not take may be another call's. False if the connection is gone.
+    /// A call waits for another answer. The client may hold one already, of this call or of another: hands out what it holds
+    /// until nothing is left. False if the connection is gone.
     pub(super) fn went_on<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) -> bool {
         let generation = self.connections[token].generation;
         self.flush(load, token);
@@ -379,8 +383,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Ends calls that end once they are sent, when the socket has taken everything.
-    pub(super) fn end_sent<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId) {
-        let Some((mut position, mut id, mut status)) = self.ends_sent(token) else { return };
+    pub(super) fn end_those_sent<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId) {
+        let Some((mut position, mut id, mut status)) = self.next_that_ends_once_sent(token) else { return };
         if !self.connections[token].is_sent() {
             return;
         }
@@ -397,7 +401,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     return;
                 }
             }
-            match self.ends_sent(token) {
+            match self.next_that_ends_once_sent(token) {
                 Some(next) => (position, id, status) = next,
                 None => break,
             }
@@ -413,7 +417,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// A call in flight that ends once it is sent: its position, its name, and its status then.
     #[inline]
-    fn ends_sent(&self, token: ConnectionId) -> Option<(usize, CallId, u16)> {
+    fn next_that_ends_once_sent(&self, token: ConnectionId) -> Option<(usize, CallId, u16)> {
         let in_flight = &self.connections[token].calls;
         let id = *in_flight.back()?;
         Some((in_flight.len() - 1, id, self.calls.get(id)?.ends_sent?))
@@ -439,10 +443,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             if call.turned_away > MOST_TURNED_AWAY {
                 self.complete(load, id, End::Failed(Failure::Closed, reason), now);
             } else {
+                self.recorder.snapshot.numbers.add(Counter::TurnedAway, u64::from(self.recorder.counts(call)));
                 again.push(id);
             }
         }
-        self.recorder.snapshot.numbers.add(Counter::TurnedAway, again.len() as u64);
         if !again.is_empty() {
             load.turned_away(self, again, now);
         }
@@ -567,7 +571,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.flush_aside(token);
             self.complete(load, id, end, now);
             self.send_waiting(load, token, now);
-            self.freed.push((token, now));
+            // A peer that takes no more calls may never answer those that it has.
+            if self.retire_if_drained(load, token, now) {
+                self.freed.push((token, now));
+            }
         } else {
             self.outgoing.clear();
             let generation = connection.generation;

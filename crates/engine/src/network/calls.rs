@@ -40,17 +40,6 @@ pub(crate) enum Place {
     InFlight(ConnectionId),
 }
 
-/// Whether a call may be sent again when its connection ended while its bytes were on the way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Resend {
-    /// No: it is not idempotent.
-    Never,
-    /// Once.
-    Once,
-    /// It has been sent again.
-    Done,
-}
-
 /// How a call has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End<'a> {
@@ -93,8 +82,10 @@ pub(crate) struct Call<T> {
     pub(crate) counted: Counted,
     /// Whether it belongs to the measured part.
     pub(crate) measured: bool,
-    /// Whether it may be sent again.
-    pub(crate) resend: Resend,
+    /// Whether it may be sent again although its peer may have processed it.
+    pub(crate) idempotent: bool,
+    /// Whether it was sent again because its connection had ended while its bytes were on the way: that happens once.
+    pub(crate) sent_again: bool,
     /// Whether no other call was on its connection when it was sent.
     pub(crate) alone: bool,
     /// Whether its answer comes as messages: [`Calls`](super::calls::Calls) has a [`Stream`] for it.
@@ -121,7 +112,8 @@ impl<T> Call<T> {
             place: Place::Waiting,
             counted,
             measured,
-            resend: Resend::Never,
+            idempotent: false,
+            sent_again: false,
             alone: false,
             streams: false,
             turned_away: 0,

@@ -2,14 +2,31 @@
 //! is lost, with what becomes of the calls on it.
 //!
 //! ```text
-//!          ┌──────────────────────────────────── closed or lost ◀──────────────────────┐
-//!          ▼                                                              ▲            │
-//! Vacant  Idle ─▶ Connecting ─▶ Securing (TLS) ─▶ Opening (protocol) ─▶ Open ─▶ Leaving ┘
-//!          ▲          └─────────────┴──── failed ────┴─▶ Backoff ─┐
-//!          └──────────────────────────────────────────────────────┘
+//! Vacant ─▶ Idle ─▶ Connecting ─▶ Securing (TLS) ─▶ Opening (protocol) ─▶ Open ─▶ Leaving
+//!   ▲        ▲ │        │               │                  │               │         │
+//!   │        │ │        └───────────────┴────── failed ────┴─── lost ──────┴─────────┤
+//!   └────────┤ └─▶ Backoff ─▶ Connecting, if calls wait                              │
+//!            └───────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Through a proxy, Tunnelling comes after Connecting: the proxy connects to the target.
+//! Through a proxy, Tunnelling comes after Connecting: the proxy connects to the target. What moves a connection on:
+//!
+//! | event | function | next |
+//! | --- | --- | --- |
+//! | a load wants a connection | [`Network::add`], [`Network::connect`] | Connecting |
+//! | its socket is connected, or is not | `socket_connected` | the next step, the next address, or failed |
+//! | bytes of the handshakes came | `was_fed`, `open` and `opened` | the next step |
+//! | the last step is done | `ready` | Open: queued calls are sent, and the load is asked for more |
+//! | the peer takes no more calls (GOAWAY) | [`Network::drain`] | Leaving; calls that it has not processed are made elsewhere |
+//! | no call is left on one that leaves | [`Network::retire_if_drained`] | lost |
+//! | the peer closes, resets, sends what cannot be read | [`Network::peer_closed`], [`Network::broken`] | lost, or failed |
+//! | an answer was its last | [`Network::ended_with_answer`] | lost |
+//! | a deadline of the connection is over | [`Network::time_has_come`] | by its state |
+//! | its load has finished with it | [`Network::close`] | Idle |
+//! | failed or lost | `shut`, then `carry_on` | Idle, and from there at once Connecting or Backoff if calls wait for it; else the load decides (`gone`) |
+//!
+//! Where the code asks whether a rule `is_broken`, the answer is no outside of tests, which break rules one by one to see
+//! that something fails: read past it.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -22,7 +39,7 @@ use brunt_record::time::Tick;
 
 use super::call::{MOST_TURNED_AWAY, TURNED_AWAY};
 use super::calls::CallId;
-use super::calls::{Call, End, Place, Resend};
+use super::calls::{Call, End, Place};
 use super::failures::{GIVEN_UP, WriteFailure, reason_of};
 use super::holding::Holds;
 use super::looks::LookRequest;
@@ -273,7 +290,8 @@ pub(crate) struct Connection {
     pub(super) state: State,
     pub(super) link: Link,
     pub(super) history: History,
-    /// Calls in flight, oldest first.
+    /// Calls in flight, oldest first. The place of a call in it is what the protocol's client knows as its position; calls
+    /// that end once they are sent stand behind the others, and the client counts none of them.
     pub(super) calls: VecDeque<CallId>,
     /// Calls that wait until the connection is ready.
     pub(super) queue: VecDeque<CallId>,
@@ -281,7 +299,8 @@ pub(crate) struct Connection {
     pub(super) unsent: Unsent,
     /// The addresses that may still take the connection, the one under way first, if the target has several.
     pub(super) addresses: VecDeque<Address>,
-    /// Grows whenever the connection is closed: an event for an earlier generation is stale.
+    /// Grows whenever the connection is shut. Whoever calls into its client or load compares it before and after, to see whether
+    /// that has shut the connection. Events have no generation: one of an earlier socket leads to a read that finds nothing.
     pub(super) generation: u32,
     /// The number of its connection among those that the worker began to make, from 1.
     pub(super) number: u64,
@@ -371,7 +390,7 @@ impl Connection {
     }
 
     /// It could carry a call at this time already.
-    pub(crate) fn was_ready_at(&mut self, at: Tick) {
+    pub(crate) fn note_ready_at(&mut self, at: Tick) {
         self.ready_since = self.ready_since.min(at);
     }
 
@@ -383,7 +402,7 @@ impl Connection {
 
     /// It could have carried a call that much earlier, in nanoseconds.
     #[inline]
-    pub(crate) fn was_held_up(&mut self, ns: u64) {
+    pub(crate) fn set_held_up(&mut self, ns: u64) {
         self.history.held_up = ns;
     }
 
@@ -401,7 +420,7 @@ impl Connection {
 
     /// It is in its load's list of those that can carry a call, since `since`.
     #[inline]
-    pub(crate) fn is_free_since(&mut self, since: Tick) {
+    pub(crate) fn list_free(&mut self, since: Tick) {
         (self.listing, self.ready_since) = (Listing::Free, since);
     }
 
@@ -962,7 +981,8 @@ fn failure_of(error: &io::Error) -> (Failure, String) {
 
 /// What a connection waits for.
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
-    /// The same for what a connection's peer has to do.
+    /// When the patience with a connection's peer ends: its deadline, put off by the time in which this worker stood still
+    /// (for a call, [`Network::time_is_up`] does it).
     pub(super) fn patience_ends(&self, token: ConnectionId) -> Tick {
         let connection = &self.connections[token];
         let due = connection.due();
@@ -975,14 +995,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.stops.put_off(since, due)
     }
 
-    pub(super) fn connection_late<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+    /// A deadline of a connection is over: of what its peer had to do, of a wait before it is made again, of a pause.
+    pub(super) fn time_has_come<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         if self.connections[token].link.stalled_until <= now {
             return self.broken(load, token, Failure::Write, UNREAD, now);
         }
         let reason = match self.connections[token].state {
             State::Backoff { .. } => return self.backed_off(load, token, now),
-            // A pause before the connection's next call is over; the code that set it removes it.
             State::Vacant => return,
+            // A pause before the connection's next call is over; the code that set it removes it.
             State::Idle { .. } | State::Open { .. } => return load.next_calls(self, token, now),
             State::Leaving { .. } => {
                 let reason = self.farewell(token);
@@ -1050,15 +1071,81 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 }
 
+/// Who ended a ready connection, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ender {
+    /// An answer that was to be its last: the peer has not processed the calls behind it (RFC 9112 §9.6).
+    LastAnswer,
+    /// Its peer, in good order.
+    PeerInOrder,
+    /// Its peer, or the way to it.
+    Peer,
+    /// brunt, for what a call on it got or did not get.
+    Brunt,
+}
+
 /// How a ready connection was lost.
 #[derive(Clone, Copy)]
 struct Loss<'a> {
-    /// The call that has the failure; `None` if each has one of its own.
-    culprit: Option<CallId>,
+    ender: Ender,
+    /// The call that bears the failure; `None` if each has one of its own. The others end with the connection.
+    bearer: Option<CallId>,
     failure: Failure,
     reason: &'a str,
-    /// Whether calls that were sent behind others are sent again.
-    sends_behind_again: bool,
+}
+
+/// What of a connection that is gone decides about the calls that were on it.
+struct Left {
+    /// Whether the peer has processed those that it has answered, and no others: it answers in order, and has answered before.
+    processed_in_order: bool,
+    /// How many bytes of the connection its socket has taken, where that says what the peer can have.
+    bytes_taken: u64,
+    /// How long after it was sent a call can have crossed the connection's end, in nanoseconds; 0 where none can have.
+    crossed_within_ns: u64,
+}
+
+/// What becomes of a call whose connection is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate<'a> {
+    /// It is sent again: its peer has not processed it.
+    NotProcessed,
+    /// It is sent again, this once: its peer has nothing of it, or it crossed the connection's end.
+    Once,
+    /// Its time was over.
+    Late,
+    /// It fails.
+    Fails(Failure, &'a str),
+}
+
+impl Left {
+    /// What becomes of this call, whose peer was sent some of its bytes if `has_bytes`.
+    fn fate<'a, T>(&self, loss: &Loss<'a>, id: CallId, call: &Call<T>, has_bytes: bool, now: Tick) -> Fate<'a> {
+        let nothing_sent = has_bytes && call.first_byte_out >= self.bytes_taken;
+        let is_behind = match loss.ender {
+            Ender::LastAnswer => true,
+            Ender::PeerInOrder => self.processed_in_order && !call.alone && !nothing_sent,
+            Ender::Peer | Ender::Brunt => false,
+        };
+        let is_behind = is_behind && !is_broken(Rule::BehindALastAnswer);
+        let has_crossed = call.alone && self.crossed_within_ns > 0 && now.since(call.sent) <= self.crossed_within_ns;
+        if !call.first_byte.is_set() && (nothing_sent || call.idempotent) {
+            if is_behind && call.turned_away < MOST_TURNED_AWAY {
+                return Fate::NotProcessed;
+            }
+            if !call.sent_again && (nothing_sent || has_crossed) {
+                return Fate::Once;
+            }
+        }
+        if matches!(loss.failure, Failure::Timeout | Failure::Stalled) && call.expires <= now {
+            return Fate::Late;
+        }
+        match loss.ender {
+            Ender::LastAnswer if call.turned_away >= MOST_TURNED_AWAY => Fate::Fails(Failure::Closed, TURNED_AWAY),
+            _ if loss.bearer == Some(id) => Fate::Fails(loss.failure, loss.reason),
+            Ender::Brunt => Fate::Fails(Failure::Closed, GIVEN_UP),
+            _ => Fate::Fails(Failure::Closed, "the connection ended with an earlier call"),
+        }
+    }
 }
 
 /// Losing a connection.
@@ -1130,6 +1217,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             _ => {}
         }
         let generation = connection.generation;
+        // An answer without a length ends with the connection: the client has it now.
         let ended_one = match connection.link.client.closed() {
             Some(Ok(answer)) => {
                 connection.has_served();
@@ -1156,7 +1244,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             return self.ended_with_answer(load, token, now);
         }
         let reason = self.farewell(token);
-        self.ended_in_order(load, token, &reason, now);
+        let bearer = self.connections[token].calls.front().copied();
+        let loss = Loss { ender: Ender::PeerInOrder, bearer, failure: Failure::Closed, reason: &reason };
+        self.lose(load, token, loss, now);
     }
 
     /// The reason with which the peer ends a connection, as far as it gave one.
@@ -1183,7 +1273,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// A ready connection is gone. The failure is that of the oldest call on it.
+    /// A ready connection is gone. The oldest call on it bears the failure.
     pub(super) fn lost<W: Workload<D, Tag = T>>(
         &mut self,
         load: &mut W,
@@ -1192,66 +1282,62 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         reason: &str,
         now: Tick,
     ) {
-        let culprit = match failure {
+        let bearer = match failure {
             // Calls that took too long have failures of their own.
             Failure::Timeout | Failure::Stalled => None,
             _ => self.connections[token].calls.front().copied(),
         };
-        self.lose(load, token, Loss { culprit, failure, reason, sends_behind_again: false }, now);
+        let is_peers = matches!(failure, Failure::Closed | Failure::Read | Failure::Write | Failure::Tls);
+        let ender = if is_peers { Ender::Peer } else { Ender::Brunt };
+        self.lose(load, token, Loss { ender, bearer, failure, reason }, now);
     }
 
-    /// A connection is gone after an answer that was to be its last: the peer has not processed the calls behind it
-    /// (RFC 9112 §9.6).
+    /// brunt gives a ready connection up, as a call on it has failed. So do the others.
+    pub(super) fn given_up<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        let loss = Loss { ender: Ender::Brunt, bearer: None, failure: Failure::Closed, reason: GIVEN_UP };
+        self.lose(load, token, loss, now);
+    }
+
+    /// A ready connection is gone after an answer that was to be its last.
     pub(super) fn ended_with_answer<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
-        let culprit = self.connections[token].calls.front().copied();
-        let (failure, reason) = (Failure::Closed, LAST_ANSWER);
-        self.lose(load, token, Loss { culprit, failure, reason, sends_behind_again: false }, now);
+        let bearer = self.connections[token].calls.front().copied();
+        let loss = Loss { ender: Ender::LastAnswer, bearer, failure: Failure::Closed, reason: LAST_ANSWER };
+        self.lose(load, token, loss, now);
     }
 
-    /// Its peer has ended a ready connection in good order.
-    pub(super) fn ended_in_order<W: Workload<D, Tag = T>>(
-        &mut self,
-        load: &mut W,
-        token: ConnectionId,
-        reason: &str,
-        now: Tick,
-    ) {
-        let connection = &self.connections[token];
-        let culprit = connection.calls.front().copied();
-        // Of calls that were sent behind others, without a frame that tells, the peer has processed those that it has
-        // answered (RFC 9112 §9.3.2).
-        let sends_behind_again = connection.history.service == Service::Answered && !connection.link.client.is_framed();
-        self.lose(load, token, Loss { culprit, failure: Failure::Closed, reason, sends_behind_again }, now);
-    }
-
-    /// A ready connection is gone. The failure is that of this call.
+    /// A ready connection is gone for what this call got.
     pub(super) fn lost_with<W: Workload<D, Tag = T>>(
         &mut self,
         load: &mut W,
         token: ConnectionId,
-        culprit: CallId,
+        bearer: CallId,
         failure: Failure,
         reason: &str,
         now: Tick,
     ) {
-        let culprit = Some(culprit);
-        self.lose(load, token, Loss { culprit, failure, reason, sends_behind_again: false }, now);
+        self.lose(load, token, Loss { ender: Ender::Brunt, bearer: Some(bearer), failure, reason }, now);
     }
 
-    /// A ready connection is gone, by its last answer or otherwise. Calls behind a last answer are sent again. A call of
-    /// which the socket has taken nothing is sent again, once; so is one that was sent on an idle connection and
-    /// crossed its end, if it may be. Of the other calls the culprit has the failure, and the rest end with the
-    /// connection.
+    /// A ready connection is gone. [`Left::fate`] says what becomes of the calls on it.
     fn lose<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, loss: Loss<'_>, now: Tick) {
-        let Loss { culprit, failure, reason, sends_behind_again } = loss;
-        let behind = self.behind(now).max(now.since(self.recorder.arrival(now)));
+        let Loss { failure, reason, .. } = loss;
+        let late_ns = self.behind(now).max(now.since(self.recorder.arrival(now)));
         let connection = &mut self.connections[token];
         // In time, its successor would have been there that much earlier.
-        connection.history.held_up = connection.history.held_up.max(behind);
+        connection.history.held_up = connection.history.held_up.max(late_ns);
+        let has_answered = connection.history.service == Service::Answered;
         let by_peer = matches!(failure, Failure::Closed | Failure::Read | Failure::Write);
-        let resendable = by_peer && connection.history.service == Service::Answered && connection.is_open();
-        let met_its_end_ns = MET_ITS_END_NS.max(2 * connection.link.connect_ns);
-        // A target that stands still takes connections all the same.
+        let left = Left {
+            // Frames tell which calls were processed.
+            processed_in_order: has_answered && !connection.link.client.is_framed(),
+            bytes_taken: if by_peer { connection.link.bytes_taken } else { u64::MAX },
+            crossed_within_ns: if by_peer && has_answered && connection.is_open() {
+                MET_ITS_END_NS.max(2 * connection.link.connect_ns)
+            } else {
+                0
+            },
+        };
+        // A timeout on a connection without an answer, after another one: its silence was time without a server, too.
         if failure == Failure::Timeout && connection.history.came_to_nothing() && self.watched_since.is_set() {
             let silent = now.since(connection.ready_since.max(self.watched_since));
             self.recorder.snapshot.numbers.add(Counter::WithoutServer, silent);
@@ -1261,43 +1347,32 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if calls.is_empty() && failure != Failure::Closed {
             self.recorder.trouble(failure, reason);
         }
-        // A peer that closes, resets or says goodbye ends a connection by itself.
-        let is_own =
-            reason == GIVEN_UP || !matches!(failure, Failure::Closed | Failure::Read | Failure::Write | Failure::Tls);
-        let bytes_taken = if by_peer { connection.link.bytes_taken } else { u64::MAX };
         let gone = self.shut(token, failure, reason);
         for id in calls {
             let Some(call) = self.calls.get_mut(id) else { continue };
             let has_bytes = call.first_byte_out < call.last_byte && !load.keeps_to_connection(call.tag);
-            let nothing_sent = has_bytes && call.first_byte_out >= bytes_taken;
-            let late = matches!(failure, Failure::Timeout | Failure::Stalled) && call.expires <= now;
-            let met_its_end = call.alone && now.since(call.sent) <= met_its_end_ns;
-            let is_behind = reason == LAST_ANSWER || sends_behind_again && !call.alone && !nothing_sent;
-            let is_behind = is_behind && !is_broken(Rule::BehindALastAnswer);
-            let is_turned_away = is_behind && call.turned_away < MOST_TURNED_AWAY;
-            let once = call.resend != Resend::Done && (nothing_sent || resendable && met_its_end);
-            let may_be = nothing_sent || call.resend != Resend::Never;
-            if (is_turned_away || once) && may_be && !call.first_byte.is_set() {
-                if is_turned_away {
+            let counter = match left.fate(&loss, id, call, has_bytes, now) {
+                Fate::NotProcessed => {
                     call.turned_away += 1;
-                } else {
-                    call.resend = Resend::Done;
+                    Counter::TurnedAway
                 }
-                call.place = Place::Queued(token);
-                let counter = if is_turned_away { Counter::TurnedAway } else { Counter::Reconnects };
-                self.recorder.snapshot.numbers.add(counter, u64::from(self.recorder.counts(call)));
-                self.connections[token].queue.push_back(id);
-            } else if late {
-                let (failure, reason) = self.lateness(id);
-                self.complete(load, id, End::Failed(failure, reason), now);
-            } else if reason == LAST_ANSWER && call.turned_away >= MOST_TURNED_AWAY {
-                self.complete(load, id, End::Failed(Failure::Closed, TURNED_AWAY), now);
-            } else if culprit == Some(id) {
-                self.complete(load, id, End::Failed(failure, reason), now);
-            } else {
-                let reason = if is_own { GIVEN_UP } else { "the connection ended with an earlier call" };
-                self.complete(load, id, End::Failed(Failure::Closed, reason), now);
-            }
+                Fate::Once => {
+                    call.sent_again = true;
+                    Counter::Reconnects
+                }
+                Fate::Late => {
+                    let (failure, reason) = self.lateness(id);
+                    self.complete(load, id, End::Failed(failure, reason), now);
+                    continue;
+                }
+                Fate::Fails(failure, reason) => {
+                    self.complete(load, id, End::Failed(failure, reason), now);
+                    continue;
+                }
+            };
+            call.place = Place::Queued(token);
+            self.recorder.snapshot.numbers.add(counter, u64::from(self.recorder.counts(call)));
+            self.connections[token].queue.push_back(id);
         }
         self.carry_on(load, gone, now);
     }
@@ -1390,7 +1465,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// `fresh` replaces a connection on which the peer takes no more calls. Whether that one was of use is known when
     /// it ends: if it carries no calls, that is now, and `fresh` may have to wait before it is made. Returns whether it
     /// waits.
-    pub(crate) fn succeed(&mut self, old: ConnectionId, fresh: ConnectionId, now: Tick) -> bool {
+    pub(crate) fn inherit(&mut self, old: ConnectionId, fresh: ConnectionId, now: Tick) -> bool {
         let behind = self.behind(now);
         let old = &self.connections[old];
         let service = if old.calls.is_empty() { old.history.service.ended() } else { Service::NONE };
@@ -1420,5 +1495,62 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         } else {
             "no answer to connecting"
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::calls::Counted;
+
+    /// What becomes of a call on a connection that answered before and was not framed, of which the peer can have all bytes.
+    fn fate(ender: Ender, change: impl FnOnce(&mut Call<u32>)) -> Fate<'static> {
+        let left = Left { processed_in_order: true, bytes_taken: 100, crossed_within_ns: 10 };
+        let mut call = Call::new(7, Tick::EPOCH, true, Counted::AtOnce);
+        call.send(Tick::from_ns(1000), 5000);
+        (call.first_byte_out, call.last_byte) = (50, 80);
+        change(&mut call);
+        let loss = Loss { ender, bearer: None, failure: Failure::Closed, reason: "gone" };
+        left.fate(&loss, CallId::numbered(0), &call, true, Tick::from_ns(2000))
+    }
+
+    #[test]
+    fn only_what_may_be_made_twice_is_sent_again_when_its_peer_can_have_it() {
+        for ender in [Ender::LastAnswer, Ender::PeerInOrder] {
+            assert!(matches!(fate(ender, |_| {}), Fate::Fails(..)), "{ender:?}");
+            assert_eq!(fate(ender, |call| call.idempotent = true), Fate::NotProcessed, "{ender:?}");
+            // That it was sent again once, since nothing of it had been sent, makes it no safer to make twice.
+            assert!(matches!(fate(ender, |call| call.sent_again = true), Fate::Fails(..)), "{ender:?}");
+        }
+        assert!(matches!(fate(Ender::Peer, |call| call.idempotent = true), Fate::Fails(..)), "it was no crossing");
+    }
+
+    #[test]
+    fn a_call_of_which_nothing_was_sent_is_sent_again_once() {
+        let unsent = |call: &mut Call<u32>| (call.first_byte_out, call.last_byte) = (100, 130);
+        assert_eq!(fate(Ender::Peer, unsent), Fate::Once);
+        let again = |call: &mut Call<u32>| {
+            unsent(call);
+            call.sent_again = true;
+        };
+        assert!(matches!(fate(Ender::Peer, again), Fate::Fails(..)));
+        let answered = |call: &mut Call<u32>| {
+            unsent(call);
+            call.first_byte = Tick::from_ns(1500);
+        };
+        assert!(matches!(fate(Ender::Peer, answered), Fate::Fails(..)), "its answer has begun");
+    }
+
+    #[test]
+    fn a_call_that_crossed_its_connections_end_is_sent_again_if_it_may_be() {
+        let crossing = |idempotent: bool, sent_ns: u64| {
+            fate(Ender::Peer, |call| {
+                call.sent = Tick::from_ns(sent_ns);
+                (call.alone, call.idempotent) = (true, idempotent);
+            })
+        };
+        assert_eq!(crossing(true, 1995), Fate::Once);
+        assert!(matches!(crossing(false, 1995), Fate::Fails(..)));
+        assert!(matches!(crossing(true, 1980), Fate::Fails(..)), "too long ago");
     }
 }

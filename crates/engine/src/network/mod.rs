@@ -103,6 +103,8 @@ pub(crate) struct Network<D, T> {
     /// Deadlines of connections.
     deadlines: Deadlines,
     inbound: Inbound,
+    /// Bytes of the connection being handled, on their way to its socket: empty before another has its turn. What is cleared was
+    /// never sent.
     outgoing: Vec<u8>,
 }
 
@@ -249,7 +251,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.deadlines.arm(token.place() as u32, ends);
                     continue;
                 }
-                self.connection_late(load, token, now);
+                self.time_has_come(load, token, now);
             }
             let due = self.connections[token].due();
             if due > now && due.is_set() {

@@ -42,7 +42,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         self.note_holds(token);
         let generation = self.connections[token].generation;
-        self.end_sent(load, token);
+        self.end_those_sent(load, token);
         if was_stalled && self.connections[token].generation == generation {
             let now = self.driver.now();
             self.send_waiting(load, token, now);

@@ -297,6 +297,23 @@ fn users_share_connections_and_another_is_made_once_all_streams_are_taken() {
 }
 
 #[test]
+fn a_connection_that_leaves_ends_with_the_last_stream_on_it_that_its_user_leaves() {
+    let leaving = |connection: u64, stream: u32| {
+        let mut acts = events(connection, stream);
+        let last = acts.pop().unwrap();
+        acts.push((acts[0].0 + MS, Act::Send(goaway(stream, ErrorCode::NO_ERROR))));
+        acts.push(last);
+        acts
+    };
+    let body = "local n = 0
+        for _ in llm:events('/chat') do n = n + 1; if n == 2 then break end end
+        brunt.check(nil, { two = n == 2 })";
+    let total = run_with("http = '2'", &scenario(3, body), Server::new(&[], leaving)).total;
+    assert_eq!((total.statuses.sorted(), total.failures.total()), (vec![(200, 3)], 0));
+    assert_eq!((total.numbers.get(Counter::StreamsLeft), total.numbers.get(Counter::ConnectionsMade)), (3, 3));
+}
+
+#[test]
 fn connections_without_streams_cannot_be_shared() {
     for (options, way_out) in [
         ("connections = 'shared'", "give http = \"2\", or share so many connections by pool = 10"),
