@@ -210,7 +210,7 @@ impl<D: Driver> Workload<D> for Flood {
         has_cost
     }
 
-    fn draining(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
+    fn connection_leaves(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         // The slot keeps its place, which is connected again for the next call.
         if self.slots.is_some() {
             return;
@@ -241,7 +241,7 @@ impl<D: Driver> Workload<D> for Flood {
         if let Some(growth) = self.growth.as_mut().filter(|_| !gone.was_ready) {
             growth.refused(now);
         }
-        if gone.drained && self.slots.is_none() {
+        if gone.has_left && self.slots.is_none() {
             let came_to_nothing = network.connections[token].came_to_nothing();
             network.vacate(token);
             if self.kept_up(network).has_place() {

@@ -265,7 +265,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Ok(()) => self.flush(load, token),
             Err(reason) => {
                 self.flush_aside(token);
-                self.leave(load, id, Some((Failure::Oversize, reason)), now);
+                self.abandon(load, id, Some((Failure::Oversize, reason)), now);
             }
         }
         true
@@ -494,7 +494,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.send_waiting(load, token, now);
                     self.complete(load, id, end, now);
                     // A peer that takes no more calls may never answer those that it has.
-                    if self.retire_if_drained(load, token, now) {
+                    if self.retire_if_empty(load, token, now) {
                         self.freed.push((token, now));
                     }
                 } else {
@@ -514,7 +514,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The user of a call leaves its answer. With a reason, the call fails for it. Without one, it counts as answered,
     /// with the status of its last message; if no message has come, it fails. The connection is closed, unless the
     /// protocol can cancel a single call.
-    pub(crate) fn leave<W: Workload<D, Tag = T>>(
+    pub(crate) fn abandon<W: Workload<D, Tag = T>>(
         &mut self,
         load: &mut W,
         id: CallId,
@@ -531,17 +531,17 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 None => End::Failed(Failure::Closed, LEFT),
             },
         };
-        self.leave_with(load, id, end, now);
+        self.abandon_with(load, id, end, now);
     }
 
     /// The user of a call is cut off: the call ends as it would with the run.
     pub(crate) fn cut_off<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, now: Tick) {
         if let Some(end) = self.calls.get(id).map(Call::cut_short) {
-            self.leave_with(load, id, end, now);
+            self.abandon_with(load, id, end, now);
         }
     }
 
-    fn leave_with<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, end: End<'_>, now: Tick) {
+    fn abandon_with<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, end: End<'_>, now: Tick) {
         match self.calls.get(id).map(|call| call.place) {
             None => {}
             Some(Place::Waiting) => self.complete(load, id, end, now),
@@ -549,11 +549,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.connections[token].queue.retain(|queued| *queued != id);
                 self.complete(load, id, end, now);
             }
-            Some(Place::InFlight(token)) => self.leave_in_flight(load, token, id, end, now),
+            Some(Place::InFlight(token)) => self.abandon_in_flight(load, token, id, end, now),
         }
     }
 
-    fn leave_in_flight<W: Workload<D, Tag = T>>(
+    fn abandon_in_flight<W: Workload<D, Tag = T>>(
         &mut self,
         load: &mut W,
         token: ConnectionId,
@@ -572,7 +572,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.complete(load, id, end, now);
             self.send_waiting(load, token, now);
             // A peer that takes no more calls may never answer those that it has.
-            if self.retire_if_drained(load, token, now) {
+            if self.retire_if_empty(load, token, now) {
                 self.freed.push((token, now));
             }
         } else {

@@ -56,6 +56,7 @@ pub(crate) enum End<'a> {
 }
 
 /// A call that has begun. `T` is its load's key for it.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all of them occur together")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call<T> {
     /// Its load's key for it.

@@ -17,8 +17,8 @@
 //! | its socket is connected, or is not | `socket_connected` | the next step, the next address, or failed |
 //! | bytes of the handshakes came | `was_fed`, `open` and `opened` | the next step |
 //! | the last step is done | `ready` | Open: queued calls are sent, and the load is asked for more |
-//! | the peer takes no more calls (GOAWAY) | [`Network::drain`] | Leaving; calls that it has not processed are made elsewhere |
-//! | no call is left on one that leaves | [`Network::retire_if_drained`] | lost |
+//! | the peer takes no more calls (GOAWAY) | [`Network::begin_leaving`] | Leaving; calls that it has not processed are made elsewhere |
+//! | no call is left on one that leaves | [`Network::retire_if_empty`] | lost |
 //! | the peer closes, resets, sends what cannot be read | [`Network::peer_closed`], [`Network::broken`] | lost, or failed |
 //! | an answer was its last | [`Network::ended_with_answer`] | lost |
 //! | a deadline of the connection is over | [`Network::time_has_come`] | by its state |
@@ -499,7 +499,7 @@ impl Connection {
     }
 
     /// Whether the peer takes no more calls on it.
-    pub(crate) fn is_draining(&self) -> bool {
+    pub(crate) fn is_leaving(&self) -> bool {
         matches!(self.state, State::Leaving { .. })
     }
 
@@ -1022,7 +1022,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The peer takes no more calls on a connection. Calls that it has not processed, from this position on, and calls
     /// that were not sent yet, are made again elsewhere; the others may still be answered.
-    pub(super) fn drain<W: Workload<D, Tag = T>>(
+    pub(super) fn begin_leaving<W: Workload<D, Tag = T>>(
         &mut self,
         load: &mut W,
         token: ConnectionId,
@@ -1040,7 +1040,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let fails = connection.link.client.farewell().is_some();
             self.census.leaves();
             self.enter(token, State::Leaving { until: if fails { now + FAREWELL_NS } else { Tick::NEVER } });
-            load.draining(self, token, now);
+            load.connection_leaves(self, token, now);
         }
         for id in &unsent {
             if let Some(call) = self.calls.get_mut(*id) {
@@ -1055,14 +1055,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Closes a connection that takes no more calls once none is left on it. Returns false if it closed it.
     #[inline]
-    pub(super) fn retire_if_drained<W: Workload<D, Tag = T>>(
+    pub(super) fn retire_if_empty<W: Workload<D, Tag = T>>(
         &mut self,
         load: &mut W,
         token: ConnectionId,
         now: Tick,
     ) -> bool {
         let connection = &self.connections[token];
-        if !connection.is_draining() || connection.carried() > 0 {
+        if !connection.is_leaving() || connection.carried() > 0 {
             return true;
         }
         self.say_goodbye(token);
@@ -1398,10 +1398,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.driver.close(token);
         self.outgoing.clear();
         let connection = &mut self.connections[token];
-        let drained = connection.is_draining();
+        let has_left = connection.is_leaving();
         let was_ready = connection.is_there();
         if was_ready {
-            self.census.is_gone(drained);
+            self.census.is_gone(has_left);
         }
         connection.state = State::IDLE;
         connection.unsent.clear();
@@ -1419,7 +1419,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         let events = &mut self.recorder.snapshot.events;
         link.client.take_events(&mut |name, count| events.add(name, count));
-        Gone { token, client: link.client, failure, reason, drained, was_ready }
+        Gone { token, client: link.client, failure, reason, has_left, was_ready }
     }
 
     /// After a connection is gone: makes another for the calls that wait for it, at once, or after a while if the last
@@ -1431,7 +1431,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if !connection.is_idle() {
             return;
         }
-        if gone.drained && !connection.queue.is_empty() {
+        if gone.has_left && !connection.queue.is_empty() {
             let again: Vec<CallId> = connection.queue.drain(..).collect();
             for id in &again {
                 if let Some(call) = self.calls.get_mut(*id) {

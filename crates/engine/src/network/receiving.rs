@@ -267,7 +267,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.ended_with_answer(load, token, now);
                     return false;
                 }
-                self.retire_if_drained(load, token, now)
+                self.retire_if_empty(load, token, now)
             }
             Progress::More => self.progressed_in_part(token, 0, now),
             Progress::Part { position } => self.progressed_in_part(token, position, now),
@@ -323,7 +323,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.given_up(load, token, now);
                     return false;
                 }
-                self.retire_if_drained(load, token, now)
+                self.retire_if_empty(load, token, now)
             }
             Progress::Draining { unprocessed } => {
                 if !self.connections[token].is_there() {
@@ -331,14 +331,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.broken(load, token, Failure::Handshake, &reason, now);
                     return false;
                 }
-                self.drain(load, token, unprocessed, now);
-                self.retire_if_drained(load, token, now)
+                self.begin_leaving(load, token, unprocessed, now);
+                self.retire_if_empty(load, token, now)
             }
             Progress::Refused { position, reason } => {
                 let id = self.connections[token].take_call(position);
                 self.connections[token].has_served();
                 self.turn_away(load, id.into_iter().collect(), reason, now);
-                self.retire_if_drained(load, token, now)
+                self.retire_if_empty(load, token, now)
             }
             Progress::Closing(reason) => {
                 let opening = matches!(self.connections[token].state, State::Opening(_));

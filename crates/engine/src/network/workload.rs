@@ -175,7 +175,7 @@ pub(crate) trait Workload<D: Driver>: Sized {
     }
 
     /// The peer takes no more calls on the connection, which ends once the calls on it have. Called once a connection.
-    fn draining(&mut self, network: &mut Network<D, Self::Tag>, token: ConnectionId, now: Tick);
+    fn connection_leaves(&mut self, network: &mut Network<D, Self::Tag>, token: ConnectionId, now: Tick);
 
     /// The peer has not processed these calls, and takes no more on their connection: they have to be sent again
     /// elsewhere.
@@ -251,8 +251,8 @@ pub(crate) struct Gone<'a> {
     pub(crate) failure: Failure,
     /// Why.
     pub(crate) reason: &'a str,
-    /// Whether the peer had announced that it takes no more calls on it ([`Workload::draining`]).
-    pub(crate) drained: bool,
+    /// Whether the peer had announced that it takes no more calls on it ([`Workload::connection_leaves`]).
+    pub(crate) has_left: bool,
     /// Whether it could carry calls.
     pub(crate) was_ready: bool,
 }

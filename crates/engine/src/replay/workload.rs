@@ -157,7 +157,7 @@ impl<D: Driver> Workload<D> for Replaying {
         }
     }
 
-    fn draining(&mut self, network: &mut ReplayNetwork<D>, token: ConnectionId, _now: Tick) {
+    fn connection_leaves(&mut self, network: &mut ReplayNetwork<D>, token: ConnectionId, _now: Tick) {
         // The next call of the session gets another connection.
         let keeper = network.connections[token].release();
         if let Keeper::One(slot) = keeper

@@ -261,8 +261,8 @@ impl VirtualUsers {
                 if connection.room(most) > 0 {
                     return self.send_soon(network, token, slot, now);
                 }
-                kept_up.there += usize::from(!connection.is_draining());
-                kept_up.leaving += usize::from(connection.is_draining());
+                kept_up.there += usize::from(!connection.is_leaving());
+                kept_up.leaving += usize::from(connection.is_leaving());
             }
         }
         if kept_up.has_place() {
@@ -426,7 +426,7 @@ impl VirtualUsers {
         &mut self,
         network: &mut UsersNetwork<D>,
         token: ConnectionId,
-        drained: bool,
+        has_left: bool,
         now: Tick,
     ) {
         let (keeper, origin) = (network.connections[token].keeper(), network.connections[token].origin());
@@ -439,7 +439,7 @@ impl VirtualUsers {
             }
             Keeper::Everybody => {
                 if let Some(shared) = network.pools.shared(origin, &network.origins) {
-                    shared.is_gone(drained);
+                    shared.is_gone(has_left);
                 }
             }
             Keeper::Held(_) | Keeper::Nobody => {}
@@ -860,7 +860,7 @@ impl VirtualUsers {
         if let (false, Some(id)) = (is_sent, id)
             && said + more > MOST_SAID_BYTES
         {
-            network.leave(self, id, Some((Failure::Oversize, UNSENT)), now);
+            network.abandon(self, id, Some((Failure::Oversize, UNSENT)), now);
         }
         self.go(user, now, Resumption::Number(1))
     }
@@ -937,7 +937,7 @@ impl VirtualUsers {
             self.make_ready(user, Wake::StreamOver);
         }
         if let Some(id) = id {
-            network.leave(self, id, None, now);
+            network.abandon(self, id, None, now);
         }
     }
 
@@ -986,7 +986,7 @@ impl VirtualUsers {
         if let Some((_, user)) = inbox.waits.take() {
             self.make_ready(user, Wake::Streamed(slot));
         } else if inbox.messages.len() > MOST_WAITING || inbox.messages.len() > 1 && inbox.bytes > MOST_WAITING_BYTES {
-            network.leave(self, message.id, Some((Failure::Oversize, UNREAD)), message.now);
+            network.abandon(self, message.id, Some((Failure::Oversize, UNREAD)), message.now);
         }
     }
 

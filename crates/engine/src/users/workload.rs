@@ -209,7 +209,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
         }
     }
 
-    fn draining(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, now: Tick) {
+    fn connection_leaves(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, now: Tick) {
         // A draining connection no longer blocks another one, unless as many drain as there may be.
         let origin = network.connections[token].origin();
         if network.connections[token].keeper() == Keeper::Everybody
@@ -230,7 +230,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
 
     fn gone(&mut self, network: &mut UsersNetwork<D>, gone: Gone<'_>, now: Tick) {
         let keeper = network.connections[gone.token].keeper();
-        self.give_back(network, gone.token, gone.drained, now);
+        self.give_back(network, gone.token, gone.has_left, now);
         if let Keeper::Held(user) = keeper {
             self.keep_remains(network, UserId::in_slot(user), gone, now);
         }
