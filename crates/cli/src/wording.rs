@@ -202,7 +202,7 @@ fn tls(error: &TlsError, settings: Settings) -> String {
             format!("{}: expected {expected} in PEM: {problem}", settings.place(*setting))
         }
         TlsError::NoRoots { .. } => format!(
-            "{error}: install ca-certificates, give trusted ones with {}, or take any certificate with {}",
+            "{error}: install ca-certificates, give trusted ones with {}, or verify none with {}",
             settings.name(Setting::TrustedCertificates),
             settings.place(Setting::Insecure)
         ),

@@ -73,7 +73,7 @@ pub struct Load {
     /// Stop after this many requests; with -d or a profile, whichever comes first
     #[arg(short = 'n', long, value_name = "N", value_parser = values::requests)]
     pub requests: Option<u64>,
-    /// Requests a second, whatever the answers take: a rate (2000), or ramps and holds
+    /// Requests a second, however long answers take (open model): a rate (2000), or ramps and holds
     /// (1000..2000/60s,2000/30s,0..5k/1m)
     #[arg(short, long, value_name = "R")]
     pub rate: Option<Profile>,

@@ -22,7 +22,7 @@ const HABITS: &[Habit] = &[
     Habit {
         flags: &["-q", "--rps", "--qps", "--query-per-second", "--arrival-rate", "-R", "--rate-limit"],
         whose: "hey, oha and wrk2",
-        here: "requests a second, over all connections, are -r: brunt -r {2000} URL",
+        here: "the rate is -r, in requests a second over all connections: brunt -r {2000} URL",
     },
     Habit {
         flags: &["-rate"],

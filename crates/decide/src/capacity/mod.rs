@@ -200,7 +200,7 @@ fn judge(settings: &Settings, evidence: &Evidence) -> (Outcome, String) {
     let (surely, perhaps): (Vec<_>, Vec<_>) = missed.partition(|result| result.sure);
     let mut why: Vec<_> = surely.into_iter().map(was).collect();
     if evidence.behind_ratio > settings.precision_ratio * MOST_BEHIND {
-        why.push(format!("fell behind by {:.1}%", evidence.behind_ratio * 100.0));
+        why.push(format!("the backlog grew by {:.1}% of the rate", evidence.behind_ratio * 100.0));
     }
     if !why.is_empty() {
         why.extend(perhaps.into_iter().map(was));

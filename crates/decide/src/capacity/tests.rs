@@ -267,7 +267,7 @@ fn a_target_that_does_not_answer_is_not_asked_for_long() {
 fn a_target_that_falls_behind_does_not_meet_its_rate_though_thresholds_hold() {
     let run = Evidence { behind_ratio: 0.03, ..evidence(true, true) };
     let trial = Trial::new(&Settings::default(), 0, Length::Full, run);
-    assert_eq!((trial.outcome, trial.why.as_str()), (Outcome::Failed, "fell behind by 3.0%"));
+    assert_eq!((trial.outcome, trial.why.as_str()), (Outcome::Failed, "the backlog grew by 3.0% of the rate"));
 }
 
 #[test]

@@ -213,15 +213,17 @@ fn no_time_left(run: Judged<'_>, bounds: bool) -> Option<Finding> {
     let is_starved = waited > used || !spoiled.points.iter().any(|point| is_saturated(point));
     let (cause, advice) =
         if is_starved { (Cause::CpuStarved, Advice::KeepOffCores) } else { (Cause::CpuSaturated, Advice::MoreCores) };
-    let waiting = if waited >= WAITED {
-        format!(" and waited for one for {:.0}% of the time", waited * 100.0)
+    let message = if is_starved {
+        format!("a worker was ready to run and had no CPU for {:.0}% of the time", waited * 100.0)
+    } else if waited >= WAITED {
+        format!("a worker used {:.0}% of a CPU and waited for one for {:.0}% of the time", used * 100.0, waited * 100.0)
     } else {
-        String::new()
+        format!("a worker used {:.0}% of a CPU", used * 100.0)
     };
     Some(Finding {
         cause,
         spoils: Spoils::Throughput,
-        message: format!("a worker used {:.0}% of a CPU{waiting}", used * 100.0),
+        message,
         advice,
         seconds: spoiled.seconds(),
         decisive: bounds && spoiled.is_much(run),
@@ -282,7 +284,7 @@ fn sent_late(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
     let limit = points.iter().filter(|point| late_calls(point) > 0).map(late_from_ns).min().unwrap_or(0);
     let p99 = Duration(total.times.known(Timing::Lag).quantile(0.99).unwrap_or(0));
     let message = format!(
-        "calls were sent late, {} of them by {} or more (lag p99 {p99}): the target saw other arrivals than asked for",
+        "{} of calls were sent {} late or more (lag p99 {p99}): the load was burstier than asked for",
         percent(share),
         Duration(limit)
     );

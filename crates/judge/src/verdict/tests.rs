@@ -99,7 +99,7 @@ fn used_and_waited_are_judged_together() {
     }
     let verdict = verdict_of(|_, second| second.numbers.set_health(&health(250 * MS, 740 * MS)));
     assert_eq!(verdict.findings[0].cause, Cause::CpuStarved);
-    assert!(verdict.sentence.contains("used 25% of a CPU and waited for one for 74%"), "{}", verdict.sentence);
+    assert!(verdict.sentence.contains("ready to run and had no CPU for 74% of the time"), "{}", verdict.sentence);
 }
 
 /// A process that was stopped, a machine that slept: no call was made meanwhile.

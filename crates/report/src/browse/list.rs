@@ -73,7 +73,8 @@ fn filters(body: &mut Html, list: &List<'_>) {
         body.raw(words).raw("</option>");
     }
     body.raw("</select></label><label class=\"tick\"><input type=\"checkbox\" name=\"parts\" value=\"1\"");
-    body.raw(if list.filter.with_parts { " checked>" } else { ">" }).raw("runs of decisions</label>");
+    body.raw(if list.filter.with_parts { " checked>" } else { ">" })
+        .raw("single runs of find, compare and sweep</label>");
     body.raw("<button>Filter</button> <a href=\"./\">Reset</a> <a href=\"trend");
     body.text(&filter_query(list.filter, &[("figure", "p99")])).raw("\">Trend of these runs</a></form>");
 }

@@ -127,7 +127,7 @@ fn chart(body: &mut Html, trend: &Trend<'_>) {
         }
         dot(body, trend, point, x(at), y(point.value));
     }
-    body.raw("</svg><p class=\"faint\">● threshold held or none, ✕ failed; dashed: the threshold")
+    body.raw("</svg><p class=\"faint\">● no threshold failed, ✕ one did; dashed: the threshold")
         .raw("; vertical: the version changed</p>");
 }
 

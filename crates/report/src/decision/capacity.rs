@@ -197,7 +197,9 @@ fn of_answer(capacity: &Capacity) -> (String, Vec<String>) {
         ),
         Answer::Generator { met, at, verdict } => (
             match met {
-                Some(met) => format!("the capacity is at least {}: brunt is the limit", whole(*met)),
+                Some(met) => {
+                    format!("no capacity found: it is at least {}, and above that brunt is the limit", whole(*met))
+                }
                 None => format!("no answer: brunt, not the target, gave out at {}", named(*at)),
             },
             vec![
@@ -269,8 +271,8 @@ fn between(capacity: &Capacity, low: f64, high: f64, repeats: u32) -> Vec<String
         Searched::Connections => counted(capacity.rates_tried() as u64, "number"),
     };
     reasons.push(format!(
-        "if either bound were wrong, at most {} of searches would look like this ({tried} tried, {} each)",
-        percent(capacity.chance_of_error()),
+        "confidence in both bounds: {} or more ({tried} tried, {} each)",
+        percent(1.0 - capacity.chance_of_error()),
         counted(u64::from(repeats), "trial")
     ));
     reasons

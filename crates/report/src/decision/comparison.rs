@@ -336,7 +336,7 @@ pub(super) fn left_out(comparison: &Comparison) -> Option<String> {
     let each: Vec<_> = each.collect();
     let discarded = comparison.discarded.iter().map(|of| format!("{} in {} of {}", of.metric.name(), of.count, of.of));
     let discarded: Vec<_> = discarded.collect();
-    let parts = [("not compared", each), ("left out, since brunt's own delays spoil it", discarded)];
+    let parts = [("not compared", each), ("left out, as brunt was late", discarded)];
     let parts = parts.into_iter().filter(|(_, list)| !list.is_empty());
     let parts: Vec<_> = parts.map(|(what, list)| format!("{what}: {}", list.join(", "))).collect();
     (!parts.is_empty()).then(|| parts.join("; "))

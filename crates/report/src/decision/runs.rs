@@ -113,7 +113,7 @@ pub(super) fn verdicts<'a>(runs: impl IntoIterator<Item = &'a Evidence>) -> (Rol
         (of(Judgement::NothingMeasured), "without an answer"),
     ];
     let parts: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    let line = format!("! of {} runs {}, such as: {}", runs.len(), parts.join(" and "), worst.verdict);
+    let line = format!("! {} of {} runs; one of them: {}", parts.join(" and "), runs.len(), worst.verdict);
     (Role::Warning, line)
 }
 

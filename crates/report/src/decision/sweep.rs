@@ -198,14 +198,13 @@ fn choice(sweep: &Sweep) -> Option<(Role, String)> {
 fn fitted(fit: &Fit, sentences: &mut Vec<(Role, String)>) {
     if fit.is_poor {
         let off = percent(fit.residual_ratio);
-        let text =
-            format!("the Universal Scalability Law does not fit, off by {off} a point: it names no knee and no peak");
+        let text = format!("no knee and no peak: the Universal Scalability Law misses the values by {off} on average");
         sentences.push((Role::Faint, text));
         return;
     }
     bends(fit, sentences);
     let text = format!(
-        "Universal Scalability Law over {}: λ {}/s, σ {}, κ {}; off by {} a point",
+        "Universal Scalability Law over {}: λ {}/s, σ {}, κ {}; it misses the values by {} on average",
         counted(fit.points as u64, "value"),
         whole(&fit.lambda_per_s),
         small(&fit.sigma),

@@ -206,7 +206,7 @@ fn notes(summary: &Summary, rows: &[Row<'_>], verbose: bool) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |text: &str| notes.extend(wrapped("  ", "  ", text, WIDTH));
     if summary.times.not_ok.is_some() && summary.times.ok.is_some() {
-        note("response: a failed call counts as slower than its measured time");
+        note("response: failures count as slower than measured");
     }
     let by_script = summary.total.failed_check.ok(summary.ok_status());
     if by_script > 0 {

@@ -164,12 +164,8 @@ fn table(shown: Shown<'_>, ways: &[Way]) -> Table {
         columns.extend([Column::words("from, to"), Column::words("over time")]);
     }
     let due = shown.summary.total.numbers.get(Counter::Due);
-    let mut table = Table::new(
-        "outcomes",
-        "statuses and failures, what is not ok first; open one to see its course and the first calls that ended so",
-        columns,
-    )
-    .sortable();
+    let mut table =
+        Table::new("outcomes", "failures first; open a row for its course and its first calls", columns).sortable();
     for (nth, way) in ways.iter().enumerate() {
         let class = if way.is_ok { "" } else { "bad" };
         let share = if due > 0 { way.count as f64 / due as f64 } else { 0.0 };

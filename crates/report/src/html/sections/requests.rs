@@ -39,10 +39,7 @@ fn section(
 ) -> Section {
     let mut section = Section::new(id, title);
     let Some(scale) = scale(all) else { return section };
-    section.note = format!(
-        "{}, worst first; times in which a failed call counts as one that would have taken longer",
-        counted(all.len() as u64, noun)
-    );
+    section.note = format!("{}, worst first; failures count as slower than measured", counted(all.len() as u64, noun));
     let mut worst: Vec<_> = all.iter().collect();
     let p99 = |calls: &Calls<'_>| calls.response.and_then(|times| times.quantile("p99")).map_or(0, |p99| p99.value);
     worst.sort_by(|a, b| b.error_ratio.total_cmp(&a.error_ratio).then_with(|| p99(b).cmp(&p99(a))));
@@ -54,7 +51,7 @@ fn section(
     if has_tracks {
         columns.push(Column::words("p50 to p99 over time"));
     }
-    let caption = "bars on one scale: thin from the fastest to the slowest ok call, thick from p50 to p99; ✕ the median of those not ok";
+    let caption = "line: the fastest to the slowest ok call; bar: p50 to p99; ✕: the median of those not ok";
     let mut table = Table::new(id, caption, columns).sortable();
     for (nth, calls) in worst.into_iter().enumerate() {
         let track = OfCalls::named(tracks, calls.name);

@@ -146,7 +146,7 @@ fn in_words(bars: &[Bar], (ok, not_ok): (u64, u64), limits: &[Limit]) -> String 
     } else {
         String::new()
     };
-    let most = most_calls(bars).map_or_else(String::new, |range| format!("; most took {range}"));
+    let most = most_calls(bars).map_or_else(String::new, |range| format!("; most frequent: {range}"));
     let sentence = format!("{}{bad}{most}", counted(ok + not_ok, "call"));
     limits.iter().fold(sentence, |sentence, limit| format!("{sentence}; {}", limit.words))
 }

@@ -128,7 +128,7 @@ impl Spectra {
         let named = [("p50", 0.5), ("p99", 0.01), ("p99.9", 0.001)].into_iter();
         let named = named.filter_map(|(name, tail)| Some(format!("{name} {}", duration(at(tail)?))));
         let max = points.last().map(|(_, time)| format!("max {}", duration(*time)));
-        format!("all but ever fewer calls took less; {}", named.chain(max).collect::<Vec<_>>().join(", "))
+        format!("response time by percentile: {}", named.chain(max).collect::<Vec<_>>().join(", "))
     }
 
     fn ticks(&self) -> Vec<(f64, String)> {
