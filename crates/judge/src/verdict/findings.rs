@@ -284,7 +284,7 @@ fn sent_late(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
     let limit = points.iter().filter(|point| late_calls(point) > 0).map(late_from_ns).min().unwrap_or(0);
     let p99 = Duration(total.times.known(Timing::Lag).quantile(0.99).unwrap_or(0));
     let message = format!(
-        "{} of calls were sent {} late or more (lag p99 {p99}): the load was burstier than asked for",
+        "{} of calls were sent late, by {} or more (lag p99 {p99}): the load was burstier than asked for",
         percent(share),
         Duration(limit)
     );

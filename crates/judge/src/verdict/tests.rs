@@ -209,7 +209,11 @@ fn calls_sent_late_are_a_finding_of_their_own() {
     .verdict;
     assert_eq!(names(&verdict, false), ["p99"]);
     let late = verdict.findings.iter().find(|finding| finding.cause == Cause::Lag).unwrap();
-    assert!(late.decisive && late.spoils == Spoils::Arrivals && late.message.contains("10% of them by 6.00ms"));
+    assert!(
+        late.decisive
+            && late.spoils == Spoils::Arrivals
+            && late.message.contains("10% of calls were sent late, by 6.00ms")
+    );
     assert!(!verdict.is_load_as_asked);
     // Not so beside answers of a second: the target cannot tell.
     let verdict = summary_of(open(), 10, |_, second| {
@@ -258,7 +262,7 @@ fn a_burst_of_connections_is_no_fault_of_the_machine() {
 
 #[test]
 fn connections_that_took_little_cpu_time_explain_no_late_call() {
-    for (cpu_ns, starved_ns, says) in [(410 * MS, 0, "CPU to spare"), (500 * MS, 70 * MS, "keep other work")] {
+    for (cpu_ns, starved_ns, says) in [(410 * MS, 0, "CPU to spare"), (500 * MS, 70 * MS, "cores of its own")] {
         let summary = connecting(cpu_ns, starved_ns);
         let advice = advice(&summary.verdict);
         assert!(!advice.is_empty() && advice.iter().all(|advice| advice.contains(says)), "{advice:?}");
