@@ -8,8 +8,9 @@
 use std::net::IpAddr;
 
 use http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, IF_RANGE, MAX_FORWARDS,
-    PRAGMA, PROXY_AUTHORIZATION, RANGE, REFERER, TE, TRANSFER_ENCODING, UPGRADE, USER_AGENT, VIA,
+    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, COOKIE, DNT,
+    EXPECT, FORWARDED, HOST, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, MAX_FORWARDS, ORIGIN, PRAGMA,
+    PROXY_AUTHORIZATION, RANGE, REFERER, TE, TRANSFER_ENCODING, UPGRADE, UPGRADE_INSECURE_REQUESTS, USER_AGENT, VIA,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -18,6 +19,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 pub(crate) enum Role {
     /// Its value is part of the key.
     Key,
+    /// [`CONNECTION`], whose value is part of the key unless it bars.
+    Connection,
     /// It has no effect, unless the answer varies by it.
     Harmless,
     /// It excludes the request from coalescing: it says who asks.
@@ -40,13 +43,93 @@ pub(crate) enum Role {
 /// A request with this header asks whether it led or followed.
 pub(crate) const MARK: HeaderName = HeaderName::from_static("x-coalesced");
 
+/// What is known of a field that most requests have, by its name alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Common {
+    /// Stands for the name in a key.
+    pub(crate) number: u8,
+    /// That of most values; [`role_of`] knows the exceptions.
+    pub(crate) usual: Role,
+}
+
+/// Lists the common fields: standard ones, and those that begin with `sec-`. Each has a number of its own.
+macro_rules! common_fields {
+    ({ $($standard:ident => $role:ident,)+ } $prefix:literal { $($own:ident $rest:literal => $own_role:ident,)+ }) => {
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "the names are those of the constants")]
+        enum Number { $($standard,)+ $($own,)+ }
+
+        #[allow(clippy::inline_always, reason = "it is a few instructions in a loop over all fields of each request")]
+        impl Common {
+            /// What is known of a field; `None` for rarer ones, whose role takes longer to find.
+            #[inline(always)]
+            pub(crate) fn of(name: &HeaderName) -> Option<Self> {
+                match *name {
+                    $($standard => Some(Self { number: Number::$standard as u8, usual: Role::$role }),)+
+                    _ => Self::of_browsers(name.as_str()),
+                }
+            }
+
+            #[inline(always)]
+            fn of_browsers(name: &str) -> Option<Self> {
+                let rest = name.strip_prefix($prefix)?;
+                match rest.len() {
+                    $(length if length == $rest.len() && rest == $rest => {
+                        Some(Self { number: Number::$own as u8, usual: Role::$own_role })
+                    })+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+common_fields! {
+    {
+        HOST => Host,
+        CONNECTION => Connection,
+        USER_AGENT => Harmless,
+        REFERER => Harmless,
+        ACCEPT => Key,
+        ACCEPT_ENCODING => Key,
+        ACCEPT_LANGUAGE => Key,
+        UPGRADE_INSECURE_REQUESTS => Key,
+        ORIGIN => Key,
+        DNT => Key,
+        IF_NONE_MATCH => Key,
+        IF_MODIFIED_SINCE => Key,
+    }
+    "sec-" {
+        SEC_CH_UA "ch-ua" => Harmless,
+        SEC_CH_UA_PLATFORM "ch-ua-platform" => Harmless,
+        SEC_CH_UA_MOBILE "ch-ua-mobile" => Key,
+        SEC_FETCH_SITE "fetch-site" => Key,
+        SEC_FETCH_MODE "fetch-mode" => Key,
+        SEC_FETCH_USER "fetch-user" => Key,
+        SEC_FETCH_DEST "fetch-dest" => Key,
+    }
+}
+
 /// The role of a field.
-#[inline]
-#[allow(clippy::match_same_arms, reason = "arms stand together by their reasons, and follow exceptions")]
 pub(crate) fn role(name: &HeaderName, value: &HeaderValue) -> Role {
+    role_of(Common::of(name), name, value)
+}
+
+/// The role of a field of which this is known.
+#[inline]
+pub(crate) fn role_of(common: Option<Common>, name: &HeaderName, value: &HeaderValue) -> Role {
+    match common {
+        // A nominated field may be removed on its way to the handler, after it was checked here.
+        Some(Common { usual: Role::Connection, .. }) if nominates_a_field(value) => Role::Bars,
+        Some(Common { usual: Role::Connection, .. }) => Role::Key,
+        Some(common) => common.usual,
+        None => role_of_others(name, value),
+    }
+}
+
+#[allow(clippy::match_same_arms, reason = "arms stand together by their reasons, and follow exceptions")]
+fn role_of_others(name: &HeaderName, value: &HeaderValue) -> Role {
     match *name {
-        HOST => Role::Host,
-        USER_AGENT | REFERER | TE | VIA | MAX_FORWARDS => Role::Harmless,
+        TE | VIA | MAX_FORWARDS => Role::Harmless,
         AUTHORIZATION | PROXY_AUTHORIZATION | COOKIE => Role::Identity,
         // A range is not the answer; and an upgrade, an expectation and a body are more than a question.
         RANGE | IF_RANGE | UPGRADE | EXPECT | TRANSFER_ENCODING => Role::Bars,
@@ -54,9 +137,6 @@ pub(crate) fn role(name: &HeaderName, value: &HeaderValue) -> Role {
         CONTENT_LENGTH => Role::Bars,
         CACHE_CONTROL => cache_control(value),
         PRAGMA if directives(value).any(|directive| directive.eq_ignore_ascii_case(b"no-cache")) => Role::Bars,
-        // A nominated field may be removed on its way to the handler, after it was checked here.
-        CONNECTION if nominates_a_field(value) => Role::Bars,
-        CONNECTION => Role::Key,
         FORWARDED => Role::Forwarded,
         _ => role_by_text(name.as_str(), value),
     }
@@ -69,30 +149,15 @@ pub(crate) fn is_always_in_the_key(name: &HeaderName) -> bool {
 
 /// The role of a field by its name's text. Names are compared by length first, as most names have none of these lengths.
 fn role_by_text(name: &str, value: &HeaderValue) -> Role {
-    // Browsers send up to a dozen of these. None is a credential.
+    // No field that only browsers may set is a credential.
     if let Some(rest) = name.strip_prefix("sec-") {
-        return match rest {
-            "ch-ua" | "ch-ua-platform" => Role::Harmless,
-            "websocket-key" => Role::Bars,
-            _ => Role::Key,
-        };
+        return if rest == "websocket-key" { Role::Bars } else { Role::Key };
     }
     if is_harmless(name) {
         return Role::Harmless;
     }
     match name {
-        // A standard name is none of what follows; these are what browsers send.
-        "accept"
-        | "accept-encoding"
-        | "accept-language"
-        | "origin"
-        | "upgrade-insecure-requests"
-        | "dnt"
-        | "if-none-match"
-        | "if-modified-since"
-        | "x-requested-with"
-        | "x-forwarded-proto"
-        | "x-forwarded-host" => Role::Key,
+        "x-requested-with" | "x-forwarded-proto" | "x-forwarded-host" => Role::Key,
         "x-forwarded-for" | "x-real-ip" => Role::Addresses,
         "x-coalesced" => Role::Mark,
         "baggage" if directives(value).all(|member| member.starts_with(b"sentry-")) => Role::Harmless,

@@ -49,7 +49,7 @@ where
     S: Service<Request<B>>,
     Oneshot<S, Request<B>>: Answering,
 {
-    Boards(Boards<S, B>),
+    Boards(Option<Boards<S, B>>),
     Leads(Option<Member<Oneshot<S, Request<B>>>>),
     Follows(Option<Box<Follower<S, B>>>),
     /// A request that shares no answer calls the service.
@@ -57,7 +57,7 @@ where
     /// A request that writes calls the service; `Write` closes the flights of its URI.
     Writes(Call<S, B>, Option<Write>),
     /// Its result is ready.
-    Told(CallResult<Oneshot<S, Request<B>>>),
+    Told(Option<CallResult<Oneshot<S, Request<B>>>>),
     Over,
 }
 
@@ -136,7 +136,7 @@ where
         call: Call<S, B>,
         marked: bool,
     ) -> Self {
-        Self { state: State::Boards(Boards { shared, key, call }), marked }
+        Self { state: State::Boards(Some(Boards { shared, key, call })), marked }
     }
 
     /// A request that looks for a flight at once. It is polled soon after, and only then leaves its waker.
@@ -149,8 +149,22 @@ where
         marked: bool,
     ) -> Self {
         let mut nobody = Context::from_waker(std::task::Waker::noop());
-        Self { state: State::board(shared, key, call, marked, true, &mut nobody), marked }
+        match State::board(shared, key, call, marked, true, &mut nobody) {
+            Boarded::Told(told) => Self { state: State::Told(Some(told)), marked },
+            Boarded::Goes(state) => Self { state, marked },
+        }
     }
+}
+
+/// What a request found when it looked for a flight.
+enum Boarded<S, B>
+where
+    S: Service<Request<B>>,
+    Oneshot<S, Request<B>>: Answering,
+{
+    /// Its own result, at once.
+    Told(CallResult<Oneshot<S, Request<B>>>),
+    Goes(State<S, B>),
 }
 
 impl<S, B> State<S, B>
@@ -166,17 +180,19 @@ where
         marked: bool,
         may_regroup: bool,
         cx: &mut Context<'_>,
-    ) -> Self {
-        match shared.table.first_poll(key, call, cx) {
-            First::Own(outcome) => Self::Told(own(outcome, marked)),
-            First::Leads(member, Some(arrival)) => Self::Told(arrive_as_leader(Some(member), arrival, marked)),
+    ) -> Boarded<S, B> {
+        Boarded::Goes(match shared.table.first_poll(key, call, cx) {
+            First::Own(outcome) => return Boarded::Told(own(outcome, marked)),
+            First::Leads(member, Some(arrival)) => {
+                return Boarded::Told(arrive_as_leader(Some(member), arrival, marked));
+            }
             First::Leads(member, None) => Self::Leads(Some(member)),
             First::Full(call) => Self::Calls(call, Then::Nothing),
             First::Alone(call, key) => Self::Calls(call, Then::Teaches(Arc::clone(shared), key)),
             First::Follows(member, call, key) => {
                 Self::Follows(Some(Box::new(Follower::new(shared, member, call, key, may_regroup))))
             }
-        }
+        })
     }
 }
 
@@ -227,20 +243,19 @@ where
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let marked = self.marked;
-        // The short way for most futures, which are polled once.
-        if let State::Boards(_) | State::Told(_) = self.state {
-            match std::mem::replace(&mut self.state, State::Over) {
-                State::Told(told) => return Poll::Ready(told),
-                State::Boards(Boards { shared, key, call }) => match State::board(&shared, key, call, marked, true, cx)
-                {
-                    State::Told(told) => return Poll::Ready(told),
-                    state => self.state = state,
-                },
-                state => self.state = state,
-            }
-        }
         loop {
             self.state = match &mut self.state {
+                State::Told(told) => return told.take().map_or(Poll::Pending, Poll::Ready),
+                State::Boards(boards) => {
+                    let Some(Boards { shared, key, call }) = boards.take() else { return Poll::Pending };
+                    match State::board(&shared, key, call, marked, true, cx) {
+                        Boarded::Told(told) => {
+                            self.state = State::Over;
+                            return Poll::Ready(told);
+                        }
+                        Boarded::Goes(state) => state,
+                    }
+                }
                 State::Calls(call, then) => {
                     let answer = ready!(call.as_mut().poll(cx));
                     if let (Then::Teaches(shared, key), Ok(response)) = (&then, &answer) {
@@ -264,14 +279,15 @@ where
                     Some(Turn::Answered(response)) => return Poll::Ready(Ok(response)),
                     Some(Turn::Leads(member)) => State::Leads(Some(member)),
                     Some(Turn::Calls(call, then)) => State::Calls(call, then),
-                    Some(Turn::Boards(shared, key, call)) => State::board(&shared, key, call, marked, false, cx),
+                    Some(Turn::Boards(shared, key, call)) => {
+                        match State::board(&shared, key, call, marked, false, cx) {
+                            Boarded::Told(told) => return Poll::Ready(told),
+                            Boarded::Goes(state) => state,
+                        }
+                    }
                 },
                 // The future was polled after its end, which callers should not do.
-                State::Told(_) => match std::mem::replace(&mut self.state, State::Over) {
-                    State::Told(told) => return Poll::Ready(told),
-                    state => state,
-                },
-                State::Boards(_) | State::Over => return Poll::Pending,
+                State::Over => return Poll::Pending,
             };
         }
     }

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use http::header::MAX_FORWARDS;
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery};
-use http::{HeaderMap, HeaderName, Method, Request, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 
-use crate::fields::{self, IgnoredCookies, Role, has_overridden_method};
+use crate::fields::{self, Common, IgnoredCookies, Role, has_overridden_method};
 use crate::key::{Key, KeyWriter, Target};
 
 pub(crate) use crate::fields::MARK;
@@ -20,6 +20,14 @@ pub(crate) type KeyFunction = Arc<dyn Fn(&Parts) -> Option<Bytes> + Send + Sync>
 /// An extension of a request: the longest wait for another request's headers, in place of the layer's setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitAtMost(pub Duration);
+
+/// What was read of a request's head so far.
+struct HeadReader<'a> {
+    writer: KeyWriter,
+    host: Option<&'a HeaderValue>,
+    asks: bool,
+    max_age: Option<u64>,
+}
 
 /// Which requests may be coalesced.
 #[derive(Clone, Default)]
@@ -53,16 +61,22 @@ pub(crate) struct Coalescible {
 }
 
 impl Eligible {
-    /// Whether a request may be coalesced, and its key; `epoch` is that of its URI.
+    /// Whether a request may be coalesced, and its key; `epoch` is that of its URI, whose hash is `place`.
     #[inline]
-    pub(crate) fn look_at<B>(&self, request: &mut Request<B>, has_body: bool, epoch: u64) -> RequestClass {
+    pub(crate) fn look_at<B>(
+        &self,
+        request: &mut Request<B>,
+        has_body: bool,
+        (epoch, place): (u64, u64),
+    ) -> RequestClass {
         if !is_safe(request.method()) {
             return RequestClass::Writes;
         }
-        self.find_safe(request, has_body, epoch).map_or_else(|| without_key(request.headers()), RequestClass::May)
+        self.find_safe(request, has_body, (epoch, place))
+            .map_or_else(|| without_key(request.headers()), RequestClass::May)
     }
 
-    fn find_safe<B>(&self, request: &mut Request<B>, has_body: bool, epoch: u64) -> Option<Coalescible> {
+    fn find_safe<B>(&self, request: &mut Request<B>, has_body: bool, at: (u64, u64)) -> Option<Coalescible> {
         if has_body || !self.method_is_coalesced(request.method()) {
             return None;
         }
@@ -70,7 +84,7 @@ impl Eligible {
             None => None,
             Some(function) => Some(own_key(function, request)?),
         };
-        self.find(request.method(), request.uri(), request.headers(), own.as_deref(), epoch)
+        self.find(request.method(), request.uri(), request.headers(), own.as_deref(), at)
     }
 
     fn find(
@@ -79,45 +93,19 @@ impl Eligible {
         uri: &Uri,
         headers: &HeaderMap,
         own: Option<&[u8]>,
-        epoch: u64,
+        (epoch, place): (u64, u64),
     ) -> Option<Coalescible> {
-        let mut writer = KeyWriter::new();
-        let (mut host, mut asks, mut max_age) = (None, false, None);
-        let is_usual = self.is_usual();
-        for (name, value) in headers {
-            let role = fields::role(name, value);
-            match if is_usual { role } else { self.role(name, role, value) } {
-                Role::Key => writer.header(name, value)?,
-                // For the other safe methods it says who answers (RFC 9110, section 7.6.2).
-                Role::Harmless if *name == MAX_FORWARDS && !matches!(*method, Method::GET | Method::HEAD) => {
-                    writer.header(name, value)?;
-                }
-                Role::Harmless => writer.other(name, value)?,
-                Role::Identity | Role::Bars | Role::OverridesMethod => {
-                    writer.discard();
-                    return None;
-                }
-                // Different servers choose a different one of two hosts.
-                Role::Host if host.is_some() => {
-                    writer.discard();
-                    return None;
-                }
-                Role::Host => host = Some(value),
-                Role::Mark => asks = true,
-                Role::Addresses => {
-                    writer.derived(name, |key| fields::write_classes(value, key))?;
-                    writer.other(name, value)?;
-                }
-                Role::Forwarded => {
-                    writer.derived(name, |key| fields::write_forwarded(value, key))?;
-                    writer.other(name, value)?;
-                }
-                Role::Freshness => {
-                    max_age = max_age.into_iter().chain(fields::max_age(value)).min();
-                    writer.other(name, value)?;
-                }
-            }
+        let mut head = HeadReader { writer: KeyWriter::new(), host: None, asks: false, max_age: None };
+        let read = if self.is_usual() {
+            self.read_usual(&mut head, method, headers)
+        } else {
+            headers.iter().try_for_each(|(name, value)| self.read(&mut head, method, Common::of(name), name, value))
+        };
+        if read.is_none() {
+            head.writer.discard();
+            return None;
         }
+        let HeadReader { writer, host, asks, max_age } = head;
         let target = Target {
             method: method.as_str(),
             scheme: uri.scheme_str(),
@@ -126,9 +114,68 @@ impl Eligible {
             path_and_query: uri.path_and_query().map(PathAndQuery::as_str),
             own,
             epoch,
+            place,
         };
         let key = writer.finish(&target, max_age)?;
         Some(Coalescible { key, asks })
+    }
+
+    /// Reads all fields where no setting changes what they mean. The short way is for what browsers send.
+    #[inline]
+    fn read_usual<'a>(&self, head: &mut HeadReader<'a>, method: &Method, headers: &'a HeaderMap) -> Option<()> {
+        for (name, value) in headers {
+            let common = Common::of(name);
+            match common {
+                Some(common) if common.usual == Role::Key => head.writer.common(common, value),
+                Some(common) if common.usual == Role::Harmless => head.writer.other_common(common, value),
+                Some(Common { usual: Role::Host, .. }) if head.host.is_none() => head.host = Some(value),
+                // As browsers and libraries write it.
+                Some(common) if common.usual == Role::Connection && value.as_bytes() == b"keep-alive" => {
+                    head.writer.common(common, value);
+                }
+                _ => self.read(head, method, common, name, value)?,
+            }
+        }
+        Some(())
+    }
+
+    /// Reads a field; `None` if it excludes the request.
+    #[inline(never)]
+    fn read<'a>(
+        &self,
+        head: &mut HeadReader<'a>,
+        method: &Method,
+        common: Option<Common>,
+        name: &HeaderName,
+        value: &'a HeaderValue,
+    ) -> Option<()> {
+        let HeadReader { writer, host, asks, max_age } = head;
+        match self.role(name, fields::role_of(common, name, value), value) {
+            Role::Key | Role::Connection => writer.header(common, name, value),
+            // For the other safe methods it says who answers (RFC 9110, section 7.6.2).
+            Role::Harmless if *name == MAX_FORWARDS && !matches!(*method, Method::GET | Method::HEAD) => {
+                writer.header(common, name, value);
+            }
+            Role::Harmless => writer.other(common, name, value),
+            Role::Identity | Role::Bars | Role::OverridesMethod => return None,
+            // Different servers choose a different one of two hosts.
+            Role::Host if host.is_some() => return None,
+            Role::Host => *host = Some(value),
+            Role::Mark => *asks = true,
+            Role::Addresses => {
+                writer.derived(name, |key| fields::write_classes(value, key));
+                writer.other(common, name, value);
+            }
+            Role::Forwarded => {
+                writer.derived(name, |key| fields::write_forwarded(value, key));
+                writer.other(common, name, value);
+            }
+            Role::Freshness => {
+                *max_age = (*max_age).into_iter().chain(fields::max_age(value)).min();
+                writer.other(common, name, value);
+            }
+        }
+        Some(())
     }
 
     /// Unsafe methods (RFC 9110, section 9.2.1) change something, so each of them must reach the service. No setting
@@ -151,7 +198,7 @@ impl Eligible {
 
     /// A field's role under the settings.
     #[inline]
-    fn role(&self, name: &HeaderName, usual: Role, value: &http::HeaderValue) -> Role {
+    fn role(&self, name: &HeaderName, usual: Role, value: &HeaderValue) -> Role {
         if !self.key_headers.is_empty() && self.key_headers.contains(name) {
             return Role::Key;
         }
@@ -205,7 +252,7 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        match eligible.look_at(&mut request.body(()).unwrap(), false, 0) {
+        match eligible.look_at(&mut request.body(()).unwrap(), false, (0, 0)) {
             RequestClass::May(found) => Some(found.key),
             RequestClass::Passes | RequestClass::Writes => None,
         }

@@ -73,12 +73,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        match self.look_at(request) {
-            (call, Role::Boards(key, marked)) => {
-                ResponseFuture::boards(Arc::clone(self.realm.flights()), key, call, marked)
-            }
-            (call, Role::Alone(write)) => ResponseFuture::alone(call, write),
-        }
+        self.answer(self.look_at(request))
     }
 }
 
@@ -94,17 +89,15 @@ where
     type Future = ResponseFuture<S, B>;
 
     /// A request of HTTP/1 looks for a flight at once: hyper polls its future next, so that no other request waits for
-    /// one that is never polled. Requests of HTTP/2 are polled by separate tasks, perhaps on other threads.
+    /// one that is never polled. Its memory is then free before the next is read. Requests of HTTP/2 are polled by separate
+    /// tasks, perhaps on other threads.
     fn call(&self, request: Request<B>) -> Self::Future {
         let is_polled_next = request.version() < http::Version::HTTP_2;
         match self.look_at(request) {
-            (call, Role::Boards(key, marked)) if is_polled_next => {
+            (Role::Boards(key, marked), call) if is_polled_next => {
                 ResponseFuture::boarding(self.realm.flights(), key, call, marked)
             }
-            (call, Role::Boards(key, marked)) => {
-                ResponseFuture::boards(Arc::clone(self.realm.flights()), key, call, marked)
-            }
-            (call, Role::Alone(write)) => ResponseFuture::alone(call, write),
+            looked => self.answer(looked),
         }
     }
 }
@@ -112,24 +105,41 @@ where
 impl<S> Coalesce<S> {
     /// Prepares the call of the service for a request, and says whether it may be shared.
     #[inline]
-    fn look_at<B>(&self, request: Request<B>) -> (Call<S, B>, Role)
+    fn look_at<B>(&self, mut request: Request<B>) -> (Role, Call<S, B>)
     where
         S: Service<Request<B>> + Clone,
         B: Body,
     {
-        let has_body = !request.body().is_end_stream();
-        let mut request = request;
-        let Realm { settings, epochs, .. } = &*self.realm;
-        let epoch = epochs.now(request.uri());
-        let role = match settings.eligible.look_at(&mut request, has_body, epoch) {
-            RequestClass::May(found) => Role::Boards(found.key, settings.mark.marks(found.asks)),
-            RequestClass::Passes => Role::Alone(None),
-            RequestClass::Writes => Role::Alone(Some(Write::starts(epochs, request.uri()))),
-        };
-        if matches!(role, Role::Alone(_)) {
-            settings.tally.count(Event::Passed);
+        let role = self.role(&mut request);
+        (role, Box::pin(Oneshot::new(self.inner.clone(), request)))
+    }
+
+    /// The future of an answer, which looks for a flight when it is polled.
+    #[inline]
+    fn answer<B>(&self, (role, call): (Role, Call<S, B>)) -> ResponseFuture<S, B>
+    where
+        S: Service<Request<B>>,
+        Oneshot<S, Request<B>>: Answering,
+    {
+        match role {
+            Role::Boards(key, marked) => ResponseFuture::boards(Arc::clone(self.realm.flights()), key, call, marked),
+            Role::Alone(write) => ResponseFuture::alone(call, write),
         }
-        (Box::pin(Oneshot::new(self.inner.clone(), request)), role)
+    }
+
+    /// Whether the call for a request may be shared.
+    #[inline]
+    fn role<B: Body>(&self, request: &mut Request<B>) -> Role {
+        let has_body = !request.body().is_end_stream();
+        let Realm { settings, epochs, .. } = &*self.realm;
+        let at = epochs.now(request.uri());
+        let write = match settings.eligible.look_at(request, has_body, at) {
+            RequestClass::May(found) => return Role::Boards(found.key, settings.mark.marks(found.asks)),
+            RequestClass::Passes => None,
+            RequestClass::Writes => Some(Write::starts(epochs, request.uri())),
+        };
+        settings.tally.count(Event::Passed);
+        Role::Alone(write)
     }
 }
 

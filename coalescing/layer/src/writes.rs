@@ -29,16 +29,23 @@ impl Epochs {
         Self { hasher: Hasher::default(), epochs: (0..EPOCHS).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// The epoch of a path and query. The host is left out, as one host has several spellings.
-    fn epoch(&self, uri: &Uri) -> Option<&AtomicU64> {
+    /// The hash of a path and query. The host is left out, as one host has several spellings.
+    #[inline]
+    fn place(&self, uri: &Uri) -> u64 {
         let target = uri.path_and_query().map_or("", |target| target.as_str());
-        self.epochs.get(self.hasher.hash_one(target.as_bytes()) as usize % EPOCHS)
+        self.hasher.hash_one(target.as_bytes())
     }
 
-    /// The epoch of a URI now.
     #[inline]
-    pub(crate) fn now(&self, uri: &Uri) -> u64 {
-        self.epoch(uri).map_or(0, |epoch| epoch.load(Ordering::Acquire))
+    fn epoch(&self, place: u64) -> Option<&AtomicU64> {
+        self.epochs.get(place as usize % EPOCHS)
+    }
+
+    /// The epoch of a URI now, and the URI's hash.
+    #[inline]
+    pub(crate) fn now(&self, uri: &Uri) -> (u64, u64) {
+        let place = self.place(uri);
+        (self.epoch(place).map_or(0, |epoch| epoch.load(Ordering::Acquire)), place)
     }
 }
 
@@ -46,19 +53,19 @@ impl Epochs {
 #[derive(Debug)]
 pub(crate) struct Write {
     epochs: Arc<Epochs>,
-    uri: Uri,
+    place: u64,
 }
 
 impl Write {
     pub(crate) fn starts(epochs: &Arc<Epochs>, uri: &Uri) -> Self {
-        let write = Self { epochs: Arc::clone(epochs), uri: uri.clone() };
+        let write = Self { epochs: Arc::clone(epochs), place: epochs.place(uri) };
         write.closes_flights();
         write
     }
 
     /// Closes the flights of the URI: later requests are not answered by earlier ones.
     pub(crate) fn closes_flights(&self) {
-        if let Some(epoch) = self.epochs.epoch(&self.uri) {
+        if let Some(epoch) = self.epochs.epoch(self.place) {
             epoch.fetch_add(1, Ordering::AcqRel);
         }
     }

@@ -209,8 +209,6 @@ struct Core<F: Answering> {
 /// One call of the service, and the requests that wait for its answer.
 pub(crate) struct Flight<F: Answering> {
     pub(crate) key: Key,
-    /// The number of the claim that it was made from.
-    pub(crate) number: u64,
     _share: Shareholder,
     core: Mutex<Core<F>>,
 }
@@ -229,7 +227,7 @@ pub(crate) enum Join {
 
 impl<F: Answering> Flight<F> {
     /// A flight with one member, its leader, which polls its call.
-    pub(crate) fn new(key: Key, number: u64, held: &Arc<Held>) -> Self {
+    pub(crate) fn new(key: Key, held: &Arc<Held>) -> Self {
         let core = Core {
             phase: Phase::Heading(None),
             due: false,
@@ -240,7 +238,7 @@ impl<F: Answering> Flight<F> {
             failures: 0,
         };
         let share = Shareholder::new(held, key.weight());
-        Self { key, number, _share: share, core: Mutex::new(core) }
+        Self { key, _share: share, core: Mutex::new(core) }
     }
 
     /// Joins the flight, unless its answer is held already and older than this many seconds. No held answer is as young as

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::OccupiedEntry;
 use http::HeaderName;
 use tokio::time::Instant;
 
@@ -69,16 +70,24 @@ struct Learnt {
 
 struct Shard<F: Answering> {
     flights: HashTable<Arc<Flight<F>>>,
-    /// Calls in their first poll that no other request waits for. They are few and short.
-    claims: Vec<(Claim, Key)>,
+    /// Calls in their first poll. They are few and short.
+    claims: Vec<(Claim, Claimed<F>)>,
     lessons: HashTable<Learnt>,
 }
 
 /// A call in its first poll. If it is answered at once, it never becomes a flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Claim {
-    hash: u64,
+    place: u64,
     number: u64,
+}
+
+/// What is known of a call in its first poll.
+enum Claimed<F: Answering> {
+    /// No other request waits for it.
+    Alone(Key),
+    /// It became a flight, as another does.
+    Departed(Arc<Flight<F>>),
 }
 
 /// What the answer to a claim taught.
@@ -126,29 +135,19 @@ impl<F: Answering> Table<F> {
         if self.held.bytes() > self.limits.fair_bytes() {
             return Boarding::Full;
         }
-        let mut hash = self.hasher.hash_one(key.bytes());
         if self.learnt.load(Ordering::Relaxed) > 0 {
-            match self.lesson(hash, key.bytes()) {
-                Some(Lesson::Alone) => return Boarding::Alone(key),
-                Some(Lesson::Varies(names)) => {
-                    let Some(split) = key.split_by(&names) else { return Boarding::Full };
-                    key = split;
-                    hash = self.hasher.hash_one(key.bytes());
-                    if self.lesson(hash, key.bytes()).is_some() {
-                        return Boarding::Alone(key);
-                    }
-                }
-                None => {}
-            }
+            key = match self.by_lessons(key) {
+                Ok(key) => key,
+                Err(goes_on) => return goes_on,
+            };
         }
-        key.hash = hash;
-        let Some((shard, lone)) = self.shard(hash) else { return Boarding::Full };
+        let Some((shard, lone)) = self.shard(key.place()) else { return Boarding::Full };
         // Dropped after the lock is released, with what it holds.
         let _ended;
         let mut guard = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let shard = &mut *guard;
-        if let Ok(entry) = shard.flights.find_entry(hash, |flight| flight.key == key) {
-            match entry.get().join(&self.limits, key.max_age) {
+        if let Some(entry) = shard.find(&mut key, &self.hasher) {
+            match entry.get().join(&self.limits, key.max_age()) {
                 Join::Joined { place, is_late } => {
                     let charge = Held::charge(&self.held, key.weight());
                     let member = Member::new(Arc::clone(entry.get()), Arc::clone(self), (place, is_late), charge);
@@ -158,10 +157,10 @@ impl<F: Answering> Table<F> {
                 // The flight has ended, and is about to be removed.
                 Join::Closed => _ended = entry.remove().0,
             }
-        } else if let Some(at) = shard.claims.iter().position(|(_, claimed)| claimed.hash == hash && *claimed == key) {
-            let (claim, claimed) = shard.claims.swap_remove(at);
-            let flight = shard.depart(claim, claimed, &self.held);
-            return match flight.join(&self.limits, key.max_age) {
+        } else if let Some((claim, claimed)) = shard.claim_of(&key) {
+            let flight = shard.depart(claimed, &self.held, &self.hasher);
+            shard.claims.push((claim, Claimed::Departed(Arc::clone(&flight))));
+            return match flight.join(&self.limits, key.max_age()) {
                 Join::Joined { place, is_late } => {
                     let charge = Held::charge(&self.held, key.weight());
                     Boarding::Follows(Member::new(flight, Arc::clone(self), (place, is_late), charge), key)
@@ -169,17 +168,30 @@ impl<F: Answering> Table<F> {
                 Join::Full | Join::Closed => Boarding::Full,
             };
         }
-        let claim = Claim { hash, number: lone.comes() };
-        shard.claims.push((claim, key));
+        let claim = Claim { place: key.place(), number: lone.comes() };
+        shard.claims.push((claim, Claimed::Alone(key)));
         Boarding::Claims(claim)
+    }
+
+    /// The key by which a flight is looked for after what earlier answers taught; or what is to be done without one.
+    #[cold]
+    fn by_lessons(&self, key: Key) -> Result<Key, Boarding<F>> {
+        match self.lesson(key.bytes()) {
+            None => Ok(key),
+            Some(Lesson::Alone) => Err(Boarding::Alone(key)),
+            Some(Lesson::Varies(names)) => {
+                let key = key.split_by(&names).ok_or(Boarding::Full)?;
+                if self.lesson(key.bytes()).is_some() { Err(Boarding::Alone(key)) } else { Ok(key) }
+            }
+        }
     }
 
     /// Releases a claim and counts its outcome, if no other request waits; returns whether that was so.
     #[inline]
     pub(crate) fn release(&self, claim: Claim, ended: Event, lesson: Taught) -> bool {
-        let Some((shard, lone)) = self.shard(claim.hash) else { return false };
+        let Some((shard, lone)) = self.shard(claim.place) else { return false };
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(key) = shard.take(claim) else { return false };
+        let Some(key) = shard.take_alone(claim) else { return false };
         lone.count(ended);
         drop(shard);
         self.tally.observe(ended);
@@ -252,7 +264,8 @@ impl<F: Answering> Table<F> {
     }
 
     /// What is known of requests with this key.
-    fn lesson(&self, hash: u64, key: &[u8]) -> Option<Lesson> {
+    fn lesson(&self, key: &[u8]) -> Option<Lesson> {
+        let hash = self.hasher.hash_one(key);
         let (shard, _) = self.shard(hash)?;
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let known = shard.lessons.find_entry(hash, |known| *known.key == *key).ok()?;
@@ -266,11 +279,11 @@ impl<F: Answering> Table<F> {
 
     /// Turns a claim into a flight, if it is not one yet. The caller has to put the call into it.
     pub(crate) fn lead(self: &Arc<Self>, claim: Claim) -> Option<Member<F>> {
-        let mut guard = self.shard(claim.hash)?.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.shard(claim.place)?.0.lock().unwrap_or_else(PoisonError::into_inner);
         let shard = &mut *guard;
-        let flight = match shard.take(claim) {
-            Some(key) => shard.depart(claim, key, &self.held),
-            None => Arc::clone(shard.flights.find(claim.hash, |flight| flight.number == claim.number)?),
+        let flight = match shard.take(claim)? {
+            Claimed::Alone(key) => shard.depart(key, &self.held, &self.hasher),
+            Claimed::Departed(flight) => flight,
         };
         drop(guard);
         Some(Member::first(flight, Arc::clone(self)))
@@ -278,9 +291,9 @@ impl<F: Answering> Table<F> {
 
     /// Removes a flight, unless another with its key has taken its place.
     pub(crate) fn remove(&self, flight: &Arc<Flight<F>>) {
-        let Some((shard, _)) = self.shard(flight.key.hash) else { return };
+        let Some((shard, _)) = self.shard(flight.key.place()) else { return };
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = shard.flights.find_entry(flight.key.hash, |other| Arc::ptr_eq(other, flight));
+        let found = shard.flights.find_entry(flight.key.hash(), |other| Arc::ptr_eq(other, flight));
         let removed = found.ok().map(|entry| entry.remove().0);
         // Unlocked first: dropping the flight may drop other things with it.
         drop(shard);
@@ -315,7 +328,8 @@ impl<F: Answering> Table<F> {
     pub(crate) fn len(&self) -> usize {
         let len = |shard: &Mutex<Shard<F>>| {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            shard.flights.len() + shard.claims.len()
+            let alone = shard.claims.iter().filter(|(_, claimed)| matches!(claimed, Claimed::Alone(_)));
+            shard.flights.len() + alone.count()
         };
         self.shards.iter().map(len).sum()
     }
@@ -328,18 +342,57 @@ impl<F: Answering> Drop for Table<F> {
 }
 
 impl<F: Answering> Shard<F> {
-    /// Takes the key of a claim that no other request waits for.
+    /// Where a claim is among the others. It is most often the last, and the only one.
     #[inline]
-    fn take(&mut self, claim: Claim) -> Option<Key> {
-        // It is most often the last, and the only one.
-        let at = self.claims.iter().rposition(|(other, _)| *other == claim)?;
-        Some(self.claims.swap_remove(at).1)
+    fn find_claim(&self, claim: Claim) -> Option<usize> {
+        self.claims.iter().rposition(|(other, _)| *other == claim)
     }
 
-    /// Makes a flight of a claim.
-    fn depart(&mut self, claim: Claim, key: Key, held: &Arc<Held>) -> Arc<Flight<F>> {
-        let flight = Arc::new(Flight::new(key, claim.number, held));
-        self.flights.insert_unique(claim.hash, Arc::clone(&flight), |flight| flight.key.hash);
+    fn take(&mut self, claim: Claim) -> Option<Claimed<F>> {
+        self.find_claim(claim).map(|at| self.claims.swap_remove(at).1)
+    }
+
+    /// Takes the key of a claim that no other request waits for.
+    #[inline]
+    fn take_alone(&mut self, claim: Claim) -> Option<Key> {
+        let at = self.find_claim(claim)?;
+        if matches!(self.claims.get(at)?.1, Claimed::Departed(_)) {
+            return None;
+        }
+        match self.claims.swap_remove(at).1 {
+            Claimed::Alone(key) => Some(key),
+            Claimed::Departed(_) => None,
+        }
+    }
+
+    /// Takes the claim of the call with this key.
+    fn claim_of(&mut self, key: &Key) -> Option<(Claim, Key)> {
+        let is_it = |claimed: &Claimed<F>| matches!(claimed, Claimed::Alone(claimed) if claimed == key);
+        let at = self.claims.iter().position(|(claim, claimed)| claim.place == key.place() && is_it(claimed))?;
+        match self.claims.swap_remove(at) {
+            (claim, Claimed::Alone(key)) => Some((claim, key)),
+            departed => {
+                self.claims.push(departed);
+                None
+            }
+        }
+    }
+
+    /// The flight with this key. A key is hashed only where there is a flight to be found.
+    #[inline]
+    fn find(&mut self, key: &mut Key, hasher: &Hasher) -> Option<OccupiedEntry<'_, Arc<Flight<F>>>> {
+        if self.flights.is_empty() {
+            return None;
+        }
+        let hash = key.hash_by(hasher);
+        self.flights.find_entry(hash, |flight| flight.key == *key).ok()
+    }
+
+    /// Makes a flight of a claim's key.
+    fn depart(&mut self, mut key: Key, held: &Arc<Held>, hasher: &Hasher) -> Arc<Flight<F>> {
+        let hash = key.hash_by(hasher);
+        let flight = Arc::new(Flight::new(key, held));
+        self.flights.insert_unique(hash, Arc::clone(&flight), |flight| flight.key.hash());
         flight
     }
 }

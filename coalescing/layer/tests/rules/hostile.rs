@@ -37,6 +37,37 @@ fn a_field_nobody_has_heard_of_tells_apart() {
 }
 
 #[test]
+fn fields_that_differ_in_their_names_alone_are_told_apart() {
+    let names = [
+        "accept",
+        "accept-encoding",
+        "accept-language",
+        "origin",
+        "dnt",
+        "if-none-match",
+        "if-modified-since",
+        "upgrade-insecure-requests",
+        "sec-ch-ua-mobile",
+        "sec-ch-ua-arch",
+        "sec-fetch-site",
+        "sec-fetch-mode",
+        "sec-fetch-user",
+        "sec-fetch-dest",
+        "sec-fetch-test",
+        "sec-gpc",
+        "rsc",
+        "x-zqw",
+        "host",
+        "connection",
+    ];
+    for (at, one) in names.iter().enumerate() {
+        for other in names.iter().skip(at + 1) {
+            assert!(!join(&[(one, "keep-alive")], &[(other, "keep-alive")]), "{one}, {other}");
+        }
+    }
+}
+
+#[test]
 fn what_only_names_the_call_costs_nothing() {
     for name in ["user-agent", "referer", "traceparent", "x-request-id", "sec-ch-ua", "x-datadog-trace-id"] {
         assert!(join(&[(name, "1")], &[(name, "2")]) && joins_plain(&[(name, "1")]), "{name}");
@@ -274,7 +305,9 @@ fn those_who_wait_while_others_fail_share_the_first_answer() {
 fn a_failure_for_all_is_the_answer_to_all_who_wait() {
     let mut origin = Origin::behind(CoalesceLayer::new().share_failures(false));
     let mut clients: Vec<_> = (0..5).map(|_| origin.get("/", &[])).collect();
-    origin.call().begin_as(504, &[], None, Some(brunt_coalesce::SharedFailure)).send("late");
+    // Its body goes on, so that it might be joined.
+    let source = origin.call().begin_as(504, &[], None, Some(brunt_coalesce::SharedFailure));
+    source.send("late");
     clients.iter_mut().for_each(|client| {
         assert_eq!(client.head().status(), 504);
         client.reads("late");

@@ -40,7 +40,10 @@ fn get(uri: &str, headers: &[(&str, &str)]) -> http::Request<Empty<Bytes>> {
 
 #[test]
 fn queries_are_told_apart() {
-    are_told_apart(&CoalesceLayer::new(), get("/?id=1", &[]), get("/?id=2", &[]));
+    // Most paths are in different parts of the table: of so many, some share a part.
+    for other in 2..300 {
+        are_told_apart(&CoalesceLayer::new(), get("/?id=1", &[]), get(&format!("/?id={other}"), &[]));
+    }
     are_told_apart(&CoalesceLayer::new(), get("/", &[]), get("/?", &[]));
 }
 
@@ -190,6 +193,29 @@ fn answers_about_the_client_are_not_shared() {
 #[test]
 fn answers_that_vary_by_everything_are_not_shared() {
     is_not_shared(200, &[("vary", "*")]);
+}
+
+#[test]
+fn an_answer_that_varies_once_more_goes_to_those_who_sent_the_same() {
+    let mut origin = Origin::new();
+    let mut one = origin.get("/", &[("referer", "one")]);
+    let mut two = origin.get("/", &[("referer", "two"), ("via", "x")]);
+    let mut other = origin.get("/", &[("referer", "two"), ("via", "y")]);
+    origin.call().answer_with(&[("vary", "referer")], "one's");
+    one.has_all("one's");
+    // They have a flight together, as their referers are the same.
+    assert!(!two.poll() && !other.poll());
+    let call = origin.call();
+    assert_eq!((call.header("via"), origin.calls()), ("x", 0));
+    call.answer_with(&[("vary", "referer, via")], "x's");
+    two.has_all("x's");
+    assert!(!other.poll());
+    let call = origin.call();
+    assert_eq!(call.header("via"), "y");
+    call.answer("y's");
+    other.has_all("y's");
+    drop((one, two, other));
+    origin.is_empty(3);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use brunt_coalesce::{BodyError, BoxError, Coalesce, CoalesceBody, CoalesceLayer, Counters, ResponseFuture};
 use bytes::Bytes;
@@ -342,9 +342,15 @@ impl Client {
     /// The next piece of the body, if it is there.
     #[track_caller]
     pub fn piece(&mut self) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        self.piece_by(&noop_waker())
+    }
+
+    /// The same, with this waker.
+    #[track_caller]
+    pub fn piece_by(&mut self, waker: &Waker) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         assert!(self.poll(), "there is no answer yet");
         let body = self.answer.as_mut().unwrap().as_mut().expect("the service failed").body_mut();
-        Pin::new(body).poll_frame(&mut Context::from_waker(&noop_waker()))
+        Pin::new(body).poll_frame(&mut Context::from_waker(waker))
     }
 
     /// The next piece of the body, which must be this text.

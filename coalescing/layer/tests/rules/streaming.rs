@@ -1,7 +1,8 @@
 //! Rule 5: streaming.
 
-use std::sync::atomic::Ordering;
-use std::task::Poll;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Poll, Wake};
 use std::time::Duration;
 
 use brunt_coalesce::{BodyError, CoalesceLayer};
@@ -118,6 +119,16 @@ fn fast_and_slow() -> (Origin, Client, Client, Source) {
 }
 
 /// Reads as many pieces as there are; how many those were.
+/// Whether somebody was woken.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn reads_all(client: &mut Client) -> usize {
     std::iter::from_fn(|| matches!(client.piece(), Poll::Ready(Some(Ok(_)))).then_some(())).count()
 }
@@ -182,7 +193,10 @@ async fn a_slow_reader_that_leaves_holds_up_nobody() {
     let (origin, mut fast, slow, source) = fast_and_slow();
     (0..100).for_each(|_| source.data(Bytes::from(vec![b'x'; KB])));
     let ahead = reads_all(&mut fast);
+    let woken = Arc::new(Woken::default());
+    assert!(fast.piece_by(&Arc::clone(&woken).into()).is_pending());
     drop(slow);
+    assert!(woken.0.load(Ordering::Relaxed), "it waits for somebody who is gone");
     assert_eq!(reads_all(&mut fast), 100 - ahead);
     drop((fast, source));
     origin.is_empty(2);
