@@ -33,10 +33,10 @@ Request
 Results
   --once            make one request and print it with its answer
   --threshold T     what must hold: 'p99<50ms', 'error_rate<0.1%'; else exit 1
-  -o FILE           write the result: .json, .csv, .xml (JUnit), .html, .txt
+  -o FILE           write the result: .json, .csv, .xml (junit), .html, .md, .txt
   -v                every figure, and a line for each second
 Commands
-  run, check, init  users by a script in Lua
+  run, check, init  users by a script, in Lua or of k6
   replay            the requests of an access log, at its times
   import, curl      HAR, OpenAPI, Postman, curl as scenarios; curl as load
   find              the highest rate that meets thresholds
