@@ -18,7 +18,7 @@ use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
 use super::calls::{Call, CallId, Counted, End, Place};
-use super::failures::WriteFailure;
+use super::failures::{CUT, WriteFailure};
 use super::recorder::Core;
 use super::{AnswerOf, Judgement, MessageOf, Network, Workload};
 use crate::rules::{Rule, is_broken};
@@ -34,8 +34,6 @@ pub(super) const TURNED_AWAY: &str = "the peer turned the call away on each of 9
 const LATE: &str = "no complete answer within the timeout";
 /// The reason of a call that its user left before any message had come.
 const LEFT: &str = "its user left the stream before its first message";
-/// The reason of a connection closed because nobody waits for an answer on it.
-const CUT: &str = "the user of a call on it left before its end";
 
 /// What follows an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,6 +194,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let Some(call) = self.calls.get_mut(id) else { break };
             call.ends_sent = ends_once_sent(started);
             call.idempotent = idempotent;
+            call.bytes_in_before = connection.bytes_in_before_a_call();
             call.first_byte_out = first_byte_out;
             call.last_byte = connection.link.bytes_out + self.outgoing.len() as u64;
             call.place = Place::InFlight(token);
@@ -565,7 +564,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let connection = &mut self.connections[token];
         let sent = connection.has_sent(&call);
         let Some(position) = connection.calls.iter().position(|known| *known == id) else { return };
-        let goes_on = sent && connection.link.client.give_up(position, &mut self.outgoing);
+        let is_told_apart = sent || connection.link.client.is_framed();
+        let goes_on = is_told_apart && connection.link.client.give_up(position, &mut self.outgoing);
         connection.take_call(position);
         if goes_on {
             self.flush_aside(token);
@@ -580,7 +580,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let generation = connection.generation;
             self.complete(load, id, end, now);
             if self.connections[token].generation == generation {
-                self.lost(load, token, Failure::Closed, CUT, now);
+                self.given_up(load, token, CUT, now);
             }
         }
     }

@@ -34,7 +34,7 @@ pub(crate) enum Counted {
 pub(crate) enum Place {
     /// With its load: it has no connection yet.
     Waiting,
-    /// In the queue of this connection, until that is ready.
+    /// In the queue of this connection, until that is ready and has room.
     Queued(ConnectionId),
     /// It was sent on this connection.
     InFlight(ConnectionId),
@@ -71,8 +71,10 @@ pub(crate) struct Call<T> {
     pub(crate) exposed: u64,
     /// When the first byte of its answer came; [`Tick::NEVER`] before.
     pub(crate) first_byte: Tick,
-    /// When it times out; [`Tick::NEVER`] before it is sent.
+    /// When it times out; [`Tick::NEVER`] until it is sent, or waits for room on a connection.
     pub(crate) expires: Tick,
+    /// Bytes received on its connection before it was sent there; 0 of the first call on it.
+    pub(crate) bytes_in_before: u64,
     /// Bytes given to its connection before the first of its own.
     pub(crate) first_byte_out: u64,
     /// Bytes given to its connection, up to the last of its own.
@@ -108,6 +110,7 @@ impl<T> Call<T> {
             exposed: 0,
             first_byte: Tick::NEVER,
             expires: Tick::NEVER,
+            bytes_in_before: 0,
             first_byte_out: 0,
             last_byte: 0,
             place: Place::Waiting,

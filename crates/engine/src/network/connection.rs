@@ -40,7 +40,7 @@ use brunt_record::time::Tick;
 use super::call::{MOST_TURNED_AWAY, TURNED_AWAY};
 use super::calls::CallId;
 use super::calls::{Call, End, Place};
-use super::failures::{GIVEN_UP, WriteFailure, reason_of};
+use super::failures::{CUT, FINISHED_WITH, GIVEN_UP, WriteFailure, reason_of};
 use super::holding::Holds;
 use super::looks::LookRequest;
 use super::origins::{NoClient, OriginId};
@@ -370,6 +370,13 @@ impl Connection {
     #[inline]
     pub(crate) fn hand_over(&mut self, kept: &mut KeptAnswer) {
         self.link.client.hand_over(kept);
+    }
+
+    /// Bytes received before a call that is sent now. Those of the opening exchange belong to the first call.
+    #[inline]
+    pub(super) fn bytes_in_before_a_call(&self) -> u64 {
+        let is_first = self.calls.is_empty() && self.history.service != Service::Answered;
+        if is_first { 0 } else { self.link.bytes_in }
     }
 
     /// Bytes received, after decryption.
@@ -1041,6 +1048,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.census.leaves();
             self.enter(token, State::Leaving { until: if fails { now + FAREWELL_NS } else { Tick::NEVER } });
             load.connection_leaves(self, token, now);
+        } else if connection.state == (State::Leaving { until: Tick::NEVER })
+            && connection.link.client.farewell().is_some()
+        {
+            self.enter(token, State::Leaving { until: now + FAREWELL_NS });
         }
         for id in &unsent {
             if let Some(call) = self.calls.get_mut(*id) {
@@ -1084,12 +1095,22 @@ enum Ender {
     Brunt,
 }
 
+/// Which call bears the failure of its connection. The others end with the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bearer {
+    /// None: each has a failure of its own, or brunt gave the connection up.
+    Nobody,
+    /// The oldest of those that are not sent again.
+    First,
+    /// This one.
+    Call(CallId),
+}
+
 /// How a ready connection was lost.
 #[derive(Clone, Copy)]
 struct Loss<'a> {
     ender: Ender,
-    /// The call that bears the failure; `None` if each has one of its own. The others end with the connection.
-    bearer: Option<CallId>,
+    bearer: Bearer,
     failure: Failure,
     reason: &'a str,
 }
@@ -1118,9 +1139,10 @@ enum Fate<'a> {
 }
 
 impl Left {
-    /// What becomes of this call, whose peer was sent some of its bytes if `has_bytes`.
-    fn fate<'a, T>(&self, loss: &Loss<'a>, id: CallId, call: &Call<T>, has_bytes: bool, now: Tick) -> Fate<'a> {
-        let nothing_sent = has_bytes && call.first_byte_out >= self.bytes_taken;
+    /// What becomes of this call, which bears the connection's failure if it fails and `is_bearer`. One that does not `move` has
+    /// a meaning on this connection only.
+    fn fate<'a, T>(&self, loss: &Loss<'a>, call: &Call<T>, is_bearer: bool, moves: bool, now: Tick) -> Fate<'a> {
+        let nothing_sent = call.first_byte_out < call.last_byte && call.first_byte_out >= self.bytes_taken;
         let is_behind = match loss.ender {
             Ender::LastAnswer => true,
             Ender::PeerInOrder => self.processed_in_order && !call.alone && !nothing_sent,
@@ -1128,7 +1150,7 @@ impl Left {
         };
         let is_behind = is_behind && !is_broken(Rule::BehindALastAnswer);
         let has_crossed = call.alone && self.crossed_within_ns > 0 && now.since(call.sent) <= self.crossed_within_ns;
-        if !call.first_byte.is_set() && (nothing_sent || call.idempotent) {
+        if moves && !call.first_byte.is_set() && (nothing_sent || call.idempotent) {
             if is_behind && call.turned_away < MOST_TURNED_AWAY {
                 return Fate::NotProcessed;
             }
@@ -1141,7 +1163,8 @@ impl Left {
         }
         match loss.ender {
             Ender::LastAnswer if call.turned_away >= MOST_TURNED_AWAY => Fate::Fails(Failure::Closed, TURNED_AWAY),
-            _ if loss.bearer == Some(id) => Fate::Fails(loss.failure, loss.reason),
+            _ if is_bearer => Fate::Fails(loss.failure, loss.reason),
+            Ender::Brunt if loss.reason == CUT => Fate::Fails(Failure::Closed, CUT),
             Ender::Brunt => Fate::Fails(Failure::Closed, GIVEN_UP),
             _ => Fate::Fails(Failure::Closed, "the connection ended with an earlier call"),
         }
@@ -1191,8 +1214,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The peer's end of the stream was read.
     pub(super) fn came_to_its_end<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         match self.connections[token].link.write_failure.take() {
-            Some(failure @ WriteFailure::Reset) => {
-                self.broken(load, token, Failure::Write, &failure.reason(), now);
+            Some(failure @ (WriteFailure::Reset | WriteFailure::Malformed(_))) => {
+                self.broken(load, token, failure.failure(), &failure.reason(), now);
             }
             _ => self.peer_closed(load, token, now),
         }
@@ -1244,9 +1267,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             return self.ended_with_answer(load, token, now);
         }
         let reason = self.farewell(token);
-        let bearer = self.connections[token].calls.front().copied();
-        let loss = Loss { ender: Ender::PeerInOrder, bearer, failure: Failure::Closed, reason: &reason };
-        self.lose(load, token, loss, now);
+        let (ender, bearer) = (Ender::PeerInOrder, Bearer::First);
+        self.lose(load, token, Loss { ender, bearer, failure: Failure::Closed, reason: &reason }, now);
     }
 
     /// The reason with which the peer ends a connection, as far as it gave one.
@@ -1273,7 +1295,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// A ready connection is gone. The oldest call on it bears the failure.
+    /// A ready connection is gone.
     pub(super) fn lost<W: Workload<D, Tag = T>>(
         &mut self,
         load: &mut W,
@@ -1284,25 +1306,30 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ) {
         let bearer = match failure {
             // Calls that took too long have failures of their own.
-            Failure::Timeout | Failure::Stalled => None,
-            _ => self.connections[token].calls.front().copied(),
+            Failure::Timeout | Failure::Stalled => Bearer::Nobody,
+            _ => Bearer::First,
         };
         let is_peers = matches!(failure, Failure::Closed | Failure::Read | Failure::Write | Failure::Tls);
         let ender = if is_peers { Ender::Peer } else { Ender::Brunt };
         self.lose(load, token, Loss { ender, bearer, failure, reason }, now);
     }
 
-    /// brunt gives a ready connection up, as a call on it has failed. So do the others.
-    pub(super) fn given_up<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
-        let loss = Loss { ender: Ender::Brunt, bearer: None, failure: Failure::Closed, reason: GIVEN_UP };
-        self.lose(load, token, loss, now);
+    /// brunt gives a ready connection up for a call that was on it. The others fail for this reason.
+    pub(super) fn given_up<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        reason: &'static str,
+        now: Tick,
+    ) {
+        let (ender, bearer) = (Ender::Brunt, Bearer::Nobody);
+        self.lose(load, token, Loss { ender, bearer, failure: Failure::Closed, reason }, now);
     }
 
     /// A ready connection is gone after an answer that was to be its last.
     pub(super) fn ended_with_answer<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
-        let bearer = self.connections[token].calls.front().copied();
-        let loss = Loss { ender: Ender::LastAnswer, bearer, failure: Failure::Closed, reason: LAST_ANSWER };
-        self.lose(load, token, loss, now);
+        let (ender, bearer) = (Ender::LastAnswer, Bearer::First);
+        self.lose(load, token, Loss { ender, bearer, failure: Failure::Closed, reason: LAST_ANSWER }, now);
     }
 
     /// A ready connection is gone for what this call got.
@@ -1315,7 +1342,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         reason: &str,
         now: Tick,
     ) {
-        self.lose(load, token, Loss { ender: Ender::Brunt, bearer: Some(bearer), failure, reason }, now);
+        self.lose(load, token, Loss { ender: Ender::Brunt, bearer: Bearer::Call(bearer), failure, reason }, now);
     }
 
     /// A ready connection is gone. [`Left::fate`] says what becomes of the calls on it.
@@ -1348,10 +1375,16 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.recorder.trouble(failure, reason);
         }
         let gone = self.shut(token, failure, reason);
+        let mut is_borne = false;
         for id in calls {
             let Some(call) = self.calls.get_mut(id) else { continue };
-            let has_bytes = call.first_byte_out < call.last_byte && !load.keeps_to_connection(call.tag);
-            let counter = match left.fate(&loss, id, call, has_bytes, now) {
+            let is_bearer = match loss.bearer {
+                Bearer::Nobody => false,
+                Bearer::First => !is_borne,
+                Bearer::Call(bearer) => bearer == id,
+            };
+            let moves = !load.keeps_to_connection(call.tag);
+            let counter = match left.fate(&loss, call, is_bearer, moves, now) {
                 Fate::NotProcessed => {
                     call.turned_away += 1;
                     Counter::TurnedAway
@@ -1366,6 +1399,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     continue;
                 }
                 Fate::Fails(failure, reason) => {
+                    is_borne = true;
                     self.complete(load, id, End::Failed(failure, reason), now);
                     continue;
                 }
@@ -1379,17 +1413,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Closes a connection that its load has finished with, with a goodbye. Calls left on it fail.
     pub(crate) fn close<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
-        const REASON: &str = "the connection was closed while the call was on it";
-
         self.say_goodbye(token);
         let connection = &mut self.connections[token];
         if connection.is_being_made() {
             self.census.is_given_up();
         }
         let left: Vec<CallId> = connection.calls.drain(..).chain(connection.queue.drain(..)).collect();
-        self.shut(token, Failure::Closed, REASON);
+        self.shut(token, Failure::Closed, FINISHED_WITH);
         for id in left {
-            self.complete(load, id, End::Failed(Failure::Closed, REASON), now);
+            self.complete(load, id, End::Failed(Failure::Closed, FINISHED_WITH), now);
         }
     }
 
@@ -1432,13 +1464,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             return;
         }
         if gone.has_left && !connection.queue.is_empty() {
+            // The load hears of the connection's end first: it gives these calls to others, or to another in this place.
             let again: Vec<CallId> = connection.queue.drain(..).collect();
             for id in &again {
                 if let Some(call) = self.calls.get_mut(*id) {
                     call.place = Place::Waiting;
                 }
             }
-            load.turned_away(self, again, now);
+            load.gone(self, gone, now);
+            return load.turned_away(self, again, now);
         }
         if self.connections[token].queue.is_empty() {
             load.gone(self, gone, now);
@@ -1510,8 +1544,8 @@ mod tests {
         call.send(Tick::from_ns(1000), 5000);
         (call.first_byte_out, call.last_byte) = (50, 80);
         change(&mut call);
-        let loss = Loss { ender, bearer: None, failure: Failure::Closed, reason: "gone" };
-        left.fate(&loss, CallId::numbered(0), &call, true, Tick::from_ns(2000))
+        let loss = Loss { ender, bearer: Bearer::First, failure: Failure::Closed, reason: "gone" };
+        left.fate(&loss, &call, true, true, Tick::from_ns(2000))
     }
 
     #[test]
@@ -1539,6 +1573,22 @@ mod tests {
             call.first_byte = Tick::from_ns(1500);
         };
         assert!(matches!(fate(Ender::Peer, answered), Fate::Fails(..)), "its answer has begun");
+    }
+
+    #[test]
+    fn a_call_that_has_a_meaning_on_its_connection_only_is_sent_on_no_other() {
+        let left = Left { processed_in_order: true, bytes_taken: 0, crossed_within_ns: 10 };
+        let mut call = Call::new(7, Tick::EPOCH, true, Counted::AtOnce);
+        call.send(Tick::from_ns(1000), 5000);
+        (call.last_byte, call.alone, call.idempotent) = (30, true, true);
+        let fate_by = |ender, reason, is_bearer| {
+            let loss = Loss { ender, bearer: Bearer::First, failure: Failure::Read, reason };
+            left.fate(&loss, &call, is_bearer, false, Tick::from_ns(1005))
+        };
+        assert_eq!(fate_by(Ender::Peer, "reset", true), Fate::Fails(Failure::Read, "reset"));
+        let others = Fate::Fails(Failure::Closed, "the connection ended with an earlier call");
+        assert_eq!(fate_by(Ender::PeerInOrder, "closed", false), others);
+        assert_eq!(fate_by(Ender::Brunt, CUT, false), Fate::Fails(Failure::Closed, CUT), "no server was missing");
     }
 
     #[test]

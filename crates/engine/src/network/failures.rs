@@ -8,10 +8,15 @@ use brunt_record::outcome::Failure;
 /// The reason of calls on a connection that brunt gave up for what another call on it got, or did not get in time: the peer has not dropped
 /// them.
 pub(super) const GIVEN_UP: &str = "brunt closed the connection, as an earlier call on it had failed";
+/// The reason of calls on a connection that brunt closed because nobody waits for another call's answer.
+pub(super) const CUT: &str = "brunt closed the connection, as the user of another call on it had left";
+/// The reason of calls on a connection that its load had finished with.
+pub(super) const FINISHED_WITH: &str = "the connection was closed while the call was on it";
+
 /// Whether a call that failed so had no connection, or lost the one that it had, without brunt's own doing: no server was
 /// there for it.
 pub(crate) fn is_absence(failure: Failure, reason: &str) -> bool {
-    failure.is_unreached() && reason != GIVEN_UP
+    failure.is_unreached() && ![GIVEN_UP, CUT, FINISHED_WITH].contains(&reason)
 }
 
 /// The reason of a connection that its peer has reset.

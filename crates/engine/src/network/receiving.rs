@@ -10,7 +10,7 @@ use brunt_record::time::Tick;
 use super::call::After;
 use super::calls::CallId;
 use super::calls::End;
-use super::failures::reason_of;
+use super::failures::{GIVEN_UP, reason_of};
 use super::looks::LookRequest;
 use super::{Network, State, Workload};
 use crate::channel::Clear;
@@ -320,7 +320,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.complete(load, id, End::Failed(failed.failure, &failed.reason), now);
                 }
                 if !(failed.reusable && sent) || self.connections[token].carries_one {
-                    self.given_up(load, token, now);
+                    self.given_up(load, token, GIVEN_UP, now);
                     return false;
                 }
                 self.retire_if_empty(load, token, now)

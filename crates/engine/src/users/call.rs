@@ -156,8 +156,6 @@ pub(super) struct UserCall {
     /// Its answer, or the reason for which it has failed.
     pub(super) kept: KeptAnswer,
     pub(super) reason: String,
-    /// Bytes that its connection had received when it was sent.
-    pub(super) bytes_before: u64,
 }
 
 impl UserCall {
@@ -176,7 +174,6 @@ impl UserCall {
             before: Vec::new(),
             kept: KeptAnswer::default(),
             reason: String::new(),
-            bytes_before: 0,
         }
     }
 
@@ -229,21 +226,8 @@ impl Recycle for UserCall {
     /// Forgets the call with its answer. Whoever makes the next one writes what it has been asked for.
     fn recycle(&mut self) {
         // Whoever adds a field decides here what becomes of it.
-        let Self {
-            state,
-            hears,
-            chain,
-            trace,
-            encoded,
-            next,
-            before,
-            prepared,
-            kept,
-            reason,
-            user: _,
-            asked: _,
-            bytes_before: _,
-        } = self;
+        let Self { state, hears, chain, trace, encoded, next, before, prepared, kept, reason, user: _, asked: _ } =
+            self;
         (*state, *hears) = (State::Throttled { due: Tick::EPOCH }, Hears::Waiting);
         (*chain, *trace) = (None, None);
         if prepared.take().is_none() {

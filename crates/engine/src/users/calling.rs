@@ -282,7 +282,6 @@ impl VirtualUsers {
     ) {
         let Some(call) = self.calls.get_mut(slot) else { return };
         let Some(id) = call.id() else { return };
-        call.bytes_before = network.connections[token].bytes_in();
         network.send(self, token, id, now);
     }
 
@@ -294,7 +293,6 @@ impl VirtualUsers {
         if !self.gathers || network.call(id).is_some_and(|call| call.due < now) {
             return self.send_on(network, token, slot, now);
         }
-        call.bytes_before = network.connections[token].bytes_in();
         network.enqueue(token, id);
         self.gathered.push(token);
     }
@@ -351,7 +349,6 @@ impl VirtualUsers {
     ) -> Option<ConnectionId> {
         let call = self.calls.get_mut(slot)?;
         let id = call.id()?;
-        call.bytes_before = 0;
         let way = call.asked.way;
         let token = network.add(origin, keeper);
         if let Keeper::One(user) | Keeper::Held(user) = keeper
@@ -1129,7 +1126,7 @@ impl VirtualUsers {
         let mut bytes_in = 0;
         if let Some(token) = call.connection() {
             let connection = &mut network.connections[token];
-            bytes_in = connection.bytes_in().saturating_sub(ended.bytes_before);
+            bytes_in = connection.bytes_in().saturating_sub(call.bytes_in_before);
             // An answer that was judged was handed over for that already.
             if !ended.asked.judged {
                 connection.hand_over(&mut ended.kept);
