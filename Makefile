@@ -73,7 +73,7 @@ test-packages:
 	@sh .ci/packages $(SUDO) $(TEST_PACKAGES) $(BROWSER_PACKAGES)
 
 # Deletes each safety rule of coalescing in turn, and sees that the test named after it fails. Then breaks each rule of the engine's network,
-# and of agents and their controller, in turn, and sees that the simulation of each finds it.
+# and of agents and their controller, in turn, and sees that the simulation of the one and the tests of the other find it.
 mutations:
 	coalescing/layer/tests/mutations.sh
 	cargo test --locked -p brunt-whole-runs --lib -- --ignored every_broken_rule_is_found

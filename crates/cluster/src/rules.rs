@@ -1,4 +1,4 @@
-//! Rules of agents and their controller that a test breaks on purpose, one at a time, to see that the simulation finds
+//! Rules of agents and their controller that a test breaks on purpose, one at a time, to see that the other tests find
 //! it. In the program no rule can be broken.
 
 /// A rule, at the place where it can be broken.
@@ -101,20 +101,19 @@ impl Rule {
     ];
 }
 
-/// The rule that is broken in this process; 0 for none.
+/// The variable that names the rule to be broken in a process of tests.
 #[cfg(test)]
-static BROKEN: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
+pub(crate) const BROKEN: &str = "BRUNT_BROKEN_RULE";
 
-/// Breaks a rule in this process from now on.
-#[cfg(test)]
-pub(crate) fn break_rule(rule: Rule) {
-    BROKEN.store(rule as u8, std::sync::atomic::Ordering::Relaxed);
-}
-
-/// Whether the rule is broken.
+/// Whether the rule is broken in this process.
 #[cfg(test)]
 pub(crate) fn is_broken(rule: Rule) -> bool {
-    BROKEN.load(std::sync::atomic::Ordering::Relaxed) == rule as u8
+    static RULE: std::sync::OnceLock<Option<Rule>> = std::sync::OnceLock::new();
+    let named = || {
+        let name = std::env::var(BROKEN).ok()?;
+        Some(Rule::ALL.into_iter().find(|rule| format!("{rule:?}") == name).expect("a rule of this name"))
+    };
+    *RULE.get_or_init(named) == Some(rule)
 }
 
 /// Whether the rule is broken: never.

@@ -283,3 +283,23 @@ impl InRun {
         Unaccounted { portion: self.portion, requests, due, since_ns: measured_ns }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_second_beyond_the_horizon_and_all_after_it_count_apart() {
+        let mut late = Late::default();
+        for second in 0..3 {
+            let snapshot = Snapshot::with_numbers([(Counter::Due, 10)]);
+            let (phase, length_ns) = (Phase::Measured, SECOND_NS);
+            let (open_connections, in_flight, oldest_ns) = (0, 0, 0);
+            let interval =
+                Interval { worker: 0, phase, second, length_ns, snapshot, open_connections, in_flight, oldest_ns };
+            late.add(&interval, 3 * SECOND_NS / 2);
+        }
+        assert_eq!((late.before.numbers.get(Counter::Due), late.before_ns), (10, SECOND_NS));
+        assert_eq!((late.all.numbers.get(Counter::Due), late.all_ns), (30, 3 * SECOND_NS));
+    }
+}

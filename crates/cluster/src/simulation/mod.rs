@@ -483,12 +483,7 @@ fn names(came: &Came) -> Vec<(String, bool)> {
 
 #[test]
 fn an_agent_that_comes_back_takes_part_in_the_next_run() {
-    let plan = Plan {
-        load: Load::Open { profile: "100".parse().unwrap(), arrivals: Spread::Uniform },
-        stop: Stop { duration_ns: Some(6 * SECOND_NS), requests: None },
-        connections: 8.into(),
-        ..Plan::of_calls(Url::parse("http://127.0.0.1/").unwrap().target, ProtocolOptions::default())
-    };
+    let plan = of_a_rate(6);
     let mut world = World::new(11, 2, Weather::FAIR, 0);
     world.plan_fault(4 * SECOND_NS, Fault::Kill { side: 1 });
     let first = carry_out(&mut world, &plan, of_two(&plan).terms(), 60 * SECOND_NS);
@@ -530,6 +525,27 @@ fn a_secret_goes_on_over_a_server_that_was_started_anew() {
         names(&run_once(&mut world, &plan, 60 * SECOND_NS)),
         [("a1".to_owned(), false), ("a2".to_owned(), false)]
     );
+}
+
+/// A run at 100 calls a second for so many seconds.
+fn of_a_rate(seconds: u64) -> Plan {
+    Plan {
+        load: Load::Open { profile: "100".parse().unwrap(), arrivals: Spread::Uniform },
+        stop: Stop { duration_ns: Some(seconds * SECOND_NS), requests: None },
+        connections: 8.into(),
+        ..Plan::of_calls(Url::parse("http://127.0.0.1/").unwrap().target, ProtocolOptions::default())
+    }
+}
+
+#[test]
+fn when_all_are_silent_for_seconds_nobody_is_lost() {
+    let plan = of_a_rate(8);
+    let mut world = World::new(14, 2, Weather::FAIR, 0);
+    for side in [1, 2] {
+        world.plan_fault(3 * SECOND_NS, Fault::CutOff { side, for_ns: 5 * SECOND_NS });
+    }
+    let came = carry_out(&mut world, &plan, of_two(&plan).terms(), 60 * SECOND_NS);
+    assert_eq!(names(&came), [("a1".to_owned(), false), ("a2".to_owned(), false)]);
 }
 
 /// Whoever answers, and hangs at a step, is named within its limit.
@@ -574,12 +590,7 @@ fn resident_kb() -> u64 {
 
 #[test]
 fn a_hundred_thousand_messages_of_strangers_change_nothing() {
-    let plan = Plan {
-        load: Load::Open { profile: "100".parse().unwrap(), arrivals: Spread::Uniform },
-        stop: Stop { duration_ns: Some(5 * SECOND_NS), requests: None },
-        connections: 20.into(),
-        ..Plan::of_calls(Url::parse("http://127.0.0.1/").unwrap().target, ProtocolOptions::default())
-    };
+    let plan = Plan { connections: 20.into(), ..of_a_rate(5) };
     let calm = Case { agents: 3, hardness: Hardness::Calm, on_lost: OnLost::Continue, ..Case::from_seed(0) };
     let calm = Case { plan: plan.clone(), setup_fails: false, liar: None, faults: Vec::new(), ..calm };
     let before = resident_kb();
@@ -598,7 +609,6 @@ fn number(name: &str, default: u64) -> u64 {
 
 #[test]
 fn whatever_goes_wrong_runs_end_and_their_sums_close() {
-    mutations::break_what_is_asked();
     let (first, count) = (number("BRUNT_SEED", 1), number("BRUNT_SEEDS", 100));
     let next = AtomicU64::new(first);
     // The seeds of one thread; each takes the next that none has taken.
