@@ -10,7 +10,7 @@ cd "$(dirname "$0")"
 seconds=${1:-20}
 [ $# -eq 0 ] || shift
 [ $# -gt 0 ] || set -- http1_response http2_connection grpc_answers grpc_schema model_text websocket_messages websocket_handshake tcp_answers thrift_idl \
-    thrift_reply scenario_answer proxy replay_log imports
+    thrift_reply scenario_answer javascript proxy replay_log imports
 
 built=$(./build.sh)
 out=${built%/*/*}

@@ -11,6 +11,7 @@ mod http;
 mod http2;
 mod https;
 mod instructions;
+mod javascript;
 mod protocols;
 mod rate;
 mod replay;
@@ -64,6 +65,7 @@ pub const BENCHES: &[Bench] = &[
     script::BENCH,
     scenario::BENCH,
     users::BENCH,
+    javascript::BENCH,
     agents::BENCH,
     rate::BENCH,
     replay::BENCH,

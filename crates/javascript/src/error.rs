@@ -63,8 +63,9 @@ fn frame(line: &str) -> Option<&str> {
     (place != "native").then_some(place)
 }
 
+/// Whether a place is in a module of ours: most of these have none.
 fn is_ours(place: &str) -> bool {
-    place.starts_with("brunt:") || place.starts_with("k6:") || place.starts_with("k6/") || place.starts_with("jslib/")
+    place == "<null>" || place.starts_with("brunt:") || place.starts_with("k6:") || place.starts_with("k6/") || place.starts_with("jslib/")
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod options;
 mod outcome;
 mod program;
 mod rehearsal;
+mod responses;
 mod runtime;
 mod shared;
 mod stack;

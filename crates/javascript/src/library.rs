@@ -1,7 +1,6 @@
 //! A worker's users: the engine's side of the contract.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::mem::{replace, take};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,7 +23,8 @@ pub(crate) struct JavaScriptLibrary(Moved<Users>);
 
 struct Users {
     worker: Rc<Worker>,
-    stacks: RefCell<HashMap<u32, Stack>>,
+    /// By slot.
+    stacks: RefCell<Vec<Option<Stack>>>,
 }
 
 impl JavaScriptLibrary {
@@ -40,12 +40,32 @@ impl JavaScriptLibrary {
         &self.0.0.worker
     }
 
+    fn is_there(&self, slot: u32) -> bool {
+        matches!(self.0.0.stacks.borrow().get(slot as usize), Some(Some(_)))
+    }
+
+    fn is_task(&self, slot: u32) -> bool {
+        let tasks = self.worker().tasks.borrow();
+        !tasks.is_empty() && tasks.contains_key(&slot)
+    }
+
+    fn keep(&self, slot: u32, stack: Stack) {
+        let mut stacks = self.0.0.stacks.borrow_mut();
+        let place = slot as usize;
+        if stacks.len() <= place {
+            stacks.resize_with(place + 1, || None);
+        }
+        if let Some(free) = stacks.get_mut(place) {
+            *free = Some(stack);
+        }
+    }
+
     /// Lets the user in this slot go on.
     fn go(&self, slot: u32, now: Tick, input: Input) -> Operation {
         self.worker().resume(now.ns());
         // Nothing that the script does comes back here before it suspends: natives know the worker alone.
         let mut stacks = self.0.0.stacks.borrow_mut();
-        let Some(stack) = stacks.get_mut(&slot) else { return Operation::End };
+        let Some(Some(stack)) = stacks.get_mut(slot as usize) else { return Operation::End };
         stack.resume(input).unwrap_or(Operation::End)
     }
 
@@ -70,7 +90,7 @@ impl Task {
             (TaskState::Begins(operation), _) => return Some(operation),
             (TaskState::Calls, Outcome::Read(message)) => {
                 let event =
-                    Event { id: self.id, answer: None, parts: vec!["message".into()], read: vec![Some(message)] };
+                    Event { id: self.id, http: None, answer: None, parts: vec!["message".into()], read: vec![Some(message)] };
                 self.owner.events.borrow_mut().push_back(event);
                 return None;
             }
@@ -85,10 +105,8 @@ impl Task {
             (TaskState::Calls, Outcome::Refused(reason)) => (Answer::refused(reason), Vec::new()),
             (TaskState::Calls, _) => (Answer::refused("the call came to no end".to_owned()), Vec::new()),
         };
-        // A failed call has times alone.
-        let lacks = |what: &str| answer.failure.is_some() && what != "timings" || answer.is_refused();
-        while self.parts.get(read.len()).is_some_and(|what| lacks(what)) {
-            read.push(None);
+        if answer.failure.is_some() {
+            read.resize_with(self.parts.len(), || None);
         }
         if let Some(what) = self.parts.get(read.len()) {
             let ticket = answer.ticket as u64;
@@ -97,7 +115,7 @@ impl Task {
         }
         // Its ticket is not for the script: the answer goes with the task.
         answer.ticket = 0.0;
-        let event = Event { id: self.id, answer: Some(answer), parts: take(&mut self.parts), read };
+        let event = Event { id: self.id, http: self.http, answer: Some(answer), parts: take(&mut self.parts), read };
         self.owner.events.borrow_mut().push_back(event);
         None
     }
@@ -144,12 +162,12 @@ impl Library for JavaScriptLibrary {
     }
 
     fn begin_iteration(&self, slot: u32, now: Tick, id: u64, place: u32) -> Operation {
-        if !self.0.0.stacks.borrow().contains_key(&slot) {
+        if !self.is_there(slot) {
             self.worker().program.users.fetch_add(1, Ordering::Relaxed);
             let user = User::new(&self.0.0.worker);
             let suspender = Rc::clone(&user.suspender);
             match Stack::new(suspender, move |_, id, place| user.live(id, place)) {
-                Ok(stack) => drop(self.0.0.stacks.borrow_mut().insert(slot, stack)),
+                Ok(stack) => self.keep(slot, stack),
                 Err(error) => {
                     let problem = format!("there is no memory for another user: {error}");
                     return Operation::Failed { problem, wrong: true, pacing_ns: 0 };
@@ -161,8 +179,7 @@ impl Library for JavaScriptLibrary {
 
     fn resume(&self, slot: u32, now: Tick, with: Resumption<'_>) -> (Operation, bool) {
         let outcome = Outcome::of(with);
-        let is_task = self.worker().tasks.borrow().contains_key(&slot);
-        if is_task {
+        if self.is_task(slot) {
             self.worker().resume(now.ns());
             return (self.go_beside(slot, outcome), false);
         }
@@ -177,7 +194,7 @@ impl Library for JavaScriptLibrary {
         if let Some(task) = self.worker().tasks.borrow_mut().remove(&slot) {
             task.owner.under_way.set(task.owner.under_way.get().saturating_sub(1));
         }
-        let stack = self.0.0.stacks.borrow_mut().remove(&slot);
+        let stack = self.0.0.stacks.borrow_mut().get_mut(slot as usize).and_then(Option::take);
         if stack.is_some() {
             self.worker().program.users.fetch_sub(1, Ordering::Relaxed);
         }
@@ -190,7 +207,7 @@ impl Library for JavaScriptLibrary {
     }
 
     fn take_passes(&self) -> Vec<(u32, u64)> {
-        take(&mut *self.worker().passes.borrow_mut()).into_iter().collect()
+        self.worker().take_passes()
     }
 
     fn take_own(&self) -> Vec<(String, OwnFigures)> {

@@ -186,7 +186,11 @@ pub fn outline(scenarios: &Scenarios, _: Sandbox, registry: &Registry) -> Result
         let clients = clients(registry, &probed.options, None, &probed.schemas, surroundings);
         let clients = clients.map_err(|problem| ScriptError::new(source.modules.script(), problem))?;
         let rehearsed = rehearse(&Arc::new(source.program(&probed, clients).silenced()))?;
-        Ok(Outline { met: rehearsed.met, problems: Vec::new(), ended: rehearsed.ended, unreached: Vec::new() })
+        // A name that nothing has is a slip, whatever the answers are.
+        let (slips, ended): (Vec<_>, Vec<_>) =
+            rehearsed.ended.into_iter().partition(|ended| ended.problem.contains("ReferenceError: "));
+        let problems = slips.iter().map(|ended| ScriptError::from_text(&ended.problem)).collect();
+        Ok(Outline { met: rehearsed.met, problems, ended, unreached: Vec::new() })
     };
     outlined().map_err(|error: ScriptError| error.without(&secrets))
 }

@@ -40,10 +40,10 @@ const LIBRARY: &[(&str, &str)] = &[
     ("brunt:loop", include_str!("library/loop.js")),
     ("brunt:measures", include_str!("library/measures.js")),
     ("k6/metrics", include_str!("library/metrics.js")),
+    ("brunt:needed", include_str!("library/needed.js")),
     ("brunt:params", include_str!("library/params.js")),
     ("brunt:prelude", include_str!("library/prelude.js")),
     ("brunt:random", include_str!("library/random.js")),
-    ("brunt:readings", include_str!("library/readings.js")),
     ("brunt:redirects", include_str!("library/redirects.js")),
     ("brunt:responses", include_str!("library/responses.js")),
     ("brunt:samples", include_str!("library/samples.js")),
@@ -214,8 +214,10 @@ impl Modules {
         }
         let source = self.source(name).map_err(|problem| Exception::throw_message(ctx, &problem))?;
         let module = Module::declare(ctx.clone(), name, source)?;
-        // Only functions of ours do without their text, which `toString` shows.
-        let bytes = module.write(WriteOptions { strip_source: library(name).is_some(), ..WriteOptions::default() })?;
+        // Functions of ours do without their text, which `toString` shows, and without their places, which no error tells: each user has a copy.
+        let is_ours = library(name).is_some();
+        let bytes =
+            module.write(WriteOptions { strip_source: is_ours, strip_debug: is_ours, ..WriteOptions::default() })?;
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever came first stays: others may read from it already.
         compiled.entry(name.to_owned()).or_insert_with(|| Arc::from(bytes));

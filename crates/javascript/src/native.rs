@@ -11,9 +11,10 @@ use brunt_script::{Operation, Placement, Wanted};
 use rquickjs::context::EvalOptions;
 use rquickjs::function::{Opt, Rest};
 use rquickjs::module::{Declarations, Exports, ModuleDef};
-use rquickjs::{Array, ArrayBuffer, Ctx, Error, Exception, Function, Module, Object, Result, Value};
+use rquickjs::{Array, ArrayBuffer, Class, Ctx, Error, Exception, Function, Module, Object, Result, Value};
 
 use crate::outcome::{Answer, Outcome};
+use crate::responses::{self, Answered, Response, response};
 use crate::shared::Schema;
 use crate::user::{Myself, User};
 use crate::worker::{Event, Parts, Task, TaskState};
@@ -26,11 +27,8 @@ pub(crate) struct Natives;
 pub(crate) const FAILS: &str = "exec.test.fail";
 /// The client that requests of HTTP go by.
 pub(crate) const HTTP: usize = 0;
-/// The bit of a request that says that nobody reads its answer's body.
-const DISCARDS: u32 = 1;
-
 /// The parts of an answer of HTTP that a call beside the script keeps.
-const HTTP_PARTS: [&str; 3] = ["body", "headers", "timings"];
+const HTTP_PARTS: [&str; 3] = ["body", "headers", "exchange"];
 
 /// Names of the module's functions.
 const NAMES: &[&str] = &[
@@ -42,8 +40,23 @@ const NAMES: &[&str] = &[
     "readBytes",
     "readHeaders",
     "readTimings",
-    "readRemote",
+    "readPeer",
     "readSizes",
+    "readJson",
+    "responsePrototype",
+    "labelOf",
+    "ticketOf",
+    "failsFirst",
+    "setsCookies",
+    "isAnswer",
+    "failureOf",
+    "hopOf",
+    "setHop",
+    "unsent",
+    "prepare",
+    "send",
+    "iteration",
+    "drain",
     "label",
     "excuse",
     "check",
@@ -70,8 +83,6 @@ const NAMES: &[&str] = &[
     "utf8",
     "text",
     "random",
-    "runJobs",
-    "rejected",
     "requireModule",
     "sharedLength",
     "sharedItem",
@@ -108,7 +119,7 @@ impl ModuleDef for Natives {
         let object = Object::new(ctx.clone())?;
         calls(ctx, &object, &user)?;
         streams(ctx, &object, &user)?;
-        answers(ctx, &object, &user)?;
+        responses::add(ctx, &object, &user)?;
         counting(ctx, &object, &user)?;
         surroundings(ctx, &object, &user)?;
         modules(ctx, &object, &user)?;
@@ -122,60 +133,76 @@ impl ModuleDef for Natives {
     }
 }
 
-/// A request as the script's library gives it: label, timeout in ms, method, URL, header fields, body, flags.
-fn wanted<'js>(ctx: &Ctx<'js>, values: &[Value<'js>]) -> Result<Wanted> {
-    let number = |at: usize| values.get(at).and_then(Value::as_number).unwrap_or(0.0);
-    let text = |at: usize| -> Result<Plain<'static>> {
-        let text = values.get(at).and_then(Value::as_string);
-        let text = text.ok_or_else(|| Exception::throw_type(ctx, "a request takes a method and a URL"))?;
-        Ok(Plain::Text(text.to_string()?.into_bytes().into()))
-    };
-    let mut fields = Vec::new();
-    if let Some(given) = values.get(4).and_then(Value::as_array) {
-        let mut given = given.iter::<String>();
-        while let (Some(name), Some(value)) = (given.next(), given.next()) {
-            fields.push((Plain::Text(name?.into_bytes().into()), Plain::Text(value?.into_bytes().into())));
+/// A request as the script's library gives it, with what its Response is to have.
+struct Request<'js> {
+    wanted: Wanted,
+    hop: Value<'js>,
+    discards: bool,
+}
+
+impl<'js> Request<'js> {
+    /// The request of these values: the library's own object, label, timeout in ms, method, URL, header fields, body, and whether nobody reads
+    /// the body of its answer.
+    fn of(ctx: &Ctx<'js>, values: &[Value<'js>]) -> Result<Self> {
+        let number = |at: usize| values.get(at).and_then(Value::as_number).unwrap_or(0.0);
+        let text = |at: usize| -> Result<Plain<'static>> {
+            let text = values.get(at).and_then(Value::as_string);
+            let text = text.ok_or_else(|| Exception::throw_type(ctx, "a request takes a method and a URL"))?;
+            Ok(Plain::Text(text.to_string()?.into_bytes().into()))
+        };
+        let mut fields = Vec::new();
+        if let Some(given) = values.get(5).and_then(Value::as_array) {
+            let mut given = given.iter::<String>();
+            while let (Some(name), Some(value)) = (given.next(), given.next()) {
+                fields.push((Plain::Text(name?.into_bytes().into()), Plain::Text(value?.into_bytes().into())));
+            }
         }
+        let body = match values.get(6) {
+            None => Plain::Nil,
+            Some(body) if body.is_null() || body.is_undefined() => Plain::Nil,
+            Some(body) => Plain::Text(bytes::of(ctx, body)?.into()),
+        };
+        let discards = values.get(7).and_then(Value::as_bool) == Some(true);
+        let own = vec![
+            text(3)?,
+            text(4)?,
+            Plain::Table(fields),
+            Plain::Nil,
+            body,
+            Plain::Nil,
+            Plain::Boolean(discards),
+            Plain::Boolean(false),
+            Plain::Nil,
+            Plain::Boolean(false),
+        ];
+        let hop = values.first().cloned().unwrap_or_else(|| Value::new_undefined(ctx.clone()));
+        Ok(Self { wanted: call(HTTP, number(1) as u32, timeout_ns(number(2)), own), hop, discards })
     }
-    let body = match values.get(5) {
-        None => Plain::Nil,
-        Some(body) if body.is_null() || body.is_undefined() => Plain::Nil,
-        Some(body) => Plain::Text(bytes::of(ctx, body)?.into()),
-    };
-    let timeout = number(1);
-    let discards = number(6) as u32 & DISCARDS != 0;
-    let values = vec![
-        text(2)?,
-        text(3)?,
-        Plain::Table(fields),
-        Plain::Nil,
-        body,
-        Plain::Nil,
-        Plain::Boolean(discards),
-        Plain::Boolean(false),
-        Plain::Nil,
-        Plain::Boolean(false),
-    ];
-    Ok(call(HTTP, number(0) as u32, (timeout > 0.0).then_some((timeout * 1e6) as u64), values))
+}
+
+/// A timeout in nanoseconds, of one in milliseconds; 0 is none of its own.
+fn timeout_ns(ms: f64) -> Option<u64> {
+    (ms > 0.0).then_some((ms * 1e6) as u64)
 }
 
 fn call(client: usize, label: u32, timeout_ns: Option<u64>, values: Vec<Plain<'static>>) -> Wanted {
     Wanted { client, label, timeout_ns, way: Placement::Any, judged: false, optional: false, streams: false, values }
 }
 
-fn refused(ctx: &Ctx<'_>, problem: &str) -> Error {
+pub(crate) fn refused(ctx: &Ctx<'_>, problem: &str) -> Error {
     Exception::throw_message(ctx, problem)
 }
 
-/// The end of a call, as the script's library takes it.
-fn answer<'js>(ctx: &Ctx<'js>, outcome: Outcome) -> Result<Object<'js>> {
+/// The end of a call.
+fn answer(ctx: &Ctx<'_>, outcome: Outcome) -> Result<Answer> {
     match outcome {
-        Outcome::Ended(answer) => ended(ctx, &answer),
+        Outcome::Ended(answer) => Ok(answer),
         Outcome::Refused(problem) => Err(refused(ctx, &problem)),
         _ => Err(refused(ctx, "the call came to no end")),
     }
 }
 
+/// An answer of another protocol than HTTP, as the script's library takes it.
 fn ended<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
     object.set("ticket", answer.ticket)?;
@@ -190,7 +217,7 @@ fn ended<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Object<'js>> {
 }
 
 /// A value of a protocol's as one of the script's. Texts become strings.
-fn shown<'js>(ctx: &Ctx<'js>, value: &Plain<'_>) -> Result<Value<'js>> {
+pub(crate) fn shown<'js>(ctx: &Ctx<'js>, value: &Plain<'_>) -> Result<Value<'js>> {
     Ok(match value {
         Plain::Nil => Value::new_undefined(ctx.clone()),
         Plain::Boolean(value) => Value::new_bool(ctx.clone(), *value),
@@ -214,21 +241,6 @@ fn shown<'js>(ctx: &Ctx<'js>, value: &Plain<'_>) -> Result<Value<'js>> {
     })
 }
 
-/// The times of a call in milliseconds, as k6 names them.
-fn timings<'js>(ctx: &Ctx<'js>, times: &Plain<'_>) -> Result<Object<'js>> {
-    let of = |name: &str| times.get(name).as_number().unwrap_or(0.0) * 1e3;
-    let (response, service, first_byte) = (of("response"), of("service"), of("first_byte"));
-    let object = Object::new(ctx.clone())?;
-    object.set("blocked", (response - service).max(0.0))?;
-    for name in ["looking_up", "connecting", "tls_handshaking", "sending"] {
-        object.set(name, 0.0)?;
-    }
-    object.set("waiting", first_byte)?;
-    object.set("receiving", (service - first_byte).max(0.0))?;
-    object.set("duration", service)?;
-    Ok(object)
-}
-
 /// Sets a function of the module.
 macro_rules! set {
     ($object:expr, $ctx:expr, $name:literal, $function:expr) => {
@@ -239,29 +251,65 @@ macro_rules! set {
 /// Calls, and what comes for those that run beside the script.
 fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
     let me = Rc::clone(user);
-    set!(object, ctx, "http", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<Object<'js>> {
-        let wanted = wanted(&ctx, &values.0)?;
-        answer(&ctx, me.ask(&ctx, Operation::Call(wanted))?)
+    set!(object, ctx, "http", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<Class<'js, Response<'js>>> {
+        let Request { wanted, hop, discards } = Request::of(&ctx, &values.0)?;
+        let label = wanted.label;
+        let answer = answer(&ctx, me.wait(&ctx, Operation::Call(wanted))?)?;
+        me.respond(&ctx, hop, (label, discards), answer)
+    });
+    // The number by which a request is sent from then on; 0 where there are too many.
+    let me = Rc::clone(user);
+    set!(object, ctx, "prepare", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<u32> {
+        let wanted = Request::of(&ctx, &values.0)?.wanted;
+        if let Some(number) = me.worker.prepared(&wanted.values) {
+            return Ok(number);
+        }
+        let values = wanted.values.clone();
+        match me.ask(&ctx, Operation::Prepare(wanted))? {
+            Outcome::Number(number) => {
+                me.worker.keep_prepared(&values, number);
+                Ok(number)
+            }
+            Outcome::Refused(problem) => Err(refused(&ctx, &problem)),
+            _ => Ok(0),
+        }
     });
     let me = Rc::clone(user);
-    set!(object, ctx, "httpAll", move |ctx: Ctx<'js>, requests: Vec<Vec<Value<'js>>>| -> Result<Vec<Object<'js>>> {
-        let all = requests.iter().map(|values| wanted(&ctx, values)).collect::<Result<Vec<_>>>()?;
-        for one in all {
-            if let Outcome::Refused(problem) = me.ask(&ctx, Operation::Start(one))? {
+    set!(object, ctx, "send", move |ctx: Ctx<'js>,
+                                    hop: Value<'js>,
+                                    label: u32,
+                                    timeout: f64,
+                                    number: u32,
+                                    discards: bool|
+          -> Result<Class<'js, Response<'js>>> {
+        let prepared = number.wrapping_sub(1);
+        let call = Operation::CallPrepared { prepared, label, timeout_ns: timeout_ns(timeout) };
+        let answer = answer(&ctx, me.wait(&ctx, call)?)?;
+        me.respond(&ctx, hop, (label, discards), answer)
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "httpAll", move |ctx: Ctx<'js>,
+                                       requests: Vec<Vec<Value<'js>>>|
+          -> Result<Vec<Class<'js, Response<'js>>>> {
+        let all = requests.iter().map(|values| Request::of(&ctx, values)).collect::<Result<Vec<_>>>()?;
+        let mut begun = Vec::with_capacity(all.len());
+        for Request { wanted, hop, discards } in all {
+            begun.push((hop, (wanted.label, discards)));
+            if let Outcome::Refused(problem) = me.wait(&ctx, Operation::Start(wanted))? {
                 // Those that were begun must not be taken for later ones.
                 me.ask(&ctx, Operation::Wait)?;
                 return Err(refused(&ctx, &problem));
             }
         }
-        match me.ask(&ctx, Operation::Wait)? {
-            Outcome::Results(results) => results.into_iter().map(|result| answer(&ctx, result)).collect(),
-            _ => Ok(Vec::new()),
-        }
+        let Outcome::Results(results) = me.wait(&ctx, Operation::Wait)? else { return Ok(Vec::new()) };
+        let all = begun.into_iter().zip(results);
+        all.map(|((hop, call), result)| me.respond(&ctx, hop, call, answer(&ctx, result)?)).collect()
     });
     let me = Rc::clone(user);
     set!(object, ctx, "httpBegin", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<f64> {
-        let wanted = wanted(&ctx, &values.0)?;
-        beside(&ctx, &me, Operation::Call(wanted), HTTP_PARTS.map(Cow::Borrowed).to_vec())
+        let Request { wanted, discards, .. } = Request::of(&ctx, &values.0)?;
+        let http = Some((wanted.label, discards));
+        beside(&ctx, &me, Operation::Call(wanted), http, HTTP_PARTS.map(Cow::Borrowed).to_vec())
     });
     let me = Rc::clone(user);
     set!(object, ctx, "nextEvent", move |ctx: Ctx<'js>, most_ms: f64| -> Result<Option<Object<'js>>> {
@@ -269,8 +317,8 @@ fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<(
             let most_ns = (most_ms >= 0.0).then_some((most_ms * 1e6) as u64);
             match most_ns {
                 None if me.mailbox.under_way.get() == 0 => return Ok(None),
-                Some(length) if me.mailbox.under_way.get() == 0 => me.ask(&ctx, Operation::Pause(length))?,
-                _ => me.ask(&ctx, Operation::Join(most_ns))?,
+                Some(length) if me.mailbox.under_way.get() == 0 => me.wait(&ctx, Operation::Pause(length))?,
+                _ => me.wait(&ctx, Operation::Join(most_ns))?,
             };
         }
         let event = me.mailbox.events.borrow_mut().pop_front();
@@ -278,7 +326,7 @@ fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<(
     });
     let me = Rc::clone(user);
     set!(object, ctx, "pause", move |ctx: Ctx<'js>, seconds: f64| -> Result<()> {
-        me.ask(&ctx, Operation::Pause((seconds.max(0.0) * 1e9) as u64)).map(drop)
+        me.wait(&ctx, Operation::Pause((seconds.max(0.0) * 1e9) as u64)).map(drop)
     });
     let me = Rc::clone(user);
     set!(object, ctx, "stop", move |ctx: Ctx<'js>, reason: String, ok: bool| -> Result<()> {
@@ -288,7 +336,7 @@ fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<(
     let me = Rc::clone(user);
     set!(object, ctx, "call", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<Object<'js>> {
         let wanted = wanted_of_protocol(&ctx, &values.0)?;
-        answer(&ctx, me.ask(&ctx, Operation::Call(wanted))?)
+        ended(&ctx, &answer(&ctx, me.wait(&ctx, Operation::Call(wanted))?)?)
     });
     let me = Rc::clone(user);
     set!(object, ctx, "begin", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<f64> {
@@ -296,7 +344,7 @@ fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<(
             values.0.first().and_then(Value::as_array).map(|parts| parts.iter::<String>().collect::<Result<Vec<_>>>());
         let parts = parts.transpose()?.unwrap_or_default().into_iter().map(Cow::Owned).collect();
         let wanted = wanted_of_protocol(&ctx, values.0.get(1..).unwrap_or_default())?;
-        beside(&ctx, &me, Operation::Call(wanted), parts)
+        beside(&ctx, &me, Operation::Call(wanted), None, parts)
     });
     let me = Rc::clone(user);
     set!(object, ctx, "cancel", move |ctx: Ctx<'js>, id: f64| -> Result<()> {
@@ -358,7 +406,7 @@ fn streams<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result
     set!(object, ctx, "stream", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<f64> {
         let mut wanted = wanted_of_protocol(&ctx, &values.0)?;
         wanted.streams = true;
-        match me.ask(&ctx, Operation::Stream(wanted))? {
+        match me.wait(&ctx, Operation::Stream(wanted))? {
             Outcome::Begun(ticket) => Ok(ticket),
             Outcome::Refused(problem) => Err(refused(&ctx, &problem)),
             _ => Err(refused(&ctx, "the stream did not begin")),
@@ -367,12 +415,12 @@ fn streams<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result
     let me = Rc::clone(user);
     set!(object, ctx, "nextOf", move |ctx: Ctx<'js>, ticket: f64, part: String| -> Result<f64> {
         let next = Operation::NextMessage { ticket: ticket as u64, part, most_ns: None };
-        beside(&ctx, &me, next, vec![Cow::Borrowed("head")])
+        beside(&ctx, &me, next, None, vec![Cow::Borrowed("head")])
     });
     let me = Rc::clone(user);
     set!(object, ctx, "say", move |ctx: Ctx<'js>, ticket: f64, values: Rest<Value<'js>>| -> Result<bool> {
         let values = values.0.iter().map(|value| bytes::plain(&ctx, value)).collect::<Result<Vec<_>>>()?;
-        match me.ask(&ctx, Operation::Say { ticket: ticket as u64, values })? {
+        match me.wait(&ctx, Operation::Say { ticket: ticket as u64, values })? {
             Outcome::Refused(problem) => Err(refused(&ctx, &problem)),
             outcome => Ok(matches!(outcome, Outcome::Number(1))),
         }
@@ -393,21 +441,27 @@ fn wanted_of_protocol<'js>(ctx: &Ctx<'js>, values: &[Value<'js>]) -> Result<Want
     let own = values.get(6..).unwrap_or_default();
     let own = own.iter().map(|value| bytes::plain(ctx, value)).collect::<Result<Vec<_>>>()?;
     let timeout = number(2);
-    let mut wanted = call(number(0) as usize, number(1) as u32, (timeout > 0.0).then_some((timeout * 1e6) as u64), own);
+    let mut wanted = call(number(0) as usize, number(1) as u32, timeout_ns(timeout), own);
     wanted.way = way;
     wanted.optional = values.get(5).and_then(Value::as_bool) == Some(true);
     Ok(wanted)
 }
 
-/// Begins what runs beside the script. Returns the number of its event.
-fn beside(ctx: &Ctx<'_>, user: &Rc<User>, operation: Operation, parts: Parts) -> Result<f64> {
+/// Begins what runs beside the script. Returns the number of its event. A call of HTTP has a label, and may discard its answer's body.
+fn beside(
+    ctx: &Ctx<'_>,
+    user: &Rc<User>,
+    operation: Operation,
+    http: Option<(u32, bool)>,
+    parts: Parts,
+) -> Result<f64> {
     let Outcome::Number(slot) = user.ask(ctx, Operation::Spawn)? else {
         return Err(refused(ctx, "no more calls can run beside this one"));
     };
     let id = user.worker.last_event.get() + 1.0;
     user.worker.last_event.set(id);
     user.mailbox.under_way.set(user.mailbox.under_way.get() + 1);
-    let task = Task { owner: Rc::clone(&user.mailbox), id, parts, state: TaskState::Begins(operation) };
+    let task = Task { owner: Rc::clone(&user.mailbox), id, http, parts, state: TaskState::Begins(operation) };
     user.worker.tasks.borrow_mut().insert(slot, task);
     Ok(id)
 }
@@ -416,58 +470,26 @@ fn beside(ctx: &Ctx<'_>, user: &Rc<User>, operation: Operation, parts: Parts) ->
 fn happened<'js>(ctx: &Ctx<'js>, event: Event) -> Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
     object.set("id", event.id)?;
+    if let Some((label, discards)) = event.http {
+        let answered = Answered::of_event(label, discards, event).map(Rc::new);
+        let response = answered.map(|answered| response(ctx, None, answered)).transpose()?;
+        object.set("response", response)?;
+        return Ok(object);
+    }
     if let Some(answer) = &event.answer {
         object.set("answer", ended(ctx, answer)?)?;
     }
     for (what, value) in event.parts.iter().zip(event.read) {
         let what = what.split(' ').next().unwrap_or_default();
         match (what, value) {
-            ("body", None) => object.set(what, Value::new_null(ctx.clone()))?,
             (_, None) => {}
             ("body", Some(body)) => {
                 object.set(what, ArrayBuffer::new_copy(ctx.clone(), body.as_bytes().unwrap_or_default())?)?;
             }
-            ("timings", Some(times)) => object.set(what, timings(ctx, &times)?)?,
             (_, Some(value)) => object.set(what, shown(ctx, &value)?)?,
         }
     }
     Ok(object)
-}
-
-/// Parts of answers.
-fn answers<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
-    let read = |user: &Rc<User>, what: &'static str| {
-        let me = Rc::clone(user);
-        move |ctx: &Ctx<'js>, ticket: f64| -> Result<Plain<'static>> {
-            match me.ask(ctx, Operation::Read { ticket: ticket as u64, what: what.to_owned() })? {
-                Outcome::Read(value) => Ok(value),
-                Outcome::Refused(problem) => Err(refused(ctx, &problem)),
-                _ => Ok(Plain::Nil),
-            }
-        }
-    };
-    let body = read(user, "body");
-    set!(object, ctx, "readText", move |ctx: Ctx<'js>, ticket: f64| -> Result<rquickjs::String<'js>> {
-        bytes::string(&ctx, body(&ctx, ticket)?.as_bytes().unwrap_or_default())
-    });
-    let body = read(user, "body");
-    set!(object, ctx, "readBytes", move |ctx: Ctx<'js>, ticket: f64| -> Result<ArrayBuffer<'js>> {
-        ArrayBuffer::new_copy(ctx.clone(), body(&ctx, ticket)?.as_bytes().unwrap_or_default())
-    });
-    let headers = read(user, "headers");
-    set!(object, ctx, "readHeaders", move |ctx: Ctx<'js>, ticket: f64| -> Result<Value<'js>> {
-        shown(&ctx, &headers(&ctx, ticket)?)
-    });
-    let sizes = read(user, "sizes");
-    set!(object, ctx, "readSizes", move |ctx: Ctx<'js>, ticket: f64| -> Result<Value<'js>> {
-        shown(&ctx, &sizes(&ctx, ticket)?)
-    });
-    let times = read(user, "timings");
-    set!(object, ctx, "readTimings", move |ctx: Ctx<'js>, ticket: f64| -> Result<Object<'js>> {
-        timings(&ctx, &times(&ctx, ticket)?)
-    });
-    set!(object, ctx, "readRemote", move |ctx: Ctx<'js>, _ticket: f64| -> Result<Object<'js>> { Object::new(ctx) });
-    Ok(())
 }
 
 /// Names, checks, groups and figures.
@@ -521,7 +543,7 @@ fn counting<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Resul
     });
     let me = Rc::clone(user);
     set!(object, ctx, "checkPassed", move |ctx: Ctx<'js>, id: u32| -> Result<()> {
-        *me.worker.passes.borrow_mut().entry(id).or_default() += 1;
+        me.worker.passed(id);
         if me.worker.traces.get() { me.ask(&ctx, Operation::CheckPassed(id)).map(drop) } else { Ok(()) }
     });
     let me = Rc::clone(user);
@@ -571,6 +593,12 @@ fn surroundings<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> R
         object.set("worker", me.worker.number)?;
         Ok(object)
     });
+    // The number of the user's iteration; `undefined` where the user, or its scenario, is not the one of the last time.
+    let me = Rc::clone(user);
+    set!(object, ctx, "iteration", move || {
+        let now = (me.id.get(), me.place.get());
+        (me.told.replace(now) == now).then(|| me.iteration.get() as f64)
+    });
     let me = Rc::clone(user);
     set!(object, ctx, "env", move |ctx: Ctx<'js>| -> Result<Object<'js>> {
         let object = Object::new(ctx)?;
@@ -605,9 +633,13 @@ fn surroundings<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> R
     });
     let me = Rc::clone(user);
     set!(object, ctx, "random", move || me.worker.random());
-    set!(object, ctx, "runJobs", move |ctx: Ctx<'js>| while ctx.execute_pending_job() {});
     let me = Rc::clone(user);
-    set!(object, ctx, "rejected", move |ctx: Ctx<'js>| -> Result<Option<Object<'js>>> {
+    // Runs what promises wait for. The first rejection that nobody has handled, if there is one.
+    set!(object, ctx, "drain", move |ctx: Ctx<'js>| -> Result<Option<Object<'js>>> {
+        while ctx.execute_pending_job() {}
+        if me.rejected.borrow().is_empty() {
+            return Ok(None);
+        }
         let first = std::mem::take(&mut *me.rejected.borrow_mut()).into_iter().next();
         let Some((_, reason)) = first else { return Ok(None) };
         let object = Object::new(ctx.clone())?;

@@ -168,6 +168,11 @@ impl Options {
                         "options.{name} is not carried out by brunt, and without it calls would go elsewhere than k6's: leave it out"
                     ));
                 }
+                "dns" => dns(fields.get(name))?,
+                "tlsVersion" => tls_version(fields.get(name))?,
+                "tlsCipherSuites" => {
+                    return Err("options.tlsCipherSuites: brunt offers the suites of its TLS library alone: leave it out".to_owned());
+                }
                 name => format!("options.{name} is not known, and not carried out"),
             });
         }
@@ -346,6 +351,27 @@ fn hosts(fields: &serde_json::Map<String, Value>) -> Result<Hosts, String> {
     }
     hosts.validate().map_err(|problem| format!("options: {problem}"))?;
     Ok(hosts)
+}
+
+/// What becomes of `dns`: brunt asks for names again each second, and takes the addresses that it finds in turn.
+fn dns(given: Option<&Value>) -> Result<String, String> {
+    let policy = given.and_then(|dns| dns.get("policy")).and_then(Value::as_str).unwrap_or("preferIPv4");
+    if !matches!(policy, "preferIPv4" | "any") {
+        return Err(format!(
+            "options.dns.policy: brunt does not choose addresses by '{policy}': map the host to one by options.hosts"
+        ));
+    }
+    Ok("options.dns: names are asked for again as --resolve-every says, and their addresses are taken in turn".to_owned())
+}
+
+/// What becomes of `tlsVersion`: brunt offers TLS 1.2 and 1.3.
+fn tls_version(given: Option<&Value>) -> Result<String, String> {
+    let of = |name: &str| given.and_then(|range| range.get(name)).and_then(Value::as_str);
+    let (least, most) = (of("min").unwrap_or("tls1.0"), of("max").unwrap_or("tls1.3"));
+    if given.is_some_and(Value::is_object) && least <= "tls1.2" && most >= "tls1.3" {
+        return Ok("options.tlsVersion: TLS 1.2 and 1.3 are offered".to_owned());
+    }
+    Err("options.tlsVersion: brunt offers TLS 1.2 and 1.3, and neither alone: leave it out".to_owned())
 }
 
 /// The certificates of `tlsAuth`.

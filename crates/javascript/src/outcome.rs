@@ -44,11 +44,6 @@ impl Answer {
     pub(crate) fn refused(reason: String) -> Self {
         Self { ticket: 0.0, status: 0, ok: false, flags: 0, failure: Some((REFUSED.to_owned(), reason)) }
     }
-
-    /// Whether its call could not be made.
-    pub(crate) fn is_refused(&self) -> bool {
-        self.failure.as_ref().is_some_and(|(failure, _)| failure == REFUSED)
-    }
 }
 
 impl Outcome {

@@ -59,6 +59,12 @@ impl Rehearsed {
                     self.calls(&wanted);
                     made_up(&wanted)
                 }
+                Operation::Prepare(wanted) => {
+                    self.calls(&wanted);
+                    Resumption::Number(1)
+                }
+                // HTTP alone prepares calls.
+                Operation::CallPrepared { .. } => success(200),
                 Operation::Start(wanted) => {
                     self.calls(&wanted);
                     started.push(made_up(&wanted));
@@ -149,6 +155,10 @@ impl Rehearsed {
 /// The success of a call: gRPC's status for it is 0.
 fn made_up(wanted: &Wanted) -> Resumption<'static> {
     let status = if wanted.client < FIRST_SCHEMA { 200 } else { 0 };
+    success(status)
+}
+
+fn success(status: u16) -> Resumption<'static> {
     Resumption::Answered { ticket: 1.0, status, ok: true, flags: 0, goes_on: false }
 }
 

@@ -4,6 +4,8 @@ use brunt_plan::threshold::Threshold;
 use brunt_record::figures::OwnKind;
 use serde_json::Value;
 
+use crate::duration::nanoseconds;
+
 /// One condition of a metric, or of the part of it with some tags.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Asked {
@@ -12,7 +14,8 @@ pub(crate) struct Asked {
     pub(crate) filter: Vec<(String, String)>,
     /// The condition: `p(95)<500`.
     pub(crate) text: String,
-    aborts: bool,
+    /// How long the run goes on at least before a condition that does not hold ends it; `None` where it never does.
+    aborts_after_ns: Option<u64>,
 }
 
 /// The conditions of `options.thresholds`.
@@ -30,8 +33,10 @@ pub(crate) fn asked(thresholds: Option<&Value>) -> Result<Vec<Asked>, String> {
             let text = condition.as_str().or_else(|| condition.get("threshold")?.as_str());
             let text =
                 text.ok_or_else(|| wrong(&format!("expected a condition such as \"p(95)<500\", got {condition}")))?;
-            let aborts = condition.get("abortOnFail") == Some(&Value::Bool(true));
-            all.push(Asked { metric: metric.clone(), filter: filter.clone(), text: text.to_owned(), aborts });
+            let delay = condition.get("delayAbortEval").map_or(Ok(0), nanoseconds);
+            let delay_ns = delay.map_err(|problem| wrong(&format!("delayAbortEval: {problem}")))?;
+            let aborts_after_ns = (condition.get("abortOnFail") == Some(&Value::Bool(true))).then_some(delay_ns);
+            all.push(Asked { metric: metric.clone(), filter: filter.clone(), text: text.to_owned(), aborts_after_ns });
         }
     }
     Ok(all)
@@ -93,8 +98,13 @@ impl Asked {
                 figure(kind, what, value).ok_or_else(|| wrong(&format!("a {} has no {what}", kind.name())))?;
             (format!("figure {}:", self.name()), figure, limit)
         };
-        let abort = if self.aborts { " abort-now" } else { "" };
-        let text = format!("{subject}{figure} {sign} {limit}{abort}");
+        let abort = match self.aborts_after_ns {
+            None => String::new(),
+            Some(0) => " abort-now".to_owned(),
+            Some(after_ns) => format!(" abort-now after {after_ns}ns"),
+        };
+        let shown = format!("{}: {}", self.name(), self.text.trim());
+        let text = format!("{subject}{figure} {sign} {limit}{abort} shown as {shown}");
         text.parse::<Threshold>().map_err(|error| wrong(&error.problem))
     }
 }
@@ -140,20 +150,21 @@ mod tests {
         let kind = |asked: &Asked| {
             crate::options::METRICS.iter().find(|(name, ..)| *name == asked.metric).map(|(_, kind, _)| *kind)
         };
-        asked.iter().map(|one| one.condition(kind(one)).map(|threshold| threshold.to_string())).collect()
+        asked.iter().map(|one| one.condition(kind(one)).map(String::from)).collect()
     }
 
     #[test]
     fn conditions_are_those_of_figures() {
         let texts = all(
-            r#"{"http_req_duration":["p(95)<500","max<1000","p(99.9) <= 2e3"],"http_req_failed{scenario:a}":[{"threshold":"rate<0.01","abortOnFail":true}],
+            r#"{"http_req_duration":["p(95)<500","max<1000","p(99.9) <= 2e3"],"http_req_failed{scenario:a}":[{"threshold":"rate<0.01","abortOnFail":true,"delayAbortEval":"2s"}],
                 "dropped_iterations":["count<5"],"http_reqs":"count>=10"}"#,
         );
         let texts = texts.unwrap();
-        assert!(texts.contains(&"figure http_req_duration:p95 < 500".to_owned()), "{texts:?}");
-        assert!(texts.contains(&"figure http_req_failed{scenario=a}:share < 1% abort-now".to_owned()), "{texts:?}");
-        assert!(texts.contains(&"not_admitted < 5".to_owned()), "{texts:?}");
-        assert!(texts.contains(&"figure http_reqs:sum >= 10".to_owned()), "{texts:?}");
+        let has = |text: &str| assert!(texts.iter().any(|known| known == text), "{text}: {texts:?}");
+        has("figure http_req_duration:p95 < 500 shown as http_req_duration: p(95)<500");
+        has("figure http_req_failed{scenario=a}:share < 1% abort-now after 2000000000ns shown as http_req_failed{scenario=a}: rate<0.01");
+        has("not_admitted < 5 shown as dropped_iterations: count<5");
+        has("figure http_reqs:sum >= 10 shown as http_reqs: count>=10");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use rquickjs::{Ctx, Exception, JsLifetime, Persistent, Value, qjs};
 
 use crate::modules::Modules;
 use crate::outcome::Outcome;
+use crate::responses::Answered;
 use crate::stack::{CannotWait, Suspender};
 use crate::worker::{Mailbox, Worker};
 
@@ -36,6 +37,10 @@ pub(crate) struct User {
     pub(crate) place: Cell<u32>,
     /// What has come for calls that run beside the script.
     pub(crate) mailbox: Rc<Mailbox>,
+    /// Answers that the engine still has, and of which the script may hold a Response.
+    pub(crate) open: RefCell<Vec<Weak<Answered>>>,
+    /// The user's number and place when the script's library last asked.
+    pub(crate) told: Cell<(u64, u32)>,
     /// Promises that were rejected and that nobody handles, with the reasons.
     pub(crate) rejected: RefCell<Vec<Rejected>>,
     /// The thread's CPU time when it was first asked for after the script was resumed, and how much more of it the script may take.
@@ -67,6 +72,8 @@ impl User {
             iteration_in_test: Cell::new(0),
             place: Cell::new(0),
             mailbox: Rc::default(),
+            open: RefCell::default(),
+            told: Cell::new((0, u32::MAX)),
             rejected: RefCell::default(),
             stretch: Cell::new((None, LONGEST_TOP)),
             was_cut: Cell::new(false),
@@ -87,6 +94,18 @@ impl User {
             ),
             CannotWait::Quits => uncatchable(ctx),
         })
+    }
+
+    /// Suspends the user as [`ask`](Self::ask) does, for what makes the engine forget answers: their parts are taken over before.
+    ///
+    /// # Errors
+    /// As for `ask`.
+    pub(crate) fn wait(&self, ctx: &Ctx<'_>, operation: Operation) -> rquickjs::Result<Outcome> {
+        let open = std::mem::take(&mut *self.open.borrow_mut());
+        for answered in open.iter().filter_map(Weak::upgrade) {
+            answered.keep(self, ctx)?;
+        }
+        self.ask(ctx, operation)
     }
 
     /// Prints what the script says. What its top says is said once, though it runs for each user.

@@ -16,6 +16,8 @@ use crate::shared::{Schema, Shared};
 
 /// The most names of calls and checks that are remembered.
 const MOST_LABELS: usize = 2000;
+/// The most calls that are prepared.
+const MOST_PREPARED: usize = 1000;
 
 /// Figures with their names, and their numbers by name.
 type Own = (Vec<(String, OwnFigures)>, HashMap<String, usize>);
@@ -32,8 +34,10 @@ pub(crate) struct Worker {
     labels: RefCell<HashMap<Vec<u8>, u32>>,
     /// Numbers of checks, by the label of their calls and their name.
     checks: RefCell<HashMap<(u32, String), u32>>,
-    /// How often checks have held.
-    pub(crate) passes: RefCell<HashMap<u32, u64>>,
+    /// Numbers of prepared calls, by what they send.
+    prepared: RefCell<HashMap<Vec<u8>, u32>>,
+    /// How often checks have held, by number.
+    passes: RefCell<Vec<u64>>,
     /// Whether each check that holds is told.
     pub(crate) traces: Cell<bool>,
     /// The script's figures, by number; and their numbers by name.
@@ -60,6 +64,8 @@ pub(crate) struct Task {
     pub(crate) owner: Rc<Mailbox>,
     /// The number by which the script knows it.
     pub(crate) id: f64,
+    /// The label of a call of HTTP, and whether nobody reads its answer's body.
+    pub(crate) http: Option<(u32, bool)>,
     pub(crate) parts: Parts,
     pub(crate) state: TaskState,
 }
@@ -85,6 +91,8 @@ pub(crate) struct Mailbox {
 /// What has come for what ran beside the script: the end of a call, with parts of its answer, or a message of a stream.
 pub(crate) struct Event {
     pub(crate) id: f64,
+    /// As the task has it.
+    pub(crate) http: Option<(u32, bool)>,
     /// `None` for a message, which is the only part.
     pub(crate) answer: Option<Answer>,
     pub(crate) parts: Parts,
@@ -93,6 +101,11 @@ pub(crate) struct Event {
 
 /// The parts of an answer that a call beside the script keeps, in the order in which they are read.
 pub(crate) type Parts = Vec<Cow<'static, str>>;
+
+/// What tells calls apart that send the same.
+fn key(values: &[Value<'static>]) -> Vec<u8> {
+    format!("{values:?}").into_bytes()
+}
 
 impl Worker {
     pub(crate) fn new(program: std::sync::Arc<Shared>, number: u32) -> Rc<Self> {
@@ -104,6 +117,7 @@ impl Worker {
             resumed: Cell::new(Instant::now()),
             labels: RefCell::default(),
             checks: RefCell::default(),
+            prepared: RefCell::default(),
             passes: RefCell::default(),
             traces: Cell::new(false),
             own: RefCell::default(),
@@ -173,6 +187,36 @@ impl Worker {
         if checks.len() < MOST_LABELS {
             checks.insert((label, name.to_owned()), id);
         }
+    }
+
+    /// The number of a prepared call that sends this.
+    pub(crate) fn prepared(&self, values: &[Value<'static>]) -> Option<u32> {
+        let prepared = self.prepared.borrow();
+        // Those that come too late are never prepared.
+        prepared.get(&key(values)).copied().or((prepared.len() >= MOST_PREPARED).then_some(0))
+    }
+
+    /// Remembers the number of a prepared call.
+    pub(crate) fn keep_prepared(&self, values: &[Value<'static>], number: u32) {
+        self.prepared.borrow_mut().insert(key(values), number);
+    }
+
+    /// Counts a check that held.
+    pub(crate) fn passed(&self, check: u32) {
+        let mut passes = self.passes.borrow_mut();
+        let check = check as usize;
+        if passes.len() <= check {
+            passes.resize(check + 1, 0);
+        }
+        if let Some(count) = passes.get_mut(check) {
+            *count += 1;
+        }
+    }
+
+    /// Takes how often checks have held since the last time, by number.
+    pub(crate) fn take_passes(&self) -> Vec<(u32, u64)> {
+        let counts = std::mem::take(&mut *self.passes.borrow_mut());
+        (0..).zip(counts).filter(|(_, count)| *count > 0).collect()
     }
 
     /// The number of a figure of the script's own, which is new or known. The last one that there can be stands for all further ones.

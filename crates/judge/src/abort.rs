@@ -87,9 +87,9 @@ impl<'a> AbortWatch<'a> {
         let standing = Standing::so_far(self.plan, so_far);
         let outlook = Outlook::new(self.plan, so_far.measured_ns, so_far.measured, so_far.users);
         let ends = |threshold: &&Threshold| match threshold.aborts() {
-            Some(Abort::AtOnce) => {
+            Some(Abort::AtOnce { after_ns }) => {
                 let judged = standing.judge(threshold);
-                judged.value.is_some() && !judged.held
+                so_far.measured_ns >= after_ns && judged.value.is_some() && !judged.held
             }
             _ => standing.is_beyond_repair(threshold, outlook),
         };
@@ -99,7 +99,7 @@ impl<'a> AbortWatch<'a> {
 
 fn cause(threshold: &Threshold, standing: &Standing<'_>) -> Cause {
     let got = standing.judge(threshold).got.to_string();
-    let at_once = threshold.aborts() == Some(Abort::AtOnce);
+    let at_once = matches!(threshold.aborts(), Some(Abort::AtOnce { .. }));
     Cause::Threshold { threshold: threshold.to_string(), got, after_ns: standing.measured_ns, at_once }
 }
 
@@ -112,7 +112,7 @@ impl fmt::Display for Reason<'_> {
         match self.0 {
             Cause::Threshold { threshold, got, after_ns, at_once } => {
                 // The flag's word for it says nothing here.
-                let condition = threshold.trim().trim_end_matches("abort-now").trim_end_matches("abort").trim_end();
+                let condition = threshold.rsplit_once(" abort").map_or(threshold.as_str(), |(condition, _)| condition).trim();
                 let after = Duration::from_nanos(*after_ns).as_secs();
                 let what = if *at_once { "did not hold" } else { "could no longer pass" };
                 write!(f, "the threshold {condition} {what} after {after}s: it was at {got}")

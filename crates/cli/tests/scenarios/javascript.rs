@@ -65,6 +65,25 @@ fn what_is_hostile_in_a_script_ends_its_user_and_no_other() {
 }
 
 #[test]
+fn whatever_a_script_calls_its_process_goes_on() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../javascript/tests/hostile.js");
+    let mut number = 88_172_645_463_325_252_u64;
+    for seed in 0..12 {
+        // Marsaglia's xorshift.
+        let mut next = || {
+            number ^= number << 13;
+            number ^= number >> 7;
+            number ^= number << 17;
+            (number % 256).to_string()
+        };
+        let bytes: Vec<String> = (0..400).map(|_| next()).collect();
+        let done = done(brunt(["check", script, "--env"]).arg(format!("BYTES={}", bytes.join(","))));
+        assert!(matches!(done.status, Some(0..=2)), "{seed}: {:?} {}", done.status, done.stderr);
+        assert!(!done.stderr.contains("panicked"), "{seed}: {}", done.stderr);
+    }
+}
+
+#[test]
 fn users_who_end_in_the_midst_of_calls_leave_nothing_behind() {
     let server = Server::start(Config { delay: Delay::Fixed(Duration::from_secs(30)), ..Config::default() }).unwrap();
     let text = format!(

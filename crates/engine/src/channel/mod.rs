@@ -11,7 +11,7 @@ mod unsent;
 use std::io;
 use std::sync::Arc;
 
-use rustls::{ClientConnection, HandshakeKind};
+use rustls::{CipherSuite, ClientConnection, HandshakeKind, ProtocolVersion};
 
 use crate::transport::refusal;
 use crate::transport::tls::TlsRoute;
@@ -113,6 +113,12 @@ impl Channel {
             Self::Plain | Self::Tunnel(_) => None,
             Self::Tls(tls) => tls.alpn_protocol(),
         }
+    }
+
+    /// The version of TLS and the cipher suite, as RFC 8446 and RFC 5246 name them; `None` without TLS.
+    pub(crate) fn security(&self) -> Option<(ProtocolVersion, CipherSuite)> {
+        let Self::Tls(tls) = self else { return None };
+        Some((tls.protocol_version()?, tls.negotiated_cipher_suite()?.suite()))
     }
 
     /// The handshake, once it is over.

@@ -31,11 +31,13 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::ops::{Index, IndexMut};
 
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
+use rustls::{CipherSuite, ProtocolVersion};
 
 use super::call::{MOST_TURNED_AWAY, TURNED_AWAY};
 use super::calls::CallId;
@@ -232,6 +234,30 @@ pub(crate) struct Link {
     pub(super) began: Tick,
     /// How long the socket took to connect, in nanoseconds.
     pub(super) connect_ns: u64,
+    /// How long the TLS handshake took, in nanoseconds; 0 without one.
+    pub(super) handshake_ns: u64,
+    /// The address that took the connection, if it is one of TCP.
+    pub(super) address: Option<SocketAddr>,
+}
+
+/// The other end of a connection, and how long the way to it took.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Peer {
+    /// Its address, if it is one of TCP.
+    pub(crate) address: Option<SocketAddr>,
+    /// The version of TLS and the cipher suite, if it speaks TLS.
+    pub(crate) security: Option<(ProtocolVersion, CipherSuite)>,
+    /// How long the socket took to connect, in nanoseconds.
+    pub(crate) connect_ns: u64,
+    /// How long the TLS handshake took, in nanoseconds; 0 without one.
+    pub(crate) handshake_ns: u64,
+}
+
+impl Peer {
+    /// The same for a call that found the connection there.
+    pub(crate) fn met_before(self) -> Self {
+        Self { connect_ns: 0, handshake_ns: 0, ..self }
+    }
 }
 
 impl Link {
@@ -252,6 +278,8 @@ impl Link {
             look: LookRequest::None,
             began,
             connect_ns: 0,
+            handshake_ns: 0,
+            address: None,
         }
     }
 
@@ -450,6 +478,12 @@ impl Connection {
     #[inline]
     pub(crate) fn carried(&self) -> usize {
         self.calls.len() + self.queue.len()
+    }
+
+    /// The other end, as far as it is known.
+    pub(crate) fn peer(&self) -> Peer {
+        let Link { channel, address, connect_ns, handshake_ns, .. } = &self.link;
+        Peer { address: *address, security: channel.security(), connect_ns: *connect_ns, handshake_ns: *handshake_ns }
     }
 
     /// How many more calls it can carry, of `most` in flight at once.
@@ -870,6 +904,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     fn connected<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, step: Step, now: Tick) {
         let connection = &mut self.connections[token];
         connection.link.connect_ns = now.since(connection.link.began);
+        let route = self.origins.route(connection.origin);
+        let address = connection.addresses.front().or_else(|| route?.addresses.first());
+        connection.link.address = if let Some(Address::Tcp(address)) = address { Some(*address) } else { None };
         self.recorder.snapshot.times.record(Timing::Connect, connection.link.connect_ns);
         match self.origins.route(connection.origin).and_then(|route| route.tls.as_ref()) {
             None => self.open(load, token, step, now),
@@ -914,7 +951,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         match connection.state {
             State::Securing(step) => {
                 let Some(handshake) = connection.link.channel.handshake() else { return };
-                self.recorder.snapshot.times.record(Timing::Tls, now.since(step.since));
+                connection.link.handshake_ns = now.since(step.since);
+                self.recorder.snapshot.times.record(Timing::Tls, connection.link.handshake_ns);
                 self.recorder.snapshot.numbers.add(Counter::TlsResumed, u64::from(handshake.is_resumed));
                 self.open(load, token, Step { since: now, ..step }, now);
             }

@@ -39,7 +39,7 @@ use self::attempts::Attempts;
 use self::calls::Calls;
 pub(crate) use self::calls::{Call, CallId, Counted, End, Place};
 use self::census::Census;
-pub(crate) use self::connection::{Connections, Keeper, Listing, Pause, State};
+pub(crate) use self::connection::{Connections, Keeper, Listing, Pause, Peer, State};
 use self::deadlines::Deadlines;
 pub(crate) use self::failures::is_absence;
 use self::origins::Origins;

@@ -11,7 +11,7 @@ use brunt_script::Placement;
 
 use super::ids::{UserId, WaitId};
 use crate::network::origins::OriginId;
-use crate::network::{Call, CallId};
+use crate::network::{Call, CallId, Peer};
 use crate::slots::{Recycle, Slots};
 
 /// Tickets name a call by its slot and the slot's generation; both fit in what a number of Lua holds exactly.
@@ -156,6 +156,8 @@ pub(super) struct UserCall {
     /// Its answer, or the reason for which it has failed.
     pub(super) kept: KeptAnswer,
     pub(super) reason: String,
+    /// The other end of its connection, once it was answered.
+    pub(super) peer: Peer,
 }
 
 impl UserCall {
@@ -174,6 +176,7 @@ impl UserCall {
             before: Vec::new(),
             kept: KeptAnswer::default(),
             reason: String::new(),
+            peer: Peer::default(),
         }
     }
 
@@ -226,8 +229,21 @@ impl Recycle for UserCall {
     /// Forgets the call with its answer. Whoever makes the next one writes what it has been asked for.
     fn recycle(&mut self) {
         // Whoever adds a field decides here what becomes of it.
-        let Self { state, hears, chain, trace, encoded, next, before, prepared, kept, reason, user: _, asked: _ } =
-            self;
+        let Self {
+            state,
+            hears,
+            chain,
+            trace,
+            encoded,
+            next,
+            before,
+            prepared,
+            kept,
+            reason,
+            user: _,
+            asked: _,
+            peer: _,
+        } = self;
         (*state, *hears) = (State::Throttled { due: Tick::EPOCH }, Hears::Waiting);
         (*chain, *trace) = (None, None);
         if prepared.take().is_none() {

@@ -1127,6 +1127,8 @@ impl VirtualUsers {
         if let Some(token) = call.connection() {
             let connection = &mut network.connections[token];
             bytes_in = connection.bytes_in().saturating_sub(call.bytes_in_before);
+            let peer = connection.peer();
+            ended.peer = if call.bytes_in_before == 0 { peer } else { peer.met_before() };
             // An answer that was judged was handed over for that already.
             if !ended.asked.judged {
                 connection.hand_over(&mut ended.kept);

@@ -15,7 +15,7 @@ use super::crowd::{Admission, Arrival, Beyond};
 use super::ids::{UserId, WaitId};
 use super::user::{Doing, Outcome, VirtualUser, Wait};
 use super::{UsersNetwork, VirtualUsers};
-use crate::network::{Core, Recorder};
+use crate::network::{Core, Peer, Recorder};
 use crate::trace::{Level, Traced};
 use crate::transport::Driver;
 use brunt_protocol::scenario::{CompleteAnswer, Value};
@@ -326,6 +326,9 @@ impl VirtualUsers {
         match (call.status(), self.clients.get(call.asked.client)) {
             (Some(status), Some(client)) => {
                 let answered = CompleteAnswer { status, parts: call.kept.parts() };
+                if what == "exchange" {
+                    return Ok(exchange(call, client.caller.read("proto", &answered).unwrap_or(Value::Nil)));
+                }
                 client.caller.read(what, &answered).map_err(|e| e.0)
             }
             _ => Err(format!("there is no answer to have a {what}: {}", call.reason)),
@@ -353,6 +356,31 @@ fn timings(call: &UserCall) -> Value<'static> {
         }
     }
     Value::Table(entries)
+}
+
+/// How a call went, as a list: seconds from due to its end, from sent to its end, and from sent to the first byte of its answer; seconds of
+/// connecting and of the TLS handshake, 0 on a connection that was there before; the peer's address and port; the protocol, as the peer has named
+/// it; the version of TLS and the cipher suite. What does not apply is `Nil`.
+fn exchange<'a>(call: &UserCall, proto: Value<'a>) -> Value<'a> {
+    let Some(times) = call.times() else { return Value::Nil };
+    let seconds = |from: Tick, to: Tick| {
+        let is_known = from.is_set() && to.is_set();
+        if is_known { Value::Number(to.since(from) as f64 / 1e9) } else { Value::Nil }
+    };
+    let Peer { address, security, connect_ns, handshake_ns } = call.peer;
+    let text = |name: Option<&str>| name.map_or(Value::Nil, |name| Value::Text(name.to_owned().into_bytes().into()));
+    Value::list([
+        seconds(times.due, times.ended),
+        seconds(times.sent, times.ended),
+        seconds(times.sent, times.first_byte),
+        Value::Number(connect_ns as f64 / 1e9),
+        Value::Number(handshake_ns as f64 / 1e9),
+        address.map_or(Value::Nil, |address| Value::Text(address.ip().to_string().into_bytes().into())),
+        address.map_or(Value::Nil, |address| Value::Number(f64::from(address.port()))),
+        proto,
+        text(security.and_then(|(version, _)| version.as_str())),
+        text(security.and_then(|(_, suite)| suite.as_str())),
+    ])
 }
 
 /// Doing what its script wants.

@@ -13,14 +13,15 @@ export function showRequest(hop, fields) {
 }
 
 /** Logs an answer. */
-export function showAnswer(hop, answer, reading) {
-    if (!reading) return show("Response", [`${answer.error}: ${answer.reason ?? ""}`], null);
-    const headers = reading.headers();
-    const lines = [`${reading.remote().proto || "HTTP/1.1"} ${statusText(answer.status)}`];
+export function showAnswer(response) {
+    const failure = native.failureOf(response);
+    if (failure !== undefined) return show("Response", [failure.join(": ")], null);
+    const headers = native.readHeaders(response);
+    const lines = [`${native.readPeer(response).proto} ${statusText(response.status)}`];
     for (const name of Object.keys(headers)) {
         for (const value of headers[name].split("\n")) lines.push(`${canonicalName(name)}: ${value}`);
     }
-    show("Response", lines, settings().debug === "full" ? reading.text() : null);
+    show("Response", lines, settings().debug === "full" ? native.readText(response) : null);
 }
 
 /** Prints a head, and the body where `httpDebug` is `full`. */

@@ -1,27 +1,21 @@
 // Requests under way: what is sent, and what an answer leads to: cookies, redirects, a second try with Digest, a Response.
 import * as native from "brunt:native";
 import { eachIteration, placeKey } from "brunt:user";
-import { basic, digest } from "brunt:auth";
 import { CookieJar, cookiePair, cookiesOf, isWithin } from "brunt:cookies";
-import { showAnswer, showRequest } from "brunt:debug";
 import { encodeBody } from "brunt:forms";
 import { measure } from "brunt:measures";
 import { fieldOf, NO_PARAMS, Params, withField, withoutField } from "brunt:params";
-import { Reading } from "brunt:readings";
 import { redirected, redirects } from "brunt:redirects";
-import { Response } from "brunt:responses";
+import { need } from "brunt:needed";
 import { settings } from "brunt:settings";
-import { ANY_STATUS, standingCallback } from "brunt:statuses";
+import { ANY_STATUS, standing } from "brunt:statuses";
 import { labelOf, Target, targetOf } from "brunt:targets";
 import { UrlError } from "brunt:urls";
-
-const DISCARDS = 1;
-const SETS_COOKIES = 1;
 
 let userJar = new CookieJar();
 
 eachIteration(() => {
-    if (!settings().keepsCookies && !CookieJar.isEmpty(userJar)) userJar = new CookieJar();
+    if (!CookieJar.isEmpty(userJar) && !settings().keepsCookies) userJar = new CookieJar();
 });
 
 /** The jar of the user. */
@@ -46,7 +40,14 @@ export class NamedUrl {
 export class Hop {
     static {
         // The Cookie field that was sent last, and the fields with it.
-        Object.assign(this.prototype, { cookies: undefined, fieldsWithCookies: undefined });
+        Object.assign(this.prototype, {
+            cookies: undefined,
+            fieldsWithCookies: undefined,
+            /** k6's code of the error for which it cannot be sent. */
+            code: undefined,
+            /** The number by which the engine sends it as it is; 0 where it has none. */
+            prepared: 0,
+        });
     }
 
     /**
@@ -90,7 +91,7 @@ export class Hop {
     /** Takes the label of calls such as this one where the user is now. */
     takeLabel() {
         const { params } = this;
-        const callback = params.callback === undefined ? standingCallback() : params.callback;
+        const callback = params.callback === undefined ? standing : params.callback;
         const place = placeKey();
         if (this.place === place && this.callback === callback) return;
         this.place = place;
@@ -123,24 +124,16 @@ function withCookies(fields, cookies) {
     return withField(fields, "Cookie", explicit === undefined ? cookies : `${explicit}; ${cookies}`);
 }
 
-/** Whether an answer is all that a request leads to. */
-export function isLast(hop, answer) {
-    const { status } = answer;
-    if (answer.error !== undefined) return false;
-    return status < 300 || (!redirects(status) && (status !== 401 || hop.params.auth !== "digest"));
-}
-
-/** The Response of an answer that is all that a request leads to. */
-export function lastResponse(hop, answer) {
-    if ((answer.flags & SETS_COOKIES) === 0) return new Response(hop, answer);
-    const reading = new Reading(answer.ticket, true, hop.discards);
-    takeCookies(hop, reading);
-    return new Response(hop, answer, reading);
+/** The number by which the engine sends a request that takes neither cookies nor credentials; 0 where it has none. */
+export function preparedOf(hop) {
+    if (!CookieJar.isEmpty(userJar)) return 0;
+    hop.prepared ||= native.prepare(hop, 0, 0, hop.method, hop.target.sent, hop.fields, hop.body, hop.discards);
+    return hop.prepared;
 }
 
 /** Puts the cookies of an answer into the jar of its request. */
-function takeCookies({ params, target }, reading) {
-    CookieJar.take(params.jar ?? userJar, target.url, cookiesOf(reading.headers()["set-cookie"]));
+function takeCookies({ params, target }, response) {
+    CookieJar.take(params.jar ?? userJar, target.url, cookiesOf(native.readHeaders(response)["set-cookie"]));
 }
 
 /** A request and all that its redirects lead to. */
@@ -156,9 +149,11 @@ export class Exchange {
     /** Whether Digest is still to be tried. */
     #mayDigest;
     #credentials;
-    #began = 0;
+    #began;
 
-    constructor(hop) {
+    /** @param began when its first request was sent, if it was */
+    constructor(hop, began = 0) {
+        this.#began = began;
         this.#first = hop.target.url;
         this.#fields = hop.fields;
         this.#left = hop.params.redirects ?? settings().maxRedirects;
@@ -179,15 +174,15 @@ export class Exchange {
         const { measures, debug } = settings();
         if (measures) this.#began = native.now();
         const fields = hop.isBare ? bareFields(hop) : this.#allFields(hop);
-        if (debug) showRequest(hop, fields);
-        return [hop.label, hop.params.timeout, hop.method, hop.target.sent, fields, hop.body, hop.discards ? DISCARDS : 0];
+        if (debug) need("brunt:debug").showRequest(hop, fields);
+        return [hop, hop.label, hop.params.timeout, hop.method, hop.target.sent, fields, hop.body, hop.discards];
     }
 
     /** The fields of a request with its cookies and the credentials of its URL. */
     #allFields(hop) {
         let fields = this.#withCookies(hop);
         const isBasic = this.#credentials && hop.params.auth !== "digest" && fieldOf(fields, "Authorization") === undefined;
-        if (isBasic) fields = withField(fields, "Authorization", basic(this.#credentials));
+        if (isBasic) fields = withField(fields, "Authorization", need("brunt:auth").basic(this.#credentials));
         return fields;
     }
 
@@ -202,41 +197,41 @@ export class Exchange {
         return pairs.length === 0 ? fields : withCookies(fields, pairs.join("; "));
     }
 
-    /** Takes an answer. Returns whether another request is to be sent: `call` has it. */
-    settle(answer, event) {
+    /** Takes a Response. Returns whether another request is to be sent: `call` has it. */
+    settle(response) {
         const { hop } = this;
-        const reading = answer.error !== undefined ? undefined : event ? Reading.ofEvent(event, hop.discards) : new Reading(answer.ticket, true, hop.discards);
-        if (settings().debug) showAnswer(hop, answer, reading);
-        const header = answer.status === 401 && this.#mayDigest ? this.#digest(reading) : undefined;
-        if (settings().measures) measure(hop, answer, reading, header !== undefined, native.now() - this.#began);
-        if (reading && answer.flags & SETS_COOKIES) takeCookies(hop, reading);
+        const { status } = response;
+        if (settings().debug) need("brunt:debug").showAnswer(response);
+        const header = status === 401 && this.#mayDigest ? this.#digest(response) : undefined;
+        if (settings().measures) measure(hop, response, header !== undefined, native.now() - this.#began);
+        if (native.setsCookies(response)) takeCookies(hop, response);
         if (header !== undefined) {
-            native.excuse(hop.label, answer.status);
+            native.excuse(hop.label, status);
             this.#retry(header);
             return true;
         }
-        if (answer.error !== undefined) return this.#fail(answer);
+        if (status === 0 && !native.isAnswer(response)) return this.#fail(response);
         try {
-            if (redirects(answer.status) && this.#follow(answer, reading)) return true;
+            if (redirects(status) && this.#follow(response)) return true;
         } catch (error) {
             if (!(error instanceof UrlError)) throw error;
-            return this.#fail(unsent(error, `the redirect leads to no URL: ${error.message}`));
+            return this.#fail(unsent(hop, error.code, `the redirect leads to no URL: ${error.message}`));
         }
-        this.response = new Response(hop, answer, reading);
+        this.response = response;
         return false;
     }
 
     /** Ends with a Response of a failure, or throws it where the script wants that. Returns false, as `settle` does. */
-    #fail(answer) {
-        this.response = new Response(this.hop, answer);
-        if (settings().throws) throw new Error(this.response.error);
+    #fail(response) {
+        this.response = response;
+        if (settings().throws) throw new Error(response.error);
         return false;
     }
 
     /** The Authorization field that answers a challenge. */
-    #digest(reading) {
+    #digest(response) {
         const { method, target } = this.hop;
-        return digest(reading.headers()["www-authenticate"], method, target.url.target(), this.#credentials);
+        return need("brunt:auth").digest(native.readHeaders(response)["www-authenticate"], method, target.url.target(), this.#credentials);
     }
 
     /** Sends the same request again with an Authorization field. */
@@ -247,21 +242,21 @@ export class Exchange {
     }
 
     /** Goes where a redirect leads. Returns whether it leads anywhere. */
-    #follow(answer, reading) {
-        const { location } = reading.headers();
+    #follow(response) {
+        const { location } = native.readHeaders(response);
         if (!location || this.#left <= 0) return false;
         this.#left -= 1;
         const { hop } = this;
         this.#fields = withoutField(this.#fields, "Cookie");
-        const next = redirected(hop, answer.status, location, this.#fields, this.#first);
+        const next = redirected(hop, response.status, location, this.#fields, this.#first);
         this.#move(new Hop(next.method, new Target(next.url), next.fields, next.keepsBody ? hop.body : null, hop.params, hop.name));
         return true;
     }
 }
 
-/** The answer of a request that cannot be made. */
-export function unsent({ code }, text) {
-    return { ticket: 0, status: 0, flags: 0, error: "unsent", code, reason: text };
+/** The Response of a request that cannot be made, with k6's code of the error. */
+export function unsent(hop, code, text) {
+    return native.unsent(Object.assign(Object.create(hop), { code }), text);
 }
 
 /** A body, compressed by each of these in turn. */

@@ -1,5 +1,7 @@
 // Why a request got no answer, in k6's error codes: https://grafana.com/docs/k6/latest/javascript-api/error-codes/
 
+import { failureOf, hopOf } from "brunt:native";
+
 const GENERIC = 1000;
 const NONE = [0, ""];
 
@@ -26,12 +28,12 @@ function tlsFailure(reason) {
     return [1300, reason];
 }
 
-/** k6's `[error_code, error]` of an answer: `[0, ""]` where nothing is wrong with it. */
-export function errorOf(answer) {
-    if (answer.error !== undefined) {
-        const reason = answer.reason || answer.error;
-        if (answer.code !== undefined) return [answer.code, reason];
-        return FAILURES[answer.error]?.(reason) ?? [GENERIC, reason];
-    }
-    return answer.status >= 400 ? [GENERIC + answer.status, ""] : NONE;
+/** k6's `[error_code, error]` of a Response: `[0, ""]` where nothing is wrong with it. */
+export function errorOf(response) {
+    const failure = failureOf(response);
+    if (failure === undefined) return response.status >= 400 ? [GENERIC + response.status, ""] : NONE;
+    const reason = failure[1] || failure[0];
+    const { code } = hopOf(response);
+    if (code !== undefined) return [code, reason];
+    return FAILURES[failure[0]]?.(reason) ?? [GENERIC, reason];
 }

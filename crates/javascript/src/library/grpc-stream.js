@@ -72,7 +72,7 @@ export class Stream {
         if (this.#isEnded || this.#isOver) return this.#emit("error", { code: CANCELED, message: "the stream has ended: nothing more is sent", details: [] });
         const json = JSON.stringify(message);
         if (this.#ticket === undefined) this.#begin(json);
-        else wait(native.say, this.#ticket, this.#call.method, json, undefined, "more");
+        else native.say(this.#ticket, this.#call.method, json, undefined, "more");
         this.#call.count("grpc_streams_msgs_sent");
     }
 
@@ -82,7 +82,7 @@ export class Stream {
         this.#isEnded = true;
         if (this.#ticket === undefined) this.#begin(undefined);
         try {
-            wait(native.say, this.#ticket, this.#call.method, undefined, undefined, "finish");
+            native.say(this.#ticket, this.#call.method, undefined, undefined, "finish");
         } catch (error) {
             // A method that takes one message has it already.
             if (!/nothing to send/.test(error.message)) throw error;
@@ -91,13 +91,13 @@ export class Stream {
 
     #begin(json) {
         const { way, label, timeout, method, metadata } = this.#call;
-        this.#ticket = wait(native.stream, way[0], label, timeout, way[1], way[2], false, method, json, metadata, "open");
+        this.#ticket = native.stream(way[0], label, timeout, way[1], way[2], false, method, json, metadata, "open");
         this.#call.count("grpc_streams");
         this.#listen();
     }
 
     #listen() {
-        const id = wait(native.nextOf, this.#ticket, `json ${this.#call.method}`);
+        const id = native.nextOf(this.#ticket, `json ${this.#call.method}`);
         handle(id, (event) => {
             unhandle(id);
             if (event.answer === undefined) {

@@ -1,7 +1,7 @@
 // `k6/net/grpc`: https://grafana.com/docs/k6/latest/javascript-api/k6-net-grpc/
 import * as native from "brunt:native";
 import { defer, handle, unhandle } from "brunt:loop";
-import { eachIteration, LABEL, TICKET, user, wait } from "brunt:user";
+import { eachIteration, LABEL, TICKET, user } from "brunt:user";
 import { milliseconds } from "brunt:params";
 import { sample } from "brunt:samples";
 import { labelOf } from "brunt:targets";
@@ -70,9 +70,9 @@ export class Client {
         const connection = { schema, server, address: String(address), handle: lastHandle };
         const timeout = params?.timeout === undefined ? 60000 : milliseconds(params.timeout);
         const label = labelOf(`connect ${address}`, undefined, undefined);
-        const answer = wait(native.call, schema, label, timeout, "open", connection.handle, false, "", undefined, undefined, "connect", server);
+        const answer = native.call(schema, label, timeout, "open", connection.handle, false, "", undefined, undefined, "connect", server);
         if (answer.error !== undefined) {
-            wait(native.release, connection.handle);
+            native.release(connection.handle);
             throw new Error(`connect(): ${address}: ${answer.reason || answer.error}`);
         }
         this.#connection = connection;
@@ -84,7 +84,7 @@ export class Client {
     invoke(method, request, params) {
         const call = this.#call(method, request, params);
         const from = native.now();
-        const answer = wait(native.call, ...call.values);
+        const answer = native.call(...call.values);
         const response = call.response(answer, () => native.readPart(answer.ticket, "head"), () => native.readPart(answer.ticket, `json ${call.method}`));
         call.measure(response, native.now() - from);
         return response;
@@ -96,7 +96,7 @@ export class Client {
         try {
             const call = this.#call(method, request, params);
             const from = native.now();
-            const id = wait(native.begin, ["head", `json ${call.method}`], ...call.values);
+            const id = native.begin(["head", `json ${call.method}`], ...call.values);
             handle(id, (event) => {
                 unhandle(id);
                 if (event.answer.error === "refused") return reject(new Error(event.answer.reason));
@@ -118,7 +118,7 @@ export class Client {
     /** Ends the connection. */
     close() {
         if (this.#connection === undefined) return;
-        wait(native.release, this.#connection.handle);
+        native.release(this.#connection.handle);
         this.#connection = undefined;
         connected.delete(this);
     }

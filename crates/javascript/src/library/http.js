@@ -1,14 +1,15 @@
 // `k6/http`: https://grafana.com/docs/k6/latest/javascript-api/k6-http/
-import { http, httpAll, httpBegin, print } from "brunt:native";
+import { http, httpAll, httpBegin, labelOf, now, print, send as sendPrepared, setHop, setsCookies } from "brunt:native";
 import { defer, handle, unhandle } from "brunt:loop";
-import { user } from "brunt:user";
+import { knownPlace, user } from "brunt:user";
 import { CookieJar } from "brunt:cookies";
-import { bareFields, cookieJar as userJar, Exchange, Hop, isLast, lastResponse, NamedUrl, unsent } from "brunt:exchanges";
+import { bareFields, cookieJar as userJar, Exchange, Hop, NamedUrl, preparedOf, unsent } from "brunt:exchanges";
 import { FileData, file } from "brunt:forms";
 import { NO_PARAMS } from "brunt:params";
-import { keepOpen, requestBy, Response } from "brunt:responses";
+import { measure } from "brunt:measures";
+import { requestBy, Response } from "brunt:responses";
 import { settings } from "brunt:settings";
-import { expectedStatuses, setResponseCallback } from "brunt:statuses";
+import { expectedStatuses, setResponseCallback, standing } from "brunt:statuses";
 import { knownTarget } from "brunt:targets";
 import { UrlError } from "brunt:urls";
 
@@ -22,7 +23,7 @@ export function asyncRequest(method, url, body, params) {
     const { promise, resolve, reject } = defer();
     try {
         const hop = hopOf(String(method).toUpperCase(), url, body, params);
-        if (hop instanceof Response) resolve(hop);
+        if (isResponse(hop)) resolve(hop);
         else begin(new Exchange(hop), resolve, reject);
     } catch (error) {
         reject(error);
@@ -30,15 +31,15 @@ export function asyncRequest(method, url, body, params) {
     return promise;
 }
 
-/** GET. One without Params is remembered by its URL, and sent again without being built anew. */
+/** GET. One without Params is remembered by its URL, and sent again without being built anew: the engine has it prepared. */
 export function get(url, params) {
     if (params !== undefined || typeof url !== "string" || !user.running) return send("GET", url, undefined, params);
     const hop = knownTarget(url)?.plainGet;
-    if (hop !== undefined) return sendHop(hop);
+    if (hop !== undefined) return sendHop(hop, preparedOf(hop));
     const made = hopOf("GET", url);
-    if (made instanceof Response) return made;
-    made.target.plainGet = made;
-    return sendHop(made);
+    if (isResponse(made)) return made;
+    if (made.isBare) made.target.plainGet = made;
+    return sendHop(made, 0);
 }
 
 /** HEAD. */
@@ -83,7 +84,7 @@ export function batch(requests) {
     const made = {};
     for (const name of Object.keys(requests)) {
         const hop = memberOf(requests[name], name);
-        made[name] = hop instanceof Response ? { response: hop } : new Exchange(hop);
+        made[name] = isResponse(hop) ? { response: hop } : new Exchange(hop);
     }
     completeAll(Object.values(made).filter((exchange) => exchange instanceof Exchange));
     const responses = Array.isArray(requests) ? [] : {};
@@ -125,45 +126,56 @@ function hopOf(method, url, body, params) {
         if (!(error instanceof UrlError) || settings().throws) throw error;
         print("warn", `Request Failed: ${method} ${url}: ${error.message}`);
         const text = error.code === 1020 ? `invalid URL: ${error.message}` : error.message;
-        return new Response(new Hop(method, { shown: String(url) }, [], null, NO_PARAMS), unsent(error, text));
+        return unsent(new Hop(method, { shown: String(url) }, [], null, NO_PARAMS), error.code, text);
     }
+}
+
+/** Whether a value is a Response. */
+function isResponse(value) {
+    return labelOf(value) !== undefined;
 }
 
 /** Makes the request that a script describes. Returns its Response. */
 function send(method, url, body, params) {
     const hop = hopOf(method, url, body, params);
-    return hop instanceof Response ? hop : sendHop(hop);
+    return isResponse(hop) ? hop : sendHop(hop, 0);
 }
 
-/** Makes a request and what it leads to. Returns the Response. */
-function sendHop(hop) {
-    if (!hop.isBare || !settings().isQuiet) return complete(new Exchange(hop));
-    hop.takeLabel();
-    keepOpen();
-    const answer = http(hop.label, hop.params.timeout, hop.method, hop.target.sent, bareFields(hop), hop.body, hop.discards ? 1 : 0);
-    if (isLast(hop, answer)) return lastResponse(hop, answer);
-    const exchange = new Exchange(hop);
-    return exchange.settle(answer) ? complete(exchange) : exchange.response;
+/** Makes a request, by its number where the engine has it prepared, and what it leads to. Returns the Response. */
+function sendHop(hop, prepared) {
+    const { debug, measures } = settings();
+    if (!hop.isBare || debug !== undefined) return complete(new Exchange(hop));
+    if (hop.place !== knownPlace || knownPlace === undefined || hop.callback !== standing) hop.takeLabel();
+    const began = measures ? now() : 0;
+    const { timeout } = hop.params;
+    const response = prepared === 0
+        ? http(hop, hop.label, timeout, hop.method, hop.target.sent, bareFields(hop), hop.body, hop.discards)
+        : sendPrepared(hop, hop.label, timeout, prepared, hop.discards);
+    const { status } = response;
+    if (status < 200 || status >= 300 || setsCookies(response)) {
+        const exchange = new Exchange(hop, began);
+        return exchange.settle(response) ? complete(exchange) : exchange.response;
+    }
+    if (measures) measure(hop, response, false, 0);
+    return response;
 }
 
 /** Makes an exchange's requests, one after the other. Returns the last one's Response. */
 function complete(exchange) {
     for (;;) {
-        const call = exchange.call();
-        keepOpen();
-        if (!exchange.settle(http(...call))) return exchange.response;
+        if (!exchange.settle(http(...exchange.call()))) return exchange.response;
     }
 }
 
 /** Sends an exchange's next request beside the script. */
 function begin(exchange, resolve, reject) {
-    const call = exchange.call();
-    keepOpen();
-    const id = httpBegin(...call);
-    handle(id, (event) => {
+    const { hop } = exchange;
+    const id = httpBegin(...exchange.call());
+    handle(id, ({ response }) => {
         unhandle(id);
+        setHop(response, hop);
         try {
-            if (exchange.settle(event.answer, event)) begin(exchange, resolve, reject);
+            if (exchange.settle(response)) begin(exchange, resolve, reject);
             else resolve(exchange.response);
         } catch (error) {
             reject(error);
@@ -176,10 +188,8 @@ function completeAll(exchanges) {
     let waiting = exchanges;
     while (waiting.length > 0) {
         const { round, later } = roundOf(waiting);
-        const calls = round.map((exchange) => exchange.call());
-        keepOpen();
-        const answers = httpAll(calls);
-        waiting = [...round.filter((exchange, at) => exchange.settle(answers[at])), ...later];
+        const responses = httpAll(round.map((exchange) => exchange.call()));
+        waiting = [...round.filter((exchange, at) => exchange.settle(responses[at])), ...later];
     }
 }
 

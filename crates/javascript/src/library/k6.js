@@ -14,52 +14,53 @@ const numbers = new Map();
 export function check(value, conditions, tags) {
     if (!user.running) throw new Error("check() is not for the init context");
     if (conditions === null || typeof conditions !== "object") throw new TypeError("check() wants conditions: an object of names and functions");
-    const isResponse = value !== null && typeof value === "object" && value[LABEL] !== undefined;
-    const answer = isResponse ? value : undefined;
+    const ofHttp = native.labelOf(value);
+    const label = ofHttp ?? value?.[LABEL] ?? 0;
+    const known = numbersAt(label === 0 ? user.group : label);
+    const samples = wants("checks");
     let all = true;
     for (const name of Object.keys(conditions)) {
-        if (!judge(name, conditions[name], value, answer, tags)) all = false;
+        const id = known.get(name) ?? newNumber(known, label, name);
+        const condition = conditions[name];
+        let holds;
+        let reason;
+        try {
+            holds = Boolean(typeof condition === "function" ? condition(value) : condition);
+        } catch (error) {
+            reason = error;
+        }
+        if (samples) sample("checks", holds ? 1 : 0, { ...tags, check: name });
+        if (holds) {
+            native.checkPassed(id);
+            continue;
+        }
+        all = false;
+        failed(id, label, ofHttp === undefined ? value : undefined, ofHttp === undefined ? undefined : value, holds === undefined ? textOf(reason) : undefined);
+        if (holds === undefined) throw reason;
     }
     return all;
 }
 
-/** Judges a value by one condition. */
-function judge(name, condition, value, answer, tags) {
-    const id = numberOf(answer === undefined ? 0 : answer[LABEL], name);
-    let holds;
-    try {
-        holds = Boolean(typeof condition === "function" ? condition(value) : condition);
-    } catch (error) {
-        failed(id, name, answer, tags, textOf(error));
-        throw error;
-    }
-    if (holds) {
-        native.checkPassed(id);
-        if (wants("checks")) sample("checks", 1, { ...tags, check: name });
-    } else {
-        failed(id, name, answer, tags, undefined);
-    }
-    return holds;
+/** Counts a check that did not hold: of a response of gRPC, of a Response, or of another value. */
+function failed(id, label, ofGrpc, ofHttp, reason) {
+    if (ofHttp !== undefined) return native.checkFailed(id, native.ticketOf(ofHttp), label, native.failsFirst(ofHttp), reason);
+    const first = label !== 0 && !ofGrpc[JUDGED];
+    if (first) ofGrpc[JUDGED] = true;
+    native.checkFailed(id, ofGrpc?.[TICKET] ?? 0, label, first, reason);
 }
 
-/** Counts a check that did not hold. */
-function failed(id, name, answer, tags, reason) {
-    const first = answer !== undefined && !answer[JUDGED];
-    if (first) answer[JUDGED] = true;
-    native.checkFailed(id, answer?.[TICKET] ?? 0, answer?.[LABEL] ?? 0, first, reason);
-    if (wants("checks")) sample("checks", 0, { ...tags, check: name });
-}
-
-/** The number of a check of calls with this label. */
-function numberOf(label, name) {
-    const place = label === 0 ? user.group : label;
+/** The numbers of checks in a place, by their names. */
+function numbersAt(place) {
     let names = numbers.get(place);
     if (names === undefined) numbers.set(place, (names = new Map()));
-    let id = names.get(name);
-    if (id === undefined) {
-        refuseSeparator(name);
-        names.set(name, (id = native.check(label, name, user.group)));
-    }
+    return names;
+}
+
+/** The number of a check of calls with this label, which is new to its place. */
+function newNumber(names, label, name) {
+    refuseSeparator(name);
+    const id = native.check(label, name, user.group);
+    names.set(name, id);
     return id;
 }
 

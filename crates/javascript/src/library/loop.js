@@ -1,6 +1,6 @@
 // The event loop of a user: timers, events of calls that run beside the script, and the functions that the script exports.
 import * as native from "brunt:native";
-import { aboutToWait, begin, paused } from "brunt:user";
+import { begin, paused } from "brunt:user";
 import { sample, wants } from "brunt:samples";
 
 /** Timers by their numbers: `{ run, due, every, order }`. */
@@ -60,7 +60,6 @@ function turn() {
     const first = firstTimer();
     const wait = first ? first[1].due - native.now() : -1;
     if (first && wait <= 0) return runTimer(first);
-    aboutToWait();
     const from = native.now();
     const event = native.nextEvent(wait);
     if (handlers.size === 0) paused(native.now() - from);
@@ -69,14 +68,23 @@ function turn() {
 
 /** Runs what promises wait for. Throws what nobody has caught. */
 function drain() {
-    native.runJobs();
-    const rejected = native.rejected();
-    if (rejected) throw rejected.reason;
+    const rejected = native.drain();
+    if (rejected !== undefined) throw rejected.reason;
 }
 
 /** Calls a function and runs all that it began. Returns what it returned, a promise's value in place of the promise. */
-function complete(run, values) {
-    const end = { value: run(...values), failed: false };
+function complete(run, value) {
+    const returned = run(value);
+    if (!(returned instanceof Promise) && timers.size === 0 && handlers.size === 0) {
+        drain();
+        if (timers.size === 0 && handlers.size === 0) return returned;
+    }
+    return settle(returned);
+}
+
+/** Runs all that a function began. Returns its value. */
+function settle(returned) {
+    const end = { value: returned, failed: false };
     if (end.value instanceof Promise) {
         const promise = end.value;
         end.value = undefined;
@@ -100,19 +108,19 @@ export function runUntil(isDone) {
 }
 
 /** Runs a function of the script. What is left of its timers and calls ends with it. */
-function runAt(place, run, values) {
-    timers.clear();
-    handlers.clear();
+function runAt(place, run, value) {
+    if (timers.size > 0) timers.clear();
+    if (handlers.size > 0) handlers.clear();
     begin(place);
-    return complete(run, values);
+    return complete(run, value);
 }
 
 /** Runs an iteration of the script's function. Throws what ended it. */
-export function iterate(run, ...values) {
-    if (!wants("iterations") && !wants("iteration_duration")) return void runAt("", run, values);
+export function iterate(run, value) {
+    if (!wants("iterations") && !wants("iteration_duration")) return void runAt("", run, value);
     const from = native.now();
     try {
-        runAt("", run, values);
+        runAt("", run, value);
     } finally {
         sample("iterations", 1);
         sample("iteration_duration", native.now() - from);
@@ -123,10 +131,10 @@ export function iterate(run, ...values) {
  * Runs a function beside the load (`setup`, `teardown`, or `handleSummary` with an empty `place`). Returns its value.
  * k6 gives setup and teardown a group of their name, and an `iteration_duration`.
  */
-export function runOnce(run, place, ...values) {
+export function runOnce(run, place, value) {
     const from = native.now();
     try {
-        return runAt(place, run, values);
+        return runAt(place, run, value);
     } finally {
         if (place) sample("iteration_duration", native.now() - from);
     }

@@ -1,151 +1,92 @@
 // What a request gives: https://grafana.com/docs/k6/latest/javascript-api/k6-http/response/
 import * as native from "brunt:native";
-import { beforeWaiting, LABEL, TICKET, user } from "brunt:user";
 import { cookiesByName } from "brunt:cookies";
 import { errorOf } from "brunt:failures";
 import { encodeForm } from "brunt:forms";
+import { need } from "brunt:needed";
 import { canonicalName } from "brunt:params";
-import { Reading } from "brunt:readings";
 import { statusText } from "brunt:statuses";
 import { parseUrl } from "brunt:urls";
 
 let request;
-
-/** Modules that few scripts need: a user that does not has them in no memory of its own. */
-const needed = {};
-
-/** A module of the library, loaded with its first use. */
-function need(name) {
-    return (needed[name] ??= native.requireModule(name, "k6/http").namespace);
-}
 
 /** Sets the function that makes the requests of `clickLink` and `submitForm`: `http.request`. */
 export function requestBy(make) {
     request = make;
 }
 
-const NO_TIMES = { blocked: 0, connecting: 0, tls_handshaking: 0, sending: 0, waiting: 0, receiving: 0, duration: 0 };
-
-/** Parts of a Response that a script has asked for and brunt does not tell. */
-const untold = new Set();
-
-/** What is known of the server that answered. What is not is empty, and the first user says so once. */
-function ofPeer(name, value) {
-    if (value !== undefined && value !== "") return value;
-    if (user.id === 1 && !untold.has(name)) {
-        untold.add(name);
-        native.print("warn", `${name} of a response is empty: brunt does not tell it`);
-    }
-    return "";
-}
-
-/** The parts of a Response that are read when they are asked for: from the request, the answer and its reading, if there is one. */
+/** The parts of a Response that are read when they are asked for. */
 const PARTS = {
-    body: (hop, _, reading) => (reading === undefined ? null : hop.params.reads === "binary" ? reading.bytes() : reading.text()),
-    headers: (_, __, reading) => (reading === undefined ? {} : canonical(reading.headers())),
-    cookies: (_, answer, reading) => (reading !== undefined && answer.flags & 1 ? cookiesByName(reading.headers()["set-cookie"]) : {}),
-    timings: (_, __, reading) => ({ looking_up: 0, ...(reading === undefined ? NO_TIMES : reading.timings()) }),
-    error: (_, answer) => errorOf(answer)[1],
-    error_code: (_, answer) => errorOf(answer)[0],
-    status_text: (_, answer) => statusText(answer.status),
-    url: (hop) => hop.target.shown,
-    request: requestOf,
-    remote_ip: (_, __, reading) => ofPeer("remote_ip", reading?.remote().ip),
-    remote_port: (_, __, reading) => Number(ofPeer("remote_port", reading?.remote().port) || 0),
-    proto: (_, __, reading) => ofPeer("proto", reading?.remote().proto),
-    tls_version: (_, __, reading) => ofPeer("tls_version", reading?.remote().tls_version),
-    tls_cipher_suite: (_, __, reading) => ofPeer("tls_cipher_suite", reading?.remote().tls_cipher_suite),
+    body: (response) => (native.hopOf(response).params.reads === "binary" ? native.readBytes(response) : native.readText(response)),
+    headers: (response) => (native.isAnswer(response) ? canonical(native.readHeaders(response)) : {}),
+    cookies: (response) => (native.setsCookies(response) ? cookiesByName(native.readHeaders(response)["set-cookie"]) : {}),
+    timings: (response) => native.readTimings(response),
+    error: (response) => errorOf(response)[1],
+    error_code: (response) => errorOf(response)[0],
+    status_text: (response) => statusText(response.status),
+    url: (response) => native.hopOf(response).target.shown,
+    request: (response) => requestOf(native.hopOf(response)),
+    remote_ip: (response) => native.readPeer(response).ip ?? "",
+    remote_port: (response) => native.readPeer(response).port ?? 0,
+    proto: (response) => native.readPeer(response).proto ?? "",
+    tls_version: (response) => native.readPeer(response).tls_version ?? "",
+    tls_cipher_suite: (response) => native.readPeer(response).tls_cipher_suite ?? "",
     ocsp: () => ({ produced_at: 0, this_update: 0, next_update: 0, revoked_at: 0, revocation_reason: "", status: "unknown" }),
 };
 /** Parts that are the same object whenever they are read. */
 const OBJECTS = new Set(["headers", "cookies", "timings", "request", "ocsp"]);
 
-/** Responses whose answers the client still has. A script that holds none of them leaves nothing to keep. */
-const open = [];
-
-/** Keeps what scripts may still read of answers. The client forgets them with its next wait. */
-export function keepOpen() {
-    for (let at = 0; at < open.length; at += 1) {
-        const response = open[at].deref();
-        if (response !== undefined) Response.keep(response);
-    }
-    open.length = 0;
+/** An answer, or why there is none. The engine makes them: its parts are read when they are asked for. */
+export function Response() {
+    throw new TypeError("a Response comes from a request");
 }
 
-beforeWaiting(keepOpen);
+Response.prototype = native.responsePrototype();
 
-/** An answer, or why there is none. Its parts are read when they are asked for. */
-export class Response {
-    #hop;
-    #answer;
-    #label;
-    #reading;
+/** The body as text. Throws where there is none. */
+function textOf(response) {
+    const body = Object.hasOwn(response, "body") ? response.body : native.readText(response);
+    if (body === null || body === undefined) throw withoutBody();
+    return body instanceof ArrayBuffer ? native.text(body) : String(body);
+}
 
-    /**
-     * @param hop the request that was answered
-     * @param answer the client's answer
-     * @param reading its parts, if something of it was read before
-     */
-    constructor(hop, answer, reading) {
-        this.status = answer.status;
-        this.#hop = hop;
-        this.#answer = answer;
-        this.#label = hop.label;
-        if (reading !== undefined) this.#reading = reading;
-        if (reading === undefined || reading.isOpen) open.push(new WeakRef(this));
+/** The error of whoever makes something of a body where there is none. */
+function withoutBody() {
+    return new Error("the body is null so we can't transform it: there was an error getting the response, or the response type was none");
+}
+
+/** The body's JSON. Throws where it is none. */
+function jsonOf(response) {
+    try {
+        return Object.hasOwn(response, "body") ? JSON.parse(textOf(response)) : native.readJson(response);
+    } catch (error) {
+        if (!(error instanceof SyntaxError)) throw error;
+        throw new Error(`cannot parse json: ${error.message}`, { cause: error });
     }
+}
 
-    static {
-        for (const name of Object.keys(PARTS)) {
-            const read = PARTS[name];
-            addPart(this.prototype, name, (response) => read(response.#hop, response.#answer, response.#parts()));
-        }
-    }
-
-    /** Reads what is left of the answer. */
-    static keep(response) {
-        response.#parts()?.keep();
-    }
-
-    get [LABEL]() {
-        return this.#label;
-    }
-
-    get [TICKET]() {
-        return this.#answer.ticket;
-    }
-
-    /** The answer's parts; `undefined` where there is no answer. */
-    #parts() {
-        if (this.#reading === undefined && this.#answer.error === undefined) {
-            this.#reading = new Reading(this.#answer.ticket, true, this.#hop.discards);
-        }
-        return this.#reading;
-    }
-
-    /** The body as text. Throws where there is none. */
-    #text() {
-        const body = Object.hasOwn(this, "body") ? this.body : this.#parts()?.text();
-        if (body === null || body === undefined) {
-            throw new Error("the body is null so we can't transform it: there was an error getting the response, or the response type was none");
-        }
-        return body instanceof ArrayBuffer ? native.text(body) : String(body);
-    }
-
+const METHODS = {
     /** The body as JSON, or what a GJSON path selects of it: `undefined` where it selects nothing. */
     json(selector) {
-        const reading = this.#parts() ?? {};
-        const parsed = (reading.json ??= parse(this.#text()));
-        if (selector !== undefined && selector !== null) return parsed.problem === undefined ? need("brunt:selector").select(parsed.value, String(selector)) : undefined;
-        if (parsed.problem !== undefined) throw new Error(`cannot parse json: ${parsed.problem}`);
-        return parsed.value;
-    }
+        let value;
+        try {
+            value = jsonOf(this);
+        } catch (error) {
+            if (selector === undefined || selector === null || error.cause === undefined) throw error;
+            return undefined;
+        }
+        if (value === undefined) throw withoutBody();
+        if (selector === undefined || selector === null) return value;
+        const path = String(selector);
+        if (isPlain(path) && !Array.isArray(value)) return value !== null && Object.hasOwn(value, path) ? value[path] : undefined;
+        return need("brunt:selector").select(value, path);
+    },
 
     /** The body as HTML, or what a selector finds in it. */
     html(selector) {
-        const page = need("k6/html").parseHTML(this.#text());
+        const page = need("k6/html").parseHTML(textOf(this));
         return selector === undefined || selector === null ? page : page.find(selector);
-    }
+    },
 
     /** Requests what a link of the page leads to. */
     clickLink({ selector = "a[href]", params } = {}) {
@@ -154,7 +95,7 @@ export class Response {
         const href = link.attr("href");
         if (href === undefined) throw new Error(`no valid href attribute value found on element '${selector}' in response '${this.url}'`);
         return request("GET", parseUrl(this.url).resolve(href).shown(), undefined, params);
-    }
+    },
 
     /** Sends a form of the page, with `fields` in place of those that it has. */
     submitForm({ formSelector = "form", fields, submitSelector = '[type="submit"]', params } = {}) {
@@ -171,44 +112,51 @@ export class Response {
         if (method !== "GET") return request(method, url.shown(), values, params);
         url.query = encodeForm(values);
         return request(method, url.shown(), undefined, params);
-    }
+    },
 
     /** All parts, for `JSON.stringify`. */
     toJSON() {
         const parts = { ...this };
         for (const name of Object.keys(PARTS)) parts[name] = this[name];
         return parts;
+    },
+};
+
+/** GJSON paths that name a member of an object, and others: whether they do. */
+const plainPaths = new Map();
+
+/** Whether a GJSON path names a member of an object, and no more. */
+function isPlain(path) {
+    let known = plainPaths.get(path);
+    if (known === undefined) {
+        known = /^[A-Za-z_][A-Za-z0-9_]*$/.test(path);
+        if (plainPaths.size >= 200) plainPaths.clear();
+        plainPaths.set(path, known);
     }
+    return known;
 }
 
+for (const name of Object.keys(METHODS)) {
+    Object.defineProperty(Response.prototype, name, { value: METHODS[name], writable: true, enumerable: false, configurable: true });
+}
+Object.defineProperty(Response.prototype, "constructor", { value: Response, writable: true, enumerable: false, configurable: true });
+for (const name of Object.keys(PARTS)) addPart(name, OBJECTS.has(name), PARTS[name]);
+
 /** Makes `name` a property that a script may set. An object is made once. */
-function addPart(prototype, name, read) {
+function addPart(name, isObject, read) {
     const define = (response, value) => Object.defineProperty(response, name, { value, writable: true, enumerable: true, configurable: true });
-    const readOnce = (response) => {
-        const value = read(response);
-        define(response, value);
-        return value;
-    };
-    const get = OBJECTS.has(name) ? readOnce : read;
-    Object.defineProperty(prototype, name, {
+    Object.defineProperty(Response.prototype, name, {
         enumerable: true,
         configurable: true,
         get() {
-            return get(this);
+            const value = read(this);
+            if (isObject) define(this, value);
+            return value;
         },
         set(value) {
             define(this, value);
         },
     });
-}
-
-/** A text as JSON: its value, or what is wrong with it. */
-function parse(text) {
-    try {
-        return { value: JSON.parse(text), problem: undefined };
-    } catch (error) {
-        return { value: undefined, problem: error.message };
-    }
 }
 
 /** Header fields under the names that Go gives them. */

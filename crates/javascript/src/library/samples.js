@@ -42,6 +42,11 @@ export function declare(kind, name, isTime) {
     addSink(name, figure, []);
 }
 
+/** Whether some figure takes samples of this metric by their tags. */
+export function filters(metric) {
+    return sinks.get(metric)?.some(({ filter }) => filter.length > 0) ?? false;
+}
+
 /** Whether some figure takes samples of this metric. */
 export function wants(metric) {
     return sinks.has(metric);

@@ -1,6 +1,6 @@
 // The run's options that concern requests, read once.
 import { options } from "brunt:native";
-import { wants } from "brunt:samples";
+import { filters, wants } from "brunt:samples";
 
 /** Metrics of a request's times, with the names of these times in `Response.timings`. */
 const TIMES = ["duration", "blocked", "connecting", "tls_handshaking", "sending", "waiting", "receiving"];
@@ -39,9 +39,9 @@ function readSettings(given) {
         countsRequests,
         countsFailures,
         countsBytes,
+        /** Whether some of them are taken by their tags. */
+        filters: [...TIMES.map((time) => `http_req_${time}`), "http_reqs", "http_req_failed", "data_sent", "data_received"].some(filters),
         /** Whether anybody asks for samples of requests. */
         measures,
-        /** Whether nobody asks for samples, and nothing is logged. */
-        isQuiet: !measures && debug === undefined,
     };
 }

@@ -1,7 +1,7 @@
 // Values as `console` of k6 shows them: texts as they are, all else as JSON in which functions and circles have a word.
 
 /** A line of a stack that is in a module of the library, rather than in the script. */
-const LIBRARY = /\((brunt:[\w-]+|k6(\/[\w/-]+)?|jslib\/[\w-]+|native)(:\d|\))/;
+const LIBRARY = /\((<null>|brunt:[\w-]+|k6(\/[\w/-]+)?|jslib\/[\w-]+|native)(:\d|\))/;
 
 /** A value of `console`. */
 export function shown(value) {

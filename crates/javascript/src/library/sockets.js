@@ -1,7 +1,7 @@
 // Connections over WebSocket, on which k6/ws and k6/websockets stand.
 import * as native from "brunt:native";
 import { handle, startTimer, stopTimer, unhandle } from "brunt:loop";
-import { eachIteration, user, wait } from "brunt:user";
+import { eachIteration, user } from "brunt:user";
 import { CookieJar, cookiesOf } from "brunt:cookies";
 import { cookieJar } from "brunt:exchanges";
 import { canonicalName } from "brunt:params";
@@ -157,7 +157,7 @@ export class Connection {
 
     /** Makes a call beside the script. */
     #await(then, kind, way, isOptional, values) {
-        const id = wait(native.begin, ["head", "body"], WS, this.#label(kind), 0, way, this.#handle, isOptional, ...values);
+        const id = native.begin(["head", "body"], WS, this.#label(kind), 0, way, this.#handle, isOptional, ...values);
         this.#awaited = id;
         handle(id, (event) => {
             unhandle(id);
@@ -169,7 +169,7 @@ export class Connection {
     /** Makes a call that ends when it is sent. Returns whether it was. */
     #say(kind, ...values) {
         if (this.state !== "open") return this.#fail("websocket: close sent");
-        const answer = wait(native.call, WS, this.#label(kind), 0, "on", this.#handle, false, ...values);
+        const answer = native.call(WS, this.#label(kind), 0, "on", this.#handle, false, ...values);
         return answer.error === undefined || this.#fail(answer.reason || answer.error);
     }
 
@@ -258,9 +258,9 @@ export class Connection {
         if (this.#goodbye !== undefined) stopTimer(this.#goodbye);
         if (this.#awaited !== undefined) {
             unhandle(this.#awaited);
-            wait(native.cancel, this.#awaited);
+            native.cancel(this.#awaited);
         }
-        wait(native.release, this.#handle);
+        native.release(this.#handle);
         if (wasOpen) this.sample("ws_session_duration", native.now() - this.#began);
     }
 }

@@ -38,7 +38,8 @@ class ExpectedStatuses {
 /** What calls count as where the script judges none: every status is fine. */
 export const ANY_STATUS = "100-999";
 
-let standing = new ExpectedStatuses([[200, 399]]);
+/** The callback of requests that have none of their own. */
+export let standing = new ExpectedStatuses([[200, 399]]);
 
 /** A range of statuses: a number, or an object with `min` and `max`. */
 function rangeOf(status, at) {
@@ -62,9 +63,4 @@ export function callbackOf(callback) {
 /** Makes a callback the one of all requests that have none of their own. */
 export function setResponseCallback(callback) {
     standing = callbackOf(callback ?? null);
-}
-
-/** The callback of requests that have none of their own. */
-export function standingCallback() {
-    return standing;
 }

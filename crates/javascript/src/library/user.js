@@ -14,7 +14,7 @@ export const user = {
     tags: {},
 };
 
-/** Keys under which a Response carries its label, its ticket, and whether a check of it has failed. */
+/** Keys under which a response of gRPC carries its label, its ticket, and whether a check of it has failed. */
 export const LABEL = Symbol("label");
 export const TICKET = Symbol("ticket");
 export const JUDGED = Symbol("judged");
@@ -27,38 +27,22 @@ const DEFAULT_SYSTEM_TAGS = [
     "tls_version", "scenario", "service", "expected_response", "rpc_type",
 ];
 
-const waitHooks = [];
 const iterationHooks = [];
 const groups = [];
 let systemTags = new Set(DEFAULT_SYSTEM_TAGS);
+/** Whether samples carry the user's number, or that of its iteration. */
+let tagsNumbers = false;
 let key;
 /** Names of the variables that the scenario has of its own. */
 let scenarioVariables = [];
-
-/** Registers a hook that runs before each wait. */
-export function beforeWaiting(hook) {
-    waitHooks.push(hook);
-}
 
 /** Registers a hook that runs before each iteration. */
 export function eachIteration(hook) {
     iterationHooks.push(hook);
 }
 
-/** Runs the hooks of a wait. */
-export function aboutToWait() {
-    for (let at = 0; at < waitHooks.length; at += 1) waitHooks[at]();
-}
-
-/** Calls a native function that waits. */
-export function wait(call, ...values) {
-    aboutToWait();
-    return call(...values);
-}
-
 /** Pauses the user; its groups count the time as a pause. */
 export function pause(seconds) {
-    aboutToWait();
     const from = native.now();
     native.pause(seconds);
     paused(native.now() - from);
@@ -78,6 +62,7 @@ export function hasSystemTag(name) {
 export function configureTags(options) {
     const chosen = options?.systemTags;
     systemTags = new Set(Array.isArray(chosen) ? chosen : DEFAULT_SYSTEM_TAGS);
+    tagsNumbers = systemTags.has("vu") || systemTags.has("iter");
     addTags(options?.tags);
 }
 
@@ -99,7 +84,10 @@ export function deleteTag(name) {
     key = undefined;
 }
 
-/** A text that is the same for as long as the user's place and tags are. */
+/** A text that is the same for as long as the user's place and tags are; `undefined` once they have changed, until it is asked for by `placeKey`. */
+export { key as knownPlace };
+
+/** The text of the user's place and tags. */
 export function placeKey() {
     key ??= JSON.stringify([user.scenario, user.group, user.tags]);
     return key;
@@ -155,19 +143,25 @@ function nanoseconds(milliseconds) {
 
 /** Begins an iteration or a function beside the load: takes the user's numbers and leaves all groups. */
 export function begin(place) {
-    const now = native.user();
-    user.running = true;
-    user.id = now.id;
-    user.iteration = now.iteration;
-    if (user.scenario !== now.scenario) beginScenario(now);
-    groups.length = 0;
+    user.iteration = native.iteration() ?? becomes(native.user());
+    if (groups.length > 0) groups.length = 0;
     const path = place ? `::${place}` : "";
     if (user.group !== path || user.tags.group === undefined) moveTo(path);
-    if (systemTags.has("vu")) setPlaceTag("vu", user.id);
-    if (systemTags.has("iter")) setPlaceTag("iter", user.iteration);
-    globalThis.__VU = user.id;
+    if (tagsNumbers) {
+        setPlaceTag("vu", user.id);
+        setPlaceTag("iter", user.iteration);
+    }
     globalThis.__ITER = user.iteration;
-    for (const hook of iterationHooks) hook();
+    for (let at = 0; at < iterationHooks.length; at += 1) iterationHooks[at]();
+}
+
+/** Takes the user's number and scenario. Returns the number of its iteration. */
+function becomes(now) {
+    user.running = true;
+    user.id = now.id;
+    globalThis.__VU = now.id;
+    if (user.scenario !== now.scenario) beginScenario(now);
+    return now.iteration;
 }
 
 /** Takes the tags and variables of the scenario that the user works for from now on. */

@@ -12,7 +12,7 @@ export const LIBRARY = path.resolve(import.meta.dirname, "../../src/library");
 const FILES = { "k6": "k6.js", "k6/experimental/webcrypto": "webcrypto.js" };
 
 /** Modules that the library loads only when they are used. */
-const LATER = ["brunt:text-encoding", "brunt:webcrypto", "k6/html"];
+const LATER = ["brunt:auth", "brunt:debug", "brunt:selector", "brunt:text-encoding", "brunt:webcrypto", "k6/html"];
 
 /** The library's file of a module, if it is one of ours. */
 function fileOf(name) {
@@ -45,8 +45,15 @@ function mock(world) {
             return binary ? world.buffer(bytes(world.files[name])) : world.files[name];
         },
         requireModule: (name) => world.required(name),
-        runJobs: () => void vm.runInContext("0", world.context),
-        rejected: () => undefined,
+        iteration() {
+            const now = JSON.stringify([world.user.id, world.user.scenario]);
+            if (world.told === now) return world.user.iteration;
+            world.told = now;
+            return undefined;
+        },
+        drain: () => void vm.runInContext("0", world.context),
+        responsePrototype: () => world.prototype,
+        labelOf: () => undefined,
         pause: note("pause", (seconds) => void (world.clock += seconds * 1000)),
         nextEvent: (most) => world.nextEvent(most),
         label: note("label", number),
@@ -119,12 +126,16 @@ export async function newUser(given = {}) {
         execution: given.execution,
         random: given.random ?? Math.random,
         overrides: given.native ?? {},
+        /** The prototype of Responses. */
+        prototype: vm.runInContext("({})", context),
         /** An ArrayBuffer of the user's realm. */
         buffer: (bytes) => {
             const buffer = vm.runInContext(`new ArrayBuffer(${bytes.length})`, context);
             new Uint8Array(buffer).set(bytes);
             return buffer;
         },
+        /** A value of the user's realm, from its JSON. */
+        parse: (text) => vm.runInContext("JSON.parse", context)(text),
         /** The next event, after at most so many milliseconds. */
         nextEvent(most) {
             world.events.sort((left, right) => (left.due ?? 0) - (right.due ?? 0));

@@ -38,6 +38,7 @@ use brunt_record::catalogue::Timing;
 use brunt_record::histogram::AtLeast;
 
 use crate::scenario::DeclaredFigure;
+use crate::units::parse_duration;
 
 pub use self::figure::{Count, Figure, OfOwn, OfWatched, Statistic, Time, Unit};
 pub use self::guard::{Guard, GuardAction, GuardError};
@@ -145,8 +146,10 @@ pub fn shown(figure: &str, value: f64) -> Option<String> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Threshold {
-    /// As written.
+    /// As it is shown: as written, or in the words behind `shown as`.
     text: String,
+    /// The whole text, where it has such words.
+    source: Option<String>,
     /// Its subject, with the kind if the text names one; `None` for all calls.
     name: Option<(Option<Kind>, String)>,
     /// Whether it ends the run as soon as it can no longer pass.
@@ -171,14 +174,17 @@ impl FromStr for Threshold {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = |problem: String| ThresholdError { text: text.to_owned(), problem };
+        let (condition, words) = without_words(text);
         let (at, (sign, operator)) =
-            Operator::find(text).ok_or_else(|| error("there is none of < <= > >= == in it".to_owned()))?;
-        let (left, right) = (text.get(..at).unwrap_or(""), text.get(at + sign.len()..).unwrap_or(""));
+            Operator::find(condition).ok_or_else(|| error("there is none of < <= > >= == in it".to_owned()))?;
+        let (left, right) = (condition.get(..at).unwrap_or(""), condition.get(at + sign.len()..).unwrap_or(""));
         let (right, abort) = without_abort(right);
+        let source = words.map(|_| text.to_owned());
+        let shown = words.unwrap_or(condition).to_owned();
         if let Some(watched) = left.trim().strip_prefix(WATCHED) {
             let (name, figure, limit) = watched_of(watched, right).map_err(error)?;
             let name = Some((Some(Kind::Watched), name));
-            return Ok(Self { text: text.to_owned(), name, abort, figure, operator: *operator, limit });
+            return Ok(Self { text: shown, source, name, abort, figure, operator: *operator, limit });
         }
         let (name, figure) = match left.rsplit_once(':') {
             Some((name, figure)) => (Some(name_of(name).map_err(error)?), figure),
@@ -200,7 +206,7 @@ impl FromStr for Threshold {
                 return Err(error(problem.map_or_else(unknown, |problem| problem.to_string())));
             }
         };
-        Ok(Self { text: text.to_owned(), name, abort, figure, operator: *operator, limit })
+        Ok(Self { text: shown, source, name, abort, figure, operator: *operator, limit })
     }
 }
 
@@ -209,14 +215,28 @@ impl FromStr for Threshold {
 pub enum Abort {
     /// As soon as it can no longer pass: `abort`.
     BeyondRepair,
-    /// After the first second in which it does not hold: `abort-now`.
-    AtOnce,
+    /// After the first second in which it does not hold, but for those before this time of the measured part, in nanoseconds: `abort-now`,
+    /// `abort-now after 10s`.
+    AtOnce {
+        /// The time.
+        after_ns: u64,
+    },
+}
+
+/// A condition without the words in which it is shown, and these: `figure cost:sum < 5 shown as cost: count<5`.
+fn without_words(text: &str) -> (&str, Option<&str>) {
+    text.split_once(" shown as ").map_or((text, None), |(condition, words)| (condition, Some(words.trim())))
 }
 
 /// The right side of a condition without the word by which it ends the run.
 fn without_abort(right: &str) -> (&str, Option<Abort>) {
     let right = right.trim();
-    let words = [("abort-now", Abort::AtOnce), ("abort", Abort::BeyondRepair)];
+    if let Some((before, after)) = right.rsplit_once("abort-now after ")
+        && let Ok(after_ns) = parse_duration(after.trim())
+    {
+        return (before.trim_end(), Some(Abort::AtOnce { after_ns }));
+    }
+    let words = [("abort-now", Abort::AtOnce { after_ns: 0 }), ("abort", Abort::BeyondRepair)];
     let said = words.into_iter().find_map(|(word, abort)| Some((right.strip_suffix(word)?.trim_end(), Some(abort))));
     said.unwrap_or((right, None))
 }
@@ -288,7 +308,7 @@ impl TryFrom<String> for Threshold {
 
 impl From<Threshold> for String {
     fn from(threshold: Threshold) -> Self {
-        threshold.text
+        threshold.source.unwrap_or(threshold.text)
     }
 }
 
@@ -319,8 +339,8 @@ impl Threshold {
         if !matches!(self.figure, Figure::Own(_)) && kind != Some(Kind::Own) {
             return Ok(());
         }
-        let figure = self.figure().rsplit_once(':').map_or("", |(_, figure)| figure).trim();
-        let limit = self.text.get(self.figure().len()..).unwrap_or("").trim();
+        let (figure, limit) = self.sides();
+        let figure = figure.rsplit_once(':').map_or("", |(_, figure)| figure).trim();
         let limit = limit.trim_start_matches(['<', '>', '=']);
         let limit = without_abort(limit).0;
         let of_calls = Figure::parse(figure).filter(|_| kind.is_none());
@@ -340,7 +360,7 @@ impl Threshold {
     /// Checks that its figure is one of `own`, a script's own figure of its name.
     fn check_declared(&self, own: &DeclaredFigure) -> Result<(), ThresholdError> {
         let (kind, names) = (own.kind.name(), OfOwn::names(own.kind));
-        let wanted = self.figure().rsplit_once(':').map_or("", |(_, figure)| figure).trim();
+        let wanted = self.sides().0.rsplit_once(':').map_or("", |(_, figure)| figure).trim();
         let problem = match (self.figure, OfOwn::parse(wanted)) {
             (Figure::Own(_) | Figure::Rate, Some(of)) if of.is_of(own.kind) => return Ok(()),
             (_, Some(of)) if of.is_of(own.kind) => {
@@ -394,7 +414,7 @@ impl Threshold {
         let name = subject.map(|(kind, name)| (Some(kind), name.to_owned()));
         let before = subject.map_or_else(String::new, |(kind, name)| format!("{} {name}:", kind.word()));
         let text = format!("{before}{}{}{}", figure.share_name(), operator.sign(), figure.unit().show(limit));
-        Self { text, name, abort: None, figure, operator, limit }
+        Self { text, source: None, name, abort: None, figure, operator, limit }
     }
 
     /// Whether it limits the share of calls or iterations that are not ok.
@@ -417,7 +437,7 @@ impl Threshold {
         matches!(self.figure, Figure::Checks | Figure::Count(Count::Passes | Count::Fails))
     }
 
-    /// Whether it ends the run as soon as it can no longer pass.
+    /// When it ends the run, if it does.
     pub fn aborts(&self) -> Option<Abort> {
         self.abort
     }
@@ -441,6 +461,13 @@ impl Threshold {
     /// How the figure is compared with [`Threshold::limit`].
     pub fn operator(&self) -> Operator {
         self.operator
+    }
+
+    /// The sides of the condition as it was read, the right one with the operator.
+    fn sides(&self) -> (&str, &str) {
+        let text = without_words(self.source.as_deref().unwrap_or(&self.text)).0;
+        let end = Operator::find(text).map_or(0, |(at, _)| at);
+        text.split_at_checked(end).unwrap_or((text, ""))
     }
 
     /// Its left side as written: `p99`, `home:p95`.

@@ -9,7 +9,11 @@ fn a_script_says_the_figure_and_the_condition_apart() {
         ("home:p95 < 20ms abort", Some(Abort::BeyondRepair))
     );
     assert!(Threshold::expected("p99", "<20ms abort", false).unwrap().aborts().is_some());
-    assert_eq!("p99<20ms abort-now".parse::<Threshold>().unwrap().aborts(), Some(Abort::AtOnce));
+    assert_eq!("p99<20ms abort-now".parse::<Threshold>().unwrap().aborts(), Some(Abort::AtOnce { after_ns: 0 }));
+    let late = "figure shop:p95 < 20 abort-now after 10s shown as shop: p(95)<20".parse::<Threshold>().unwrap();
+    assert_eq!(late.aborts(), Some(Abort::AtOnce { after_ns: 10_000_000_000 }));
+    assert_eq!((late.to_string().as_str(), late.figure(), late.condition()), ("shop: p(95)<20", "shop: p(95)", "<20"));
+    assert_eq!(String::from(late.clone()).parse::<Threshold>().unwrap(), late);
     assert!(Threshold::expected("p99", "<20ms", false).unwrap().aborts().is_none());
     let error = Threshold::expected("p99", "20ms", true).unwrap_err().to_string();
     assert!(error.contains("got 'p99 20ms") && error.contains("there is none of <"), "{error}");

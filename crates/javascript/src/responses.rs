@@ -1,0 +1,283 @@
+//! Responses of HTTP: what a script holds of an answer, whose parts it reads when it wants them.
+//!
+//! The engine keeps an answer until its user waits again. Before that, the parts of each Response that the script still holds are taken over.
+#![allow(unsafe_code)]
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use brunt_protocol::scenario::Value as Plain;
+use brunt_script::Operation;
+use rquickjs::class::{JsClass, Readable, Trace, Tracer};
+use rquickjs::function::Constructor;
+use rquickjs::{ArrayBuffer, Class, Ctx, Function, JsLifetime, Object, Result, Value};
+
+use crate::bytes;
+use crate::native::{refused, shown};
+use crate::outcome::{Answer, Outcome};
+use crate::user::User;
+use crate::worker::Event;
+
+/// The bit of an answer's flags that says that it sets cookies.
+const SETS_COOKIES: u32 = 1;
+
+/// A Response. The script sees it through the functions below, which `library/responses.js` gives its prototype.
+pub(crate) struct Response<'js> {
+    answered: Rc<Answered>,
+    /// The request that was answered, as `library/exchanges.js` has it.
+    hop: RefCell<Option<Value<'js>>>,
+    /// What was made of the body: a text, a buffer, and the value of its JSON.
+    made: [RefCell<Option<Value<'js>>>; 3],
+}
+
+/// Places in [`Response::made`].
+const TEXT: usize = 0;
+const BYTES: usize = 1;
+const JSON: usize = 2;
+
+/// An answer, or why there is none.
+pub(crate) struct Answered {
+    label: u32,
+    answer: Answer,
+    /// Whether nobody reads its body.
+    discards: bool,
+    /// Whether a check of it has failed.
+    is_judged: Cell<bool>,
+    /// Whether the engine still has it.
+    is_open: Cell<bool>,
+    /// Its parts once they were taken over, by their place in [`PARTS`].
+    kept: RefCell<[Option<Plain<'static>>; PARTS.len()]>,
+}
+
+/// The parts that are taken over.
+const PARTS: [&str; 3] = ["body", "headers", "exchange"];
+
+impl<'js> Trace<'js> for Response<'js> {
+    fn trace<'a>(&self, tracer: Tracer<'a, 'js>) {
+        for held in self.made.iter().chain([&self.hop]) {
+            // Whoever writes to it holds nothing of the collector's meanwhile.
+            if let Ok(held) = held.try_borrow() {
+                held.trace(tracer);
+            }
+        }
+    }
+}
+
+// SAFETY: its only lifetime is that of the values that it holds, which `Changed` replaces.
+unsafe impl<'js> JsLifetime<'js> for Response<'js> {
+    type Changed<'to> = Response<'to>;
+}
+
+impl<'js> JsClass<'js> for Response<'js> {
+    const NAME: &'static str = "Response";
+    type Mutable = Readable;
+
+    fn constructor(_: &Ctx<'js>) -> Result<Option<Constructor<'js>>> {
+        Ok(None)
+    }
+}
+
+impl Answered {
+    pub(crate) fn new(label: u32, answer: Answer, discards: bool, is_open: bool) -> Self {
+        Self {
+            label,
+            answer,
+            discards,
+            is_judged: Cell::new(false),
+            is_open: Cell::new(is_open),
+            kept: RefCell::default(),
+        }
+    }
+
+    /// An answer that came to a call beside the script, with its parts.
+    pub(crate) fn of_event(label: u32, discards: bool, event: Event) -> Option<Self> {
+        let answered = Self::new(label, event.answer?, discards, false);
+        for (what, value) in event.parts.iter().zip(event.read) {
+            if let Some(place) = PARTS.iter().position(|part| part == what) {
+                answered.kept.borrow_mut()[place] = value;
+            }
+        }
+        Some(answered)
+    }
+
+    /// Whether there is an answer to read parts of.
+    fn is_answer(&self) -> bool {
+        self.answer.failure.is_none()
+    }
+
+    /// A part, from the engine or as it was kept; `Nil` where there is none.
+    fn part(&self, user: &User, ctx: &Ctx<'_>, what: &str) -> Result<Plain<'static>> {
+        if self.is_open.get() {
+            let read = Operation::Read { ticket: self.answer.ticket as u64, what: what.to_owned() };
+            return match user.ask(ctx, read)? {
+                Outcome::Read(value) => Ok(value),
+                Outcome::Refused(problem) => Err(refused(ctx, &problem)),
+                _ => Ok(Plain::Nil),
+            };
+        }
+        let place = PARTS.iter().position(|part| *part == what);
+        let kept = self.kept.borrow();
+        Ok(place.and_then(|place| kept.get(place)?.clone()).unwrap_or(Plain::Nil))
+    }
+
+    /// Takes over all parts, since the engine is about to forget the answer.
+    pub(crate) fn keep(&self, user: &User, ctx: &Ctx<'_>) -> Result<()> {
+        if !self.is_open.get() {
+            return Ok(());
+        }
+        for (place, what) in PARTS.iter().enumerate() {
+            let is_read = self.is_answer() && !(self.discards && *what == "body");
+            if is_read {
+                let value = self.part(user, ctx, what)?;
+                self.kept.borrow_mut()[place] = Some(value);
+            }
+        }
+        self.is_open.set(false);
+        Ok(())
+    }
+}
+
+impl User {
+    /// A Response of an answer that the engine has.
+    pub(crate) fn respond<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        hop: Value<'js>,
+        (label, discards): (u32, bool),
+        answer: Answer,
+    ) -> Result<Class<'js, Response<'js>>> {
+        let is_answer = answer.failure.is_none();
+        let answered = Rc::new(Answered::new(label, answer, discards, is_answer));
+        if is_answer {
+            self.open.borrow_mut().push(Rc::downgrade(&answered));
+        }
+        response(ctx, Some(hop), answered)
+    }
+}
+
+/// The Response of an answer.
+pub(crate) fn response<'js>(
+    ctx: &Ctx<'js>,
+    hop: Option<Value<'js>>,
+    answered: Rc<Answered>,
+) -> Result<Class<'js, Response<'js>>> {
+    let status = answered.answer.status;
+    let object = Response { answered, hop: RefCell::new(hop), made: Default::default() };
+    let object = Class::instance(ctx.clone(), object)?;
+    object.set("status", status)?;
+    Ok(object)
+}
+
+/// The times of a call in milliseconds, as k6 names them, of how it went. A request goes to the socket as a whole: sending takes no time.
+fn timings<'js>(ctx: &Ctx<'js>, exchange: &Plain<'_>) -> Result<Object<'js>> {
+    let of = |place: usize| exchange.entries().get(place).and_then(|(_, value)| value.as_number()).unwrap_or(0.0) * 1e3;
+    let (response, service, first_byte, connecting, handshaking) = (of(0), of(1), of(2), of(3), of(4));
+    let object = Object::new(ctx.clone())?;
+    object.set("blocked", (response - service - connecting - handshaking).max(0.0))?;
+    object.set("looking_up", 0.0)?;
+    object.set("connecting", connecting)?;
+    object.set("tls_handshaking", handshaking)?;
+    object.set("sending", 0.0)?;
+    object.set("waiting", first_byte)?;
+    object.set("receiving", (service - first_byte).max(0.0))?;
+    object.set("duration", service)?;
+    Ok(object)
+}
+
+/// The peer of a call, of how it went. Go names versions and suites of TLS otherwise than rustls.
+fn peer<'js>(ctx: &Ctx<'js>, exchange: &Plain<'_>) -> Result<Object<'js>> {
+    let of = |place: usize| exchange.entries().get(place).map_or(&Plain::Nil, |(_, value)| value);
+    let text = |place: usize| of(place).as_str().unwrap_or_default();
+    let object = Object::new(ctx.clone())?;
+    object.set("ip", text(5))?;
+    object.set("port", of(6).as_number().unwrap_or(0.0))?;
+    object.set("proto", text(7))?;
+    object.set("tls_version", text(8).replace("TLSv1_", "tls1."))?;
+    object.set("tls_cipher_suite", text(9).replace("TLS13_", "TLS_"))?;
+    Ok(object)
+}
+
+/// Adds the functions by which Responses are read.
+pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
+    type Given<'js> = Class<'js, Response<'js>>;
+    macro_rules! set {
+        ($name:literal, $function:expr) => {
+            object.set($name, Function::new(ctx.clone(), $function)?)?
+        };
+    }
+    set!("responsePrototype", move |ctx: Ctx<'js>| Class::<Response<'js>>::prototype(&ctx));
+    set!("labelOf", move |value: Value<'js>| {
+        let response = value.as_object().and_then(|object| object.as_class::<Response<'js>>());
+        response.map(|response| response.borrow().answered.label)
+    });
+    set!("ticketOf", move |given: Given<'js>| given.borrow().answered.answer.ticket);
+    // Whether a check of the answer fails for the first time.
+    set!("failsFirst", move |given: Given<'js>| !given.borrow().answered.is_judged.replace(true));
+    set!("setsCookies", move |given: Given<'js>| given.borrow().answered.answer.flags & SETS_COOKIES != 0);
+    set!("isAnswer", move |given: Given<'js>| given.borrow().answered.is_answer());
+    set!("failureOf", move |given: Given<'js>| -> Option<Vec<String>> {
+        let failure = given.borrow().answered.answer.failure.clone();
+        failure.map(|(failure, reason)| vec![failure, reason])
+    });
+    set!("hopOf", move |given: Given<'js>| given.borrow().hop.borrow().clone());
+    set!("setHop", move |given: Given<'js>, hop: Value<'js>| drop(given.borrow().hop.replace(Some(hop))));
+    // The Response of a request that could not be made, for this reason.
+    set!("unsent", move |ctx: Ctx<'js>, hop: Value<'js>, reason: String| {
+        response(&ctx, Some(hop), Rc::new(Answered::new(0, Answer::refused(reason), false, false)))
+    });
+    let me = Rc::clone(user);
+    set!("readText", move |ctx: Ctx<'js>, given: Given<'js>| -> Result<Value<'js>> {
+        let text = made(&ctx, &me, &given, TEXT, |body| bytes::string(&ctx, body).map(rquickjs::String::into_value))?;
+        Ok(text.unwrap_or_else(|| Value::new_null(ctx)))
+    });
+    let me = Rc::clone(user);
+    set!("readBytes", move |ctx: Ctx<'js>, given: Given<'js>| -> Result<Value<'js>> {
+        let bytes = made(&ctx, &me, &given, BYTES, |body| ArrayBuffer::new_copy(ctx.clone(), body).map(ArrayBuffer::into_value))?;
+        Ok(bytes.unwrap_or_else(|| Value::new_null(ctx)))
+    });
+    let me = Rc::clone(user);
+    set!("readJson", move |ctx: Ctx<'js>, given: Given<'js>| -> Result<Option<Value<'js>>> {
+        made(&ctx, &me, &given, JSON, |body| ctx.json_parse(String::from_utf8_lossy(body).into_owned()))
+    });
+    let me = Rc::clone(user);
+    set!("readHeaders", move |ctx: Ctx<'js>, given: Given<'js>| -> Result<Value<'js>> {
+        let headers = given.borrow().answered.part(&me, &ctx, "headers")?;
+        if headers == Plain::Nil { Object::new(ctx).map(Object::into_value) } else { shown(&ctx, &headers) }
+    });
+    let me = Rc::clone(user);
+    set!("readTimings", move |ctx: Ctx<'js>, given: Given<'js>| -> Result<Object<'js>> {
+        timings(&ctx, &given.borrow().answered.part(&me, &ctx, "exchange")?)
+    });
+    let me = Rc::clone(user);
+    set!("readPeer", move |ctx: Ctx<'js>, given: Given<'js>| -> Result<Object<'js>> {
+        peer(&ctx, &given.borrow().answered.part(&me, &ctx, "exchange")?)
+    });
+    // Sizes of an answer that the engine still has.
+    let me = Rc::clone(user);
+    set!("readSizes", move |ctx: Ctx<'js>, given: Given<'js>| -> Result<Value<'js>> {
+        shown(&ctx, &given.borrow().answered.part(&me, &ctx, "sizes")?)
+    });
+    Ok(())
+}
+
+/// What `make` makes of the body, made once; `None` where there is no body.
+fn made<'js>(
+    ctx: &Ctx<'js>,
+    user: &User,
+    given: &Class<'js, Response<'js>>,
+    place: usize,
+    make: impl FnOnce(&[u8]) -> Result<Value<'js>>,
+) -> Result<Option<Value<'js>>> {
+    let response = given.borrow();
+    let known = response.made.get(place).and_then(|made| made.borrow().clone());
+    let answered = &response.answered;
+    if known.is_some() || answered.discards || !answered.is_answer() {
+        return Ok(known);
+    }
+    let body = answered.part(user, ctx, "body")?;
+    let value = make(body.as_bytes().unwrap_or_default())?;
+    if let Some(made) = response.made.get(place) {
+        *made.borrow_mut() = Some(value.clone());
+    }
+    Ok(Some(value))
+}
