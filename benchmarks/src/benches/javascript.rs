@@ -1,7 +1,7 @@
 //! Scripts of k6: the CPU time of an iteration relative to a request of wrk's, and the memory of a user.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use std::{env, fs};
 
@@ -71,7 +71,13 @@ fn bundle_text() -> String {
     text
 }
 
-fn brunt(setup: &Setup, server: &Server, users: u64, length: Duration, bundle: Option<&Path>) -> anyhow::Result<Finished> {
+fn brunt(
+    setup: &Setup,
+    server: &Server,
+    users: u64,
+    length: Duration,
+    bundle: Option<&Path>,
+) -> anyhow::Result<Finished> {
     setup.wait_for_quiet();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/items.js");
     let mut command = pinned(setup.client_core, &setup.brunt);
@@ -88,7 +94,7 @@ fn brunt(setup: &Setup, server: &Server, users: u64, length: Duration, bundle: O
 fn wrk(setup: &Setup, server: &Server, connections: u64, length: Duration) -> anyhow::Result<f64> {
     setup.wait_for_quiet();
     let wrk = setup.installed("wrk").context("without wrk there is nothing to compare with")?;
-    let mut command = pinned(setup.client_core, &PathBuf::from(&wrk.program));
+    let mut command = pinned(setup.client_core, &wrk.program);
     command.args(["-t1", &format!("-c{connections}"), &format!("-d{}s", length.as_secs())]);
     command.arg(format!("{}/shop/items/1", server.url.trim_end_matches('/')));
     let finished = Process::client(command, "wrk")?.finish(length + SLACK, |_| {})?;
@@ -102,10 +108,8 @@ fn iterations_cost(setup: &Setup, server: &Server, users: u64) -> anyhow::Result
     println!("{users} users or connections, {} rounds\n", setup.rounds);
     for round in 1..=setup.rounds {
         let wrk_us = wrk(setup, server, users, setup.length)?;
-        let (short, long) = (
-            brunt(setup, server, users, SHORT, None)?,
-            brunt(setup, server, users, SHORT + setup.length, None)?,
-        );
+        let (short, long) =
+            (brunt(setup, server, users, SHORT, None)?, brunt(setup, server, users, SHORT + setup.length, None)?);
         let answered = |finished: &Finished| -> anyhow::Result<f64> {
             figures(&finished.stdout)?["outcomes"]["answered"].as_f64().context("no count of answers")
         };

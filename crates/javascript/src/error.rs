@@ -65,7 +65,11 @@ fn frame(line: &str) -> Option<&str> {
 
 /// Whether a place is in a module of ours: most of these have none.
 fn is_ours(place: &str) -> bool {
-    place == "<null>" || place.starts_with("brunt:") || place.starts_with("k6:") || place.starts_with("k6/") || place.starts_with("jslib/")
+    place == "<null>"
+        || place.starts_with("brunt:")
+        || place.starts_with("k6:")
+        || place.starts_with("k6/")
+        || place.starts_with("jslib/")
 }
 
 #[cfg(test)]

@@ -89,8 +89,13 @@ impl Task {
         let (mut answer, mut read): (Answer, Vec<_>) = match (replace(&mut self.state, TaskState::Calls), outcome) {
             (TaskState::Begins(operation), _) => return Some(operation),
             (TaskState::Calls, Outcome::Read(message)) => {
-                let event =
-                    Event { id: self.id, http: None, answer: None, parts: vec!["message".into()], read: vec![Some(message)] };
+                let event = Event {
+                    id: self.id,
+                    http: None,
+                    answer: None,
+                    parts: vec!["message".into()],
+                    read: vec![Some(message)],
+                };
                 self.owner.events.borrow_mut().push_back(event);
                 return None;
             }

@@ -117,6 +117,7 @@ impl ModuleDef for Natives {
             return Err(Exception::throw_internal(ctx, "there is no user"));
         };
         let object = Object::new(ctx.clone())?;
+        requests(ctx, &object, &user)?;
         calls(ctx, &object, &user)?;
         streams(ctx, &object, &user)?;
         responses::add(ctx, &object, &user)?;
@@ -248,8 +249,8 @@ macro_rules! set {
     };
 }
 
-/// Calls, and what comes for those that run beside the script.
-fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
+/// Requests of HTTP.
+fn requests<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
     let me = Rc::clone(user);
     set!(object, ctx, "http", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<Class<'js, Response<'js>>> {
         let Request { wanted, hop, discards } = Request::of(&ctx, &values.0)?;
@@ -311,6 +312,11 @@ fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<(
         let http = Some((wanted.label, discards));
         beside(&ctx, &me, Operation::Call(wanted), http, HTTP_PARTS.map(Cow::Borrowed).to_vec())
     });
+    Ok(())
+}
+
+/// Calls of other protocols, and what comes for those that run beside the script.
+fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
     let me = Rc::clone(user);
     set!(object, ctx, "nextEvent", move |ctx: Ctx<'js>, most_ms: f64| -> Result<Option<Object<'js>>> {
         if me.mailbox.events.borrow().is_empty() {

@@ -361,7 +361,8 @@ fn dns(given: Option<&Value>) -> Result<String, String> {
             "options.dns.policy: brunt does not choose addresses by '{policy}': map the host to one by options.hosts"
         ));
     }
-    Ok("options.dns: names are asked for again as --resolve-every says, and their addresses are taken in turn".to_owned())
+    Ok("options.dns: names are asked for again as --resolve-every says, and their addresses are taken in turn"
+        .to_owned())
 }
 
 /// What becomes of `tlsVersion`: brunt offers TLS 1.2 and 1.3.

@@ -93,11 +93,18 @@ impl Answered {
     pub(crate) fn of_event(label: u32, discards: bool, event: Event) -> Option<Self> {
         let answered = Self::new(label, event.answer?, discards, false);
         for (what, value) in event.parts.iter().zip(event.read) {
-            if let Some(place) = PARTS.iter().position(|part| part == what) {
-                answered.kept.borrow_mut()[place] = value;
-            }
+            answered.take_over(what, value);
         }
         Some(answered)
+    }
+
+    /// Keeps a part.
+    fn take_over(&self, what: &str, value: Option<Plain<'static>>) {
+        if let Some(place) = PARTS.iter().position(|part| *part == what)
+            && let Some(kept) = self.kept.borrow_mut().get_mut(place)
+        {
+            *kept = value;
+        }
     }
 
     /// Whether there is an answer to read parts of.
@@ -125,11 +132,11 @@ impl Answered {
         if !self.is_open.get() {
             return Ok(());
         }
-        for (place, what) in PARTS.iter().enumerate() {
-            let is_read = self.is_answer() && !(self.discards && *what == "body");
+        for what in PARTS {
+            let is_read = self.is_answer() && !(self.discards && what == "body");
             if is_read {
                 let value = self.part(user, ctx, what)?;
-                self.kept.borrow_mut()[place] = Some(value);
+                self.take_over(what, Some(value));
             }
         }
         self.is_open.set(false);
@@ -232,7 +239,9 @@ pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) ->
     });
     let me = Rc::clone(user);
     set!("readBytes", move |ctx: Ctx<'js>, given: Given<'js>| -> Result<Value<'js>> {
-        let bytes = made(&ctx, &me, &given, BYTES, |body| ArrayBuffer::new_copy(ctx.clone(), body).map(ArrayBuffer::into_value))?;
+        let bytes = made(&ctx, &me, &given, BYTES, |body| {
+            ArrayBuffer::new_copy(ctx.clone(), body).map(ArrayBuffer::into_value)
+        })?;
         Ok(bytes.unwrap_or_else(|| Value::new_null(ctx)))
     });
     let me = Rc::clone(user);

@@ -162,7 +162,9 @@ mod tests {
         let texts = texts.unwrap();
         let has = |text: &str| assert!(texts.iter().any(|known| known == text), "{text}: {texts:?}");
         has("figure http_req_duration:p95 < 500 shown as http_req_duration: p(95)<500");
-        has("figure http_req_failed{scenario=a}:share < 1% abort-now after 2000000000ns shown as http_req_failed{scenario=a}: rate<0.01");
+        has(
+            "figure http_req_failed{scenario=a}:share < 1% abort-now after 2000000000ns shown as http_req_failed{scenario=a}: rate<0.01",
+        );
         has("not_admitted < 5 shown as dropped_iterations: count<5");
         has("figure http_reqs:sum >= 10 shown as http_reqs: count>=10");
     }

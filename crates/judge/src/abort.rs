@@ -112,7 +112,8 @@ impl fmt::Display for Reason<'_> {
         match self.0 {
             Cause::Threshold { threshold, got, after_ns, at_once } => {
                 // The flag's word for it says nothing here.
-                let condition = threshold.rsplit_once(" abort").map_or(threshold.as_str(), |(condition, _)| condition).trim();
+                let condition =
+                    threshold.rsplit_once(" abort").map_or(threshold.as_str(), |(condition, _)| condition).trim();
                 let after = Duration::from_nanos(*after_ns).as_secs();
                 let what = if *at_once { "did not hold" } else { "could no longer pass" };
                 write!(f, "the threshold {condition} {what} after {after}s: it was at {got}")

@@ -352,7 +352,13 @@ impl Caller for HttpCaller {
         match what {
             "body" => Ok(Value::Text(body_of(&parts)?)),
             "headers" => Ok(headers(parts.head)),
-            "proto" => Ok(Value::text(if parts.head.starts_with(b"HTTP/2") { "HTTP/2.0" } else if parts.head.starts_with(b"HTTP/1.0") { "HTTP/1.0" } else { "HTTP/1.1" })),
+            "proto" => Ok(Value::text(if parts.head.starts_with(b"HTTP/2") {
+                "HTTP/2.0"
+            } else if parts.head.starts_with(b"HTTP/1.0") {
+                "HTTP/1.0"
+            } else {
+                "HTTP/1.1"
+            })),
             "sizes" => {
                 let sizes =
                     [("head", parts.head.len()), ("received", parts.body.len()), ("body", body_of(&parts)?.len())];
