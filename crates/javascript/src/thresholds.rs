@@ -103,7 +103,7 @@ impl Asked {
             Some(0) => " abort-now".to_owned(),
             Some(after_ns) => format!(" abort-now after {after_ns}ns"),
         };
-        let shown = format!("{}: {}", self.name(), self.text.trim());
+        let shown = format!("{}: {}", self.name(), self.text.trim().replace("===", "=="));
         let text = format!("{subject}{figure} {sign} {limit}{abort} shown as {shown}");
         text.parse::<Threshold>().map_err(|error| wrong(&error.problem))
     }

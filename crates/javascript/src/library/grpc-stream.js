@@ -1,7 +1,6 @@
 // Streams of gRPC, and what answers of calls say.
 import * as native from "brunt:native";
 import { handle, unhandle } from "brunt:loop";
-import { wait } from "brunt:user";
 
 const CANCELED = 1;
 const DEADLINE_EXCEEDED = 4;
