@@ -60,10 +60,15 @@ fn subject(text: &str) -> Option<(String, Vec<(String, String)>)> {
 impl Asked {
     /// The name of the figure: the metric's, with its tags.
     pub(crate) fn name(&self) -> String {
+        self.name_with('=')
+    }
+
+    /// The same, with this sign between a tag and its value.
+    fn name_with(&self, sign: char) -> String {
         if self.filter.is_empty() {
             return self.metric.clone();
         }
-        let tags: Vec<_> = self.filter.iter().map(|(tag, value)| format!("{tag}={value}")).collect();
+        let tags: Vec<_> = self.filter.iter().map(|(tag, value)| format!("{tag}{sign}{value}")).collect();
         format!("{}{{{}}}", self.metric, tags.join(","))
     }
 
@@ -103,7 +108,7 @@ impl Asked {
             Some(0) => " abort-now".to_owned(),
             Some(after_ns) => format!(" abort-now after {after_ns}ns"),
         };
-        let shown = format!("{}: {}", self.name(), self.text.trim().replace("===", "=="));
+        let shown = format!("{}: {}", self.name_with(':'), self.text.trim().replace("===", "=="));
         let text = format!("{subject}{figure} {sign} {limit}{abort} shown as {shown}");
         text.parse::<Threshold>().map_err(|error| wrong(&error.problem))
     }
@@ -163,7 +168,7 @@ mod tests {
         let has = |text: &str| assert!(texts.iter().any(|known| known == text), "{text}: {texts:?}");
         has("figure http_req_duration:p95 < 500 shown as http_req_duration: p(95)<500");
         has(
-            "figure http_req_failed{scenario=a}:share < 1% abort-now after 2000000000ns shown as http_req_failed{scenario=a}: rate<0.01",
+            "figure http_req_failed{scenario=a}:share < 1% abort-now after 2000000000ns shown as http_req_failed{scenario:a}: rate<0.01",
         );
         has("not_admitted < 5 shown as dropped_iterations: count<5");
         has("figure http_reqs:sum >= 10 shown as http_reqs: count>=10");

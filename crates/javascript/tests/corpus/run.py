@@ -332,7 +332,8 @@ def spellings(subject, figure):
     word = {"count": "sum", "rate": "rate", "avg": "mean", "med": "p50", "value": "last"}.get(what, re.sub(r"p\(([\d.]+)\)", r"p\1", what))
     plain = f"{value:g}" if value < 1e15 else str(value)
     own = {"dropped_iterations": "not_admitted", "vus": "users", "vus_max": "users"}.get(metric)
-    made = {f"{name}{word}{sign}{plain}", f"{name}{word}{sign}{value:.10g}", f"{name}share{sign}{round(value * 100, 8):g}%"}
+    made = {f"{subject}:{what}{sign}{number}" for number in (figure[3], plain)}
+    made |= {f"{name}{word}{sign}{plain}", f"{name}{word}{sign}{value:.10g}", f"{name}share{sign}{round(value * 100, 8):g}%"}
     if own:
         scenario = f"scenario{tags.removeprefix('scenario=')}:" if tags else ""
         made |= {f"{scenario}{own}{sign}{plain}", f"figure{metric}:{word}{sign}{plain}"}
