@@ -103,7 +103,8 @@ pub fn carry_out(
 fn by_this_machine(args: &Output, machines: &Machines) -> Result<()> {
     if args.samples.is_some() && machines.bus.nats.is_some() {
         bail!(
-            "--samples writes the calls of this machine down, and agents make them elsewhere: leave --samples or --nats out"
+            "--samples writes the calls of this machine down, and agents make them elsewhere: start the agents with \
+             --samples DIR, and each writes its own calls down"
         );
     }
     Ok(())

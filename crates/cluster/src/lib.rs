@@ -39,7 +39,7 @@ mod words;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::Duration;
 
-pub use agent::{AgentEvent, AgentOptions, PartEnded, serve};
+pub use agent::{AgentEvent, AgentOptions, PartEnded, PartSamples, serve};
 pub use bus::{Bus, BusError, token_of};
 pub use clock::Offset;
 pub use controller::{Awaited, Cluster, ClusterError, Notice, OnLost, Outcome, Terms, Waiting, list};

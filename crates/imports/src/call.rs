@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::encoded::{component, form_decoded, url_safe};
+use crate::encoded::{form_component, form_decoded, url_safe};
 use crate::lua::{key, quoted, quoted_bytes, table, table_behind};
 use crate::text::{Piece, Text};
 
@@ -114,16 +114,14 @@ impl Call {
     }
 }
 
-/// Header fields as a table; of several with one name, in whatever case, the last.
+/// Header fields as a table; several of one name, in whatever case, are a list under the first one's name.
 pub(crate) fn headers(all: &[(String, Text)]) -> String {
-    let mut last: HashMap<String, usize> = HashMap::new();
-    for (place, (name, _)) in all.iter().enumerate() {
-        last.insert(name.to_ascii_lowercase(), place);
-    }
-    let is_last = |(place, (name, _)): &(usize, &(String, Text))| last.get(&name.to_ascii_lowercase()) == Some(place);
-    let kept = all.iter().enumerate().filter(is_last);
-    let entries: Vec<_> = kept.map(|(_, (name, value))| format!("{} = {}", key(name), one_text(value))).collect();
-    table(&entries)
+    let mut names: HashMap<String, &str> = HashMap::new();
+    let named: Vec<_> = all
+        .iter()
+        .map(|(name, value)| (*names.entry(name.to_ascii_lowercase()).or_insert(name), one_text(value)))
+        .collect();
+    table(&grouped(named.into_iter()))
 }
 
 /// The value of a header field, as a text even where a variable may hold a number.
@@ -219,18 +217,9 @@ pub(crate) fn form_body(text: &str, mut secret: impl FnMut(&str, &str) -> Option
 pub(crate) fn is_own_form(text: &str) -> bool {
     let again: Vec<_> = crate::encoded::form(text)
         .iter()
-        .map(|(name, value)| format!("{}={}", form_encoded(name), form_encoded(value)))
+        .map(|(name, value)| format!("{}={}", form_component(name), form_component(value)))
         .collect();
     again.join("&") == text
-}
-
-fn form_encoded(text: &str) -> String {
-    component(text).replace("%20", "+")
-}
-
-/// A text as a part of a URL: plain parts are escaped here, the others by Lua.
-pub(crate) fn in_url(text: &Text) -> Text {
-    text.map_plain(component).map_lua(|code| format!("brunt.url_encode({code})"))
 }
 
 /// A path or URL from a document, with its plain parts escaped.
@@ -250,7 +239,7 @@ mod tests {
         call.headers = vec![("X-A".into(), Text::plain("b")), ("x-a".into(), Text::lua("vars.id"))];
         assert_eq!(
             call.written(),
-            "http:request(\"PURGE\", \"/a?b=1\", { headers = { [\"x-a\"] = tostring(vars.id) } })"
+            "http:request(\"PURGE\", \"/a?b=1\", { headers = { [\"X-A\"] = { \"b\", tostring(vars.id) } } })"
         );
         call.headers.clear();
         call.method = "POST".into();

@@ -69,6 +69,45 @@ pub(crate) fn component(text: &str) -> String {
     safe
 }
 
+/// `text` as a value in a form: as [`component`], with `+` for a blank.
+pub(crate) fn form_component(text: &str) -> String {
+    component(text).replace("%20", "+")
+}
+
+/// The media type that tools give a file by its name: curl knows the first ten endings alone.
+pub(crate) fn media_type(name: &str, is_curl: bool) -> Option<&'static str> {
+    const TYPES: [(&str, &str); 25] = [
+        ("gif", "image/gif"),
+        ("jpg", "image/jpeg"),
+        ("jpeg", "image/jpeg"),
+        ("png", "image/png"),
+        ("svg", "image/svg+xml"),
+        ("txt", "text/plain"),
+        ("htm", "text/html"),
+        ("html", "text/html"),
+        ("pdf", "application/pdf"),
+        ("xml", "application/xml"),
+        ("json", "application/json"),
+        ("csv", "text/csv"),
+        ("css", "text/css"),
+        ("md", "text/markdown"),
+        ("log", "text/plain"),
+        ("yaml", "text/yaml"),
+        ("yml", "text/yaml"),
+        ("zip", "application/zip"),
+        ("gz", "application/gzip"),
+        ("tar", "application/x-tar"),
+        ("webp", "image/webp"),
+        ("bmp", "image/bmp"),
+        ("mp3", "audio/mpeg"),
+        ("mp4", "video/mp4"),
+        ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    ];
+    let known = TYPES.iter().take(if is_curl { 10 } else { TYPES.len() });
+    let (_, ending) = name.rsplit_once('.')?;
+    known.clone().find(|(known, _)| known.eq_ignore_ascii_case(ending)).map(|(_, kind)| *kind)
+}
+
 /// Splits a whole URL into scheme, host and port, as `http://host:port`, and the rest, which begins with `/`. The user
 /// and the fragment are left out.
 pub(crate) fn origin_and_path(url: &str) -> Option<(String, String)> {

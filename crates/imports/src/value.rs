@@ -2,6 +2,7 @@
 
 mod yaml;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -93,13 +94,18 @@ impl Value {
     pub(crate) fn shown(&self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text.clone()),
-            Self::Number(number) => Some(number.to_string()),
+            Self::Number(number) => Some(match number.as_f64().filter(|_| number.is_f64()) {
+                // A whole number has no fraction as a text.
+                Some(whole) if whole.fract() == 0.0 && whole.abs() < 1e15 => format!("{whole:.0}"),
+                _ => number.to_string(),
+            }),
             Self::Bool(flag) => Some(flag.to_string()),
             _ => None,
         }
     }
 
-    /// Whether it may be written as a table of Lua: it has few enough values, and every integer fits a double.
+    /// Whether it may be written as a table of Lua: it has few enough values, every integer fits a double, and no object
+    /// has two fields of one name.
     pub(crate) fn fits_a_table(&self) -> bool {
         self.count() <= MOST_IN_TABLE && self.is_exact()
     }
@@ -117,7 +123,10 @@ impl Value {
         match self {
             Self::Number(number) => is_exact(number),
             Self::List(all) => all.iter().all(Self::is_exact),
-            Self::Object(fields) => fields.iter().all(|(_, value)| value.is_exact()),
+            Self::Object(fields) => {
+                let mut names = HashSet::new();
+                fields.iter().all(|(name, value)| names.insert(name) && value.is_exact())
+            }
             _ => true,
         }
     }

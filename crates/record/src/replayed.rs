@@ -22,6 +22,9 @@ pub struct Replayed {
     /// Header fields that the log had redacted: they were not sent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub redacted: u64,
+    /// Requests whose duration in the log cannot be read: their times are taken as they stand there.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unread_durations: u64,
     /// Sessions of which a request was due by the time the run ended, copies included. A log's first million are counted.
     pub sessions: u64,
     /// The time of the first request that was replayed, in milliseconds since 1970-01-01 UTC.

@@ -47,9 +47,64 @@ pub struct Entry {
     pub bytes: Option<u64>,
     /// The duration in nanoseconds.
     pub duration_ns: Option<u64>,
+    /// Whether the log has a duration that cannot be read.
+    pub has_unread_duration: bool,
+}
+
+/// A duration as a log has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Took {
+    /// The log has none: `-`, or -1 for a request that was cut short.
+    Absent,
+    /// In nanoseconds.
+    Ns(u64),
+    /// It is no number, or a negative one.
+    Unread,
+}
+
+impl Took {
+    /// Reads a number in units of `unit_ns`, or one with a unit of its own: `0.5`, `0,5`, `1.5ms`.
+    pub fn read(text: &str, unit_ns: f64) -> Self {
+        let text = text.trim().trim_start_matches('+');
+        if matches!(text, "" | "-" | "-1" | "-1.0" | "-1.000") {
+            return Self::Absent;
+        }
+        let is_of_number =
+            |letter: char| letter.is_ascii_digit() || matches!(letter, '.' | ',' | 'e' | 'E' | '-' | '+');
+        let end = text.find(|letter| !is_of_number(letter)).unwrap_or(text.len());
+        let Some((number, unit)) = text.split_at_checked(end) else { return Self::Unread };
+        let unit_ns = match unit.trim_start() {
+            "" => unit_ns,
+            "s" => 1e9,
+            "ms" => 1e6,
+            "us" | "µs" => 1e3,
+            "ns" => 1.0,
+            _ => return Self::Unread,
+        };
+        let value = number.parse().or_else(|_| number.replacen(',', ".", 1).parse::<f64>());
+        match value {
+            Ok(value) if value.is_finite() && value >= 0.0 => Self::Ns((value * unit_ns) as u64),
+            _ => Self::Unread,
+        }
+    }
+
+    /// Both, one after the other.
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Unread, _) | (_, Self::Unread) => Self::Unread,
+            (Self::Absent, took) | (took, Self::Absent) => took,
+            (Self::Ns(one), Self::Ns(more)) => Self::Ns(one.saturating_add(more)),
+        }
+    }
 }
 
 impl Entry {
+    /// Sets the duration.
+    pub fn took(&mut self, took: Took) {
+        self.duration_ns = if let Took::Ns(ns) = took { Some(ns) } else { None };
+        self.has_unread_duration = took == Took::Unread;
+    }
+
     /// The approximate size in memory, in bytes.
     pub fn weight(&self) -> usize {
         let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len() + 48).sum();

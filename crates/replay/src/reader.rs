@@ -286,6 +286,7 @@ impl Reader {
             let before = timed.entry.headers.len();
             timed.entry.headers.retain(|(_, value)| !value.eq_ignore_ascii_case("REDACTED"));
             self.tally.redacted += (before - timed.entry.headers.len()) as u64;
+            self.tally.unread_durations += u64::from(timed.entry.has_unread_duration);
             let request = Arc::new(self.composer.request(&timed.entry));
             if !is_safe(&timed.entry.method) && request.body.is_empty() && timed.entry.method != "DELETE" {
                 self.tally.without_body += 1;

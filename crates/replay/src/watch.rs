@@ -18,6 +18,7 @@ pub(crate) struct Tally {
     pub(crate) without_body: u64,
     /// Header fields that the log has redacted.
     pub(crate) redacted: u64,
+    pub(crate) unread_durations: u64,
     pub(crate) first_ns: Option<i64>,
     pub(crate) last_ns: Option<i64>,
     pub(crate) course: Course,
@@ -63,6 +64,7 @@ impl Watch {
             skipped: tally.skips.found().map(|(skip, count)| (skip.name().to_owned(), count)).collect(),
             without_body: tally.without_body,
             redacted: tally.redacted,
+            unread_durations: tally.unread_durations,
             sessions,
             first_unix_ms: tally.first_ns.map(|ns| ns.div_euclid(1_000_000)),
             last_unix_ms: tally.last_ns.map(|ns| ns.div_euclid(1_000_000)),

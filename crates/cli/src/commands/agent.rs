@@ -3,15 +3,16 @@
 #![allow(clippy::doc_markdown)]
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context as _, Result, bail};
-use brunt_cluster::{AgentEvent, AgentOptions, token_of};
+use anyhow::{Context as _, Result, anyhow, bail};
+use brunt_cluster::{AgentEvent, AgentOptions, PartSamples, token_of};
 use brunt_engine::{Finished, StopHandle};
 use brunt_plan::plan::{Plan, Sandbox};
 use brunt_protocol::Registry;
 use brunt_record::catalogue::Counter;
+use brunt_record::samples::SampleSink;
 use brunt_report::{Format, Style};
 use clap::Args;
 
@@ -21,6 +22,7 @@ use crate::exit::Exit;
 use crate::logs::AllowedLogs;
 use crate::manifest::{self, Manifest};
 use crate::scripts::SCRIPTS;
+use crate::sinks::RowFile;
 use crate::wording::{self, Settings};
 use crate::{carrier, console, files, machine, plan, signals};
 
@@ -47,6 +49,9 @@ pub struct Agent {
     /// Write the result of each part into this directory, as JSON
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
+    /// Write a row for each call of its parts into this directory: NAME-001.csv, NAME-002.csv, …
+    #[arg(long, value_name = "DIR", conflicts_with = "manifest")]
+    pub samples: Option<PathBuf>,
     /// Print nothing but errors
     #[arg(long)]
     pub quiet: bool,
@@ -80,7 +85,9 @@ pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
     };
     let stop = StopHandle::default();
     signals::stop_at_first(stop.clone())?;
+    let rows = args.samples.as_deref().map(|dir| Rows::new(dir, &name)).transpose()?.map(Arc::new);
     let (dir, quiet, parts) = (args.keep.clone(), args.quiet, AtomicU32::new(0));
+    let written = rows.clone();
     let ended = move |part: &Finished| {
         let number = parts.fetch_add(1, Ordering::Relaxed) + 1;
         if let Some(Err(error)) = dir.as_deref().map(|dir| keep(part, dir, number)) {
@@ -89,7 +96,11 @@ pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
         if !quiet {
             console::note(&finished(part));
         }
+        if let Some(rows) = &written {
+            rows.end(quiet);
+        }
     };
+    let samples = rows.map(|rows| -> PartSamples { Arc::new(move |plan: &Plan| rows.begin(plan)) });
     let options = AgentOptions {
         name: name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -99,6 +110,7 @@ pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
         sandbox: if args.no_sandbox { Sandbox::Open } else { Sandbox::Closed },
         words: |error| wording::told(&error.into(), Settings::Flags),
         ended: Arc::new(ended),
+        samples,
     };
     let url = bus.shown_url();
     let mut said = |event: AgentEvent| {
@@ -121,6 +133,55 @@ pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
     // A signal is the normal end of an agent.
     signals::forget();
     Ok(Exit::Done)
+}
+
+/// The files with the rows of an agent's parts, one after the other.
+struct Rows {
+    dir: PathBuf,
+    agent: String,
+    parts: AtomicU32,
+    open: Mutex<Option<Arc<RowFile>>>,
+}
+
+impl Rows {
+    fn new(dir: &Path, agent: &str) -> Result<Self> {
+        std::fs::create_dir_all(dir).with_context(|| format!("--samples: cannot make {}", dir.display()))?;
+        let rows =
+            Self { dir: dir.to_owned(), agent: agent.to_owned(), parts: AtomicU32::new(0), open: Mutex::new(None) };
+        files::check_writable(&rows.path(1)).context("--samples")?;
+        Ok(rows)
+    }
+
+    fn path(&self, number: u32) -> PathBuf {
+        self.dir.join(format!("{}-{number:03}.csv", self.agent))
+    }
+
+    /// The file of the next part. A part goes on without one that cannot be made.
+    fn begin(&self, plan: &Plan) -> Option<Arc<dyn SampleSink>> {
+        let path = self.path(self.parts.fetch_add(1, Ordering::Relaxed) + 1);
+        match RowFile::of_agent(&path, &self.agent, plan.secrets()) {
+            Ok(file) => {
+                let file = Arc::new(file);
+                *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&file));
+                Some(file)
+            }
+            Err(error) => {
+                console::complain(&error, Settings::Flags);
+                None
+            }
+        }
+    }
+
+    /// Writes what has come of the part, and says so.
+    fn end(&self, quiet: bool) {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(sampled) = open.map(|file| file.end()) else { return };
+        if let Some(problem) = &sampled.problem {
+            console::complain(&anyhow!("--samples: cannot write {}: {problem}", sampled.file), Settings::Flags);
+        } else if !quiet {
+            console::note(&format!("{} rows in {}", sampled.rows, sampled.file));
+        }
+    }
 }
 
 fn finished(Finished { run, .. }: &Finished) -> String {

@@ -2,6 +2,7 @@
 //! before they are parsed.
 
 use std::ffi::OsString;
+use std::fs;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_imports::{Command, Data, curl_command, curl_words};
@@ -97,15 +98,14 @@ fn request(command: &Command) -> Result<Vec<String>> {
     for (name, value) in &command.headers {
         flags.push(format!("--header={name}: {}", template(value)?));
     }
-    let has = |wanted: &str| command.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted));
-    if has_body && !has("content-type") {
+    if has_body && !command.says_of("content-type") {
         let kind = if command.is_json { "application/json" } else { "application/x-www-form-urlencoded" };
         flags.push(format!("--header=Content-Type: {kind}"));
     }
-    if command.is_json && !has("accept") {
+    if command.is_json && !command.says_of("accept") {
         flags.push("--header=Accept: application/json".to_owned());
     }
-    for cookies in &command.cookies {
+    if let Some(cookies) = &command.cookies {
         flags.push(format!("--cookie={}", template(cookies)?));
     }
     if let Some(user) = &command.user {
@@ -123,11 +123,11 @@ fn request(command: &Command) -> Result<Vec<String>> {
             "-L: a flood follows no redirects; take it out if the URL does not redirect. If it does, aim at where it leads, or: {SCENARIO}"
         );
     }
-    let data = data(command)?;
-    let (query, body) = if command.is_query { (data, None) } else { (None, data) };
-    flags.extend(body);
+    if has_body {
+        flags.push(body(command)?);
+    }
     flags.extend(connection(command)?);
-    flags.push(url(command, query)?);
+    flags.push(url(command)?);
     Ok(flags)
 }
 
@@ -155,49 +155,49 @@ fn connection(command: &Command) -> Result<Vec<String>> {
     Ok(flags)
 }
 
-/// The data: a flag for a body, or for the query.
-fn data(command: &Command) -> Result<Option<String>> {
-    let mut whole = String::new();
-    for (place, part) in command.data.iter().enumerate() {
-        if place > 0 && !command.is_json {
-            whole.push('&');
+/// The flag of the body.
+fn body(command: &Command) -> Result<String> {
+    if let [Data::File(file, without_line_ends)] = command.data.as_slice() {
+        // -d takes line ends and zero bytes out of a file, --data-binary does not.
+        let is_out = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
+        let content = if *without_line_ends { fs::read(file).unwrap_or_default() } else { Vec::new() };
+        if !content.iter().any(is_out) {
+            return Ok(format!("--body=@{file}"));
         }
-        match part {
-            Data::Text(word) => whole.push_str(word.known().ok_or_else(variable)?),
-            Data::Encoded(name, word) => {
-                if !name.is_empty() {
-                    whole.push_str(name);
-                    whole.push('=');
-                }
-                whole.push_str(&component(word.known().ok_or_else(variable)?));
-            }
-            Data::File(file, _) if command.data.len() == 1 && !command.is_query => {
-                return Ok(Some(format!("--body=@{file}")));
-            }
-            Data::File(..) => bail!("-d @FILE beside other data: write the file's text into the command"),
-        }
+        let kept = String::from_utf8(content.into_iter().filter(|byte| !is_out(byte)).collect());
+        let kept = kept.map_err(|_| anyhow!("-d @{file}: a file that is not text goes by --data-binary"))?;
+        return Ok(format!("--body={}{kept}", if kept.starts_with('@') { "@" } else { "" }));
     }
-    if command.data.is_empty() {
-        return Ok(None);
-    }
-    if command.is_query {
-        return Ok(Some(whole));
-    }
+    let whole = joined(command.data.iter(), if command.is_json { "" } else { "&" })?;
     let at = if whole.starts_with('@') { "@" } else { "" };
-    Ok(Some(format!("--body={at}{whole}")))
+    Ok(format!("--body={at}{whole}"))
 }
 
-fn url(command: &Command, query: Option<String>) -> Result<String> {
+/// Data as one text.
+fn joined<'d>(data: impl Iterator<Item = &'d Data>, mark: &str) -> Result<String> {
+    let mut parts = Vec::new();
+    for part in data {
+        parts.push(match part {
+            Data::Text(word) => word.known().ok_or_else(variable)?.to_owned(),
+            Data::Encoded(name, word) => {
+                let equals = if name.is_empty() { "" } else { "=" };
+                format!("{name}{equals}{}", form_component(word.known().ok_or_else(variable)?))
+            }
+            Data::File(..) => bail!("-d @FILE beside other data: write the file's text into the command"),
+        });
+    }
+    Ok(parts.join(mark))
+}
+
+fn url(command: &Command) -> Result<String> {
     let url = command.urls.first().ok_or_else(|| anyhow!("this curl has no URL"))?;
     let url = url.known().ok_or_else(|| {
         anyhow!("the URL holds a variable of the shell: give the command in double quotes, or write it")
     })?;
     let url = url.split('#').next().unwrap_or_default();
     let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
-    Ok(match query {
-        Some(query) => format!("{url}{}{query}", if url.contains('?') { '&' } else { '?' }),
-        None => url,
-    })
+    let query = joined(command.query(), "&")?;
+    Ok(if query.is_empty() { url } else { format!("{url}{}{query}", if url.contains('?') { '&' } else { '?' }) })
 }
 
 fn variable() -> anyhow::Error {
@@ -222,9 +222,10 @@ fn template(word: &brunt_imports::Word) -> Result<String> {
     Ok(text)
 }
 
-/// `%XX` for all but letters, digits and `-._~`.
-fn component(text: &str) -> String {
+/// A value in a form: `+` for a blank, as curl writes it since 7.77, and `%XX` for all but letters, digits and `-._~`.
+fn form_component(text: &str) -> String {
     let byte = |byte: u8| match byte {
+        b' ' => "+".to_owned(),
         b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
         byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
         byte => format!("%{byte:02X}"),
@@ -254,7 +255,7 @@ mod tests {
                 &["curl", "--", "a:8080", "-XPUT", "--json", "{}"],
                 "bench | --method=PUT | --header=Content-Type: application/json | --header=Accept: application/json | --body={} | http://a:8080",
             ),
-            (&["curl", "$ curl -G http://a/?b=c --data-urlencode 'd=e f'"], "bench | http://a/?b=c&d=e%20f"),
+            (&["curl", "$ curl -G http://a/?b=c --data-urlencode 'd=e f'"], "bench | http://a/?b=c&d=e+f"),
             (
                 &["curl", "curl -u me:@pw -H 'A: @b c' -b 'x=y' http://a/"],
                 "bench | --header=A: @@b c | --cookie=x=y | --basic=me:@@pw | http://a/",

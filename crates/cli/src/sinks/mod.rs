@@ -29,7 +29,7 @@ use self::lines::LineSink;
 use self::otlp::OtlpSink;
 use self::page::PageSink;
 use self::prometheus::PrometheusSink;
-use self::rows::RowFile;
+pub use self::rows::RowFile;
 use self::screen::ScreenSink;
 
 /// An output that lives through a run. A sink never fails a run that goes on: its possible problems, such as an address

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,20 +74,33 @@ impl RowFile {
     /// When it cannot be made.
     pub fn from_flags(secrets: Secrets, args: &Output) -> Result<Option<Self>> {
         let Some(path) = &args.samples else { return Ok(None) };
-        let file = File::create(path).with_context(|| format!("--samples: cannot write {}", path.display()))?;
         let share = args.samples_share.unwrap_or(1.0);
+        Self::new(path, share, args.samples_limit.unwrap_or(LIMIT_BYTES), String::new(), secrets).map(Some)
+    }
+
+    /// The file of an agent's part, which has all of its calls.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn of_agent(path: &Path, agent: &str, secrets: Secrets) -> Result<Self> {
+        Self::new(path, 1.0, LIMIT_BYTES, agent.to_owned(), secrets)
+    }
+
+    fn new(path: &Path, share: f64, limit_bytes: u64, agent: String, secrets: Secrets) -> Result<Self> {
+        let file = File::create(path).with_context(|| format!("--samples: cannot write {}", path.display()))?;
         let unseen = Arc::new(Unseen::default());
         let mut writer = Writer {
             file: BufWriter::with_capacity(1 << 20, file),
             is_csv: path.extension().is_some_and(|kind| kind == "csv"),
             secrets,
+            agent,
             line: String::new(),
             bytes: 0,
             is_full: false,
             account: Sampled {
                 file: path.display().to_string(),
                 share_ratio: share,
-                limit_bytes: args.samples_limit.unwrap_or(LIMIT_BYTES),
+                limit_bytes,
                 ..Sampled::default()
             },
         };
@@ -94,7 +108,7 @@ impl RowFile {
         let told = Arc::clone(&unseen);
         let thread = thread::Builder::new().name("samples".to_owned()).spawn(move || writer.run(&coming, &told));
         let thread = thread.context("cannot start a thread that writes samples")?;
-        Ok(Some(Self { share, jobs: Mutex::new(Some(jobs)), unseen, writer: Mutex::new(Some(thread)) }))
+        Ok(Self { share, jobs: Mutex::new(Some(jobs)), unseen, writer: Mutex::new(Some(thread)) })
     }
 
     /// Writes what has come, and returns the account of the file.
@@ -138,6 +152,8 @@ struct Writer {
     file: BufWriter<File>,
     is_csv: bool,
     secrets: Secrets,
+    /// The agent whose calls these are; empty for those of the machine that judges them.
+    agent: String,
     line: String,
     bytes: u64,
     is_full: bool,
@@ -196,11 +212,12 @@ impl Writer {
         for (number, (row, name, tags)) in (0..).zip(chunk.rows()) {
             self.line.clear();
             let (name, tags) = (shown(name, &self.secrets), shown(tags, &self.secrets));
+            let by = (self.agent.as_str(), chunk.worker);
             // A text takes whatever it is given.
             let _ = if self.is_csv {
-                put_csv(&mut self.line, chunk.worker, row, &name, &tags)
+                put_csv(&mut self.line, by, row, &name, &tags)
             } else {
-                put_json(&mut self.line, chunk.worker, row, &name, &tags)
+                put_json(&mut self.line, by, row, &name, &tags)
             };
             self.is_full |= self.bytes + self.line.len() as u64 > self.account.limit_bytes;
             if self.is_full {
@@ -256,7 +273,7 @@ fn phase(row: &Row) -> &'static str {
     if row.measured { "measured" } else { "warm-up" }
 }
 
-fn put_csv(line: &mut String, worker: u32, row: &Row, name: &str, tags: &str) -> std::fmt::Result {
+fn put_csv(line: &mut String, (agent, worker): (&str, u32), row: &Row, name: &str, tags: &str) -> std::fmt::Result {
     fn put(line: &mut String, value: Option<u64>) -> std::fmt::Result {
         value.map_or(Ok(()), |value| write!(line, "{value}"))?;
         line.write_char(',')
@@ -276,8 +293,7 @@ fn put_csv(line: &mut String, worker: u32, row: &Row, name: &str, tags: &str) ->
     for number in [status(row).map(u64::from), Some(row.bytes_in), Some(row.bytes_out)] {
         put(line, number)?;
     }
-    // Calls of this machine have no agent.
-    line.push(',');
+    text(line, agent);
     let (user, iteration) = row.user.unzip();
     for number in [Some(u64::from(worker) + 1), row.connection, user, iteration] {
         put(line, number)?;
@@ -287,7 +303,7 @@ fn put_csv(line: &mut String, worker: u32, row: &Row, name: &str, tags: &str) ->
     writeln!(line, "{}", phase(row))
 }
 
-fn put_json(line: &mut String, worker: u32, row: &Row, name: &str, tags: &str) -> std::fmt::Result {
+fn put_json(line: &mut String, (agent, worker): (&str, u32), row: &Row, name: &str, tags: &str) -> std::fmt::Result {
     let (user, iteration) = row.user.unzip();
     let tags: Vec<&str> = tags.split(';').filter(|tag| !tag.is_empty()).collect();
     let values = [
@@ -300,7 +316,7 @@ fn put_json(line: &mut String, worker: u32, row: &Row, name: &str, tags: &str) -
         json!(status(row)),
         json!(row.bytes_in),
         json!(row.bytes_out),
-        json!(null),
+        json!(Some(agent).filter(|agent| !agent.is_empty())),
         json!(worker + 1),
         json!(row.connection),
         json!(user),
@@ -338,13 +354,14 @@ mod tests {
     fn a_row_has_a_value_for_each_column_in_both_formats() {
         let (mut csv, mut json) = (String::new(), String::new());
         let name = shown("a,\"b\"\u{1b}[2J", &Secrets::default());
-        put_csv(&mut csv, 0, &ROW, &name, "plan=pro;x=1").unwrap();
-        put_json(&mut json, 0, &ROW, &name, "plan=pro;x=1").unwrap();
+        put_csv(&mut csv, ("", 0), &ROW, &name, "plan=pro;x=1").unwrap();
+        put_json(&mut json, ("a1", 0), &ROW, &name, "plan=pro;x=1").unwrap();
         assert_eq!(csv, "5,7,,9,\"a,\"\"b\"\"\\u{1b}[2J\",not_ok,503,10,20,,1,1,4,2,plan=pro;x=1,2,warm-up\n");
         // The name has a comma of its own.
         assert_eq!(csv.split(',').count(), COLUMNS.len() + 1);
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json.as_object().unwrap().len(), COLUMNS.len());
+        assert_eq!(json["agent"], "a1");
         assert_eq!((&json["arrived_ns"], &json["tags"][1], &json["user"]), (&json!(null), &json!("x=1"), &json!(4)));
     }
 

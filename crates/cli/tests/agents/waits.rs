@@ -103,3 +103,38 @@ fn a_login_that_is_refused_later_is_said_and_taken_again() {
     let run = ["-n", "20", "-c", "1", "--nats", &url, "--agents", "1", "--quiet", &server.url()];
     done(&mut brunt(run)).with_status(0);
 }
+
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn each_agent_writes_its_own_calls_down_and_a_lost_one_leaves_a_file_without_an_end() {
+    let (bus, server, rows) = (Bus::start(), target(), Directory::new());
+    let mut agents: Vec<_> =
+        ["a1", "a2"].iter().map(|name| bus.agent_with(name, &["--samples", &rows.path("")])).collect();
+    let report = bus.run(&["-n", "90", "-c", "4", "-w", "0s", &server.url()]);
+    assert_eq!(report["outcomes"]["due"], 90);
+    let mut written = 0;
+    for (name, agent) in ["a1", "a2"].iter().zip(&agents) {
+        agent.says("rows in");
+        let text = std::fs::read_to_string(rows.path(&format!("{name}-001.csv"))).unwrap();
+        let calls: Vec<&str> =
+            text.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit())).collect();
+        assert!(calls.iter().all(|line| line.split(',').nth(9) == Some(name)), "{text}");
+        assert!(text.contains("zero_unix_ns=") && text.contains(&format!("# rows={} ", calls.len())), "{text}");
+        written += calls.len();
+    }
+    assert_eq!(written, 90);
+
+    let running = started(&bus, &agents, &["-r", "200", "-d", "2s", "-w", "0s", &server.url()]);
+    sleep(Duration::from_millis(1200));
+    agents[1].kill();
+    running.wait().with_status(4);
+    agents[0].says_times("rows in", 2);
+    let text = |name: &str| std::fs::read_to_string(rows.path(&format!("{name}-002.csv"))).unwrap();
+    assert!(
+        text("a1").contains("# rows=") && !text("a2").contains("# rows="),
+        "the lost agent's file has no last line"
+    );
+
+    let refused = bus.command(&["-n", "9", "--samples", &rows.path("all.csv"), &server.url()]).with_status(2);
+    assert!(refused.stderr.contains("start the agents with --samples"), "{refused:#?}");
+}

@@ -71,6 +71,26 @@ fn what_is_wrong_has_file_line_and_column() {
 }
 
 #[test]
+fn what_users_of_other_tools_write_is_answered_with_what_there_is() {
+    for (body, said) in [
+        ("local found = http:get('/').body.contains('x')", "(a nil value); write text:find(part, 1, true)"),
+        ("console.log('x')", "(a nil value); write brunt.log(level, text)"),
+        ("http:get('/'):css('a', 'href')", "css takes a selector alone: css(selector):attr(name) reads an attribute"),
+        ("local id = http:get('/').json().id", "write answer:json(…), with a colon"),
+        ("local id = http:get('/').jsonpath('$.id')", "write answer:jsonpath(…), with a colon"),
+        ("pages.add(1)", "write figure:add(value), with a colon"),
+        ("brunt.constant_users(1, 1)", "did you mean brunt.users?"),
+        ("brunt.ramp_users(1, '1s')", "to of ramp_users(from, to, length) must be a number, not '1s'"),
+    ] {
+        let script = format!(
+            "local pages = brunt.trend('pages')\nlocal s = brunt.scenario('s', function()\n{body}\nend)\ns:inject {{ brunt.users(1, 1) }}"
+        );
+        let (_, noted) = self::said(&script, 2);
+        assert!(noted.contains(said), "{body}: {noted}");
+    }
+}
+
+#[test]
 fn what_may_be_right_is_no_error() {
     let visit = |body: &str, expected: &str| {
         format!(

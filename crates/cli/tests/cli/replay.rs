@@ -362,3 +362,18 @@ fn logs_of_several_servers_and_of_a_rotation_are_one_by_time() {
         assert!(lacking.stderr.contains(said), "{lacking:#?}");
     }
 }
+
+#[test]
+fn durations_that_cannot_be_read_are_said() {
+    let server = Server::start();
+    let directory = Directory::new();
+    let line = |second: u32, took: &str| {
+        format!("{{\"time\":\"2026-01-01T10:00:0{second}Z\",\"url\":\"/a\",\"duration_s\":\"{took}\"}}\n")
+    };
+    let log = directory.file("log.ndjson", [line(0, "0.1"), line(1, "fast"), line(2, "-3")].concat());
+    let args = ["replay", &log, "--speed", "100x", &server.url()];
+    let text = run(args).with_status(0).stdout;
+    assert!(text.contains("durations    2 requests with one that cannot be read"), "{text}");
+    let json = json(&run(args.into_iter().chain(["--format", "json"])).with_status(0).stdout);
+    assert_eq!(json["replay"]["unread_durations"], 2);
+}

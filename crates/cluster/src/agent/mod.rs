@@ -16,10 +16,11 @@ use std::time::{Duration, Instant};
 
 use async_nats::{Client, Event, Subject};
 use brunt_engine::{EngineError, Finished, StopHandle};
-use brunt_plan::plan::Sandbox;
+use brunt_plan::plan::{Plan, Sandbox};
 use brunt_plan::share::Portion;
 use brunt_protocol::Registry;
 use brunt_protocol::replay::Logs;
+use brunt_record::samples::SampleSink;
 use brunt_script::ScriptHost;
 use futures_util::StreamExt as _;
 use tokio::sync::mpsc::unbounded_channel;
@@ -56,10 +57,15 @@ pub struct AgentOptions {
     /// Called on the part's own thread when a part has ended, once the controller is told. It may block on a disk: nobody
     /// waits for it but an agent that ends, for a while.
     pub ended: PartEnded,
+    /// Gives the rows of a part's calls somewhere to go, if they are wanted: called before each part.
+    pub samples: Option<PartSamples>,
 }
 
 /// Takes the result of a part.
 pub type PartEnded = Arc<dyn Fn(&Finished) + Send + Sync>;
+
+/// Opens a place for the rows of a part; `None` where there is none.
+pub type PartSamples = Arc<dyn Fn(&Plan) -> Option<Arc<dyn SampleSink>> + Send + Sync>;
 
 /// An event of an agent, reported as it happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,7 +156,7 @@ async fn serve_on(
     let (done, mut worked) = unbounded_channel();
     let about = announcement(&options, bus, instance);
     let mut agent = Agent::new(about, options.sandbox, &bus.prefix, bus::server_of(&client));
-    let AgentOptions { logs, words, ended: part_ended, .. } = options;
+    let AgentOptions { logs, words, ended: part_ended, samples, .. } = options;
     let mut threads = Threads {
         epoch,
         registry,
@@ -158,6 +164,7 @@ async fn serve_on(
         logs,
         words,
         ended: part_ended,
+        samples,
         done,
         keeping: Arc::default(),
         current: None,

@@ -1,11 +1,13 @@
 //! Seconds of a part, on their way from its workers to the agent.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use brunt_engine::{Observer, RunningTotal};
 use brunt_record::SECOND_NS;
 use brunt_record::interval::Interval;
 use brunt_record::live::Live;
+use brunt_record::samples::SampleSink;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::machine::{Done, Job};
@@ -15,6 +17,7 @@ pub(super) struct Seconds {
     pub(super) job: Job,
     pub(super) machine: u32,
     pub(super) sender: UnboundedSender<(Job, Done)>,
+    pub(super) samples: Option<Arc<dyn SampleSink>>,
 }
 
 impl Observer for Seconds {
@@ -32,5 +35,9 @@ impl Observer for Seconds {
         // The agent may have ended.
         let _ = self.sender.send((self.job, Done::Second(Box::new(interval))));
         ControlFlow::Continue(())
+    }
+
+    fn samples(&self) -> Option<Arc<dyn SampleSink>> {
+        self.samples.clone()
     }
 }

@@ -12,9 +12,9 @@ use brunt_record::replayed::LogRead;
 use brunt_script::ScriptHost;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::PartEnded;
 use super::machine::{Act, Done, Job, NewPart};
 use super::seconds::Seconds;
+use super::{PartEnded, PartSamples};
 use crate::roster::dealt_requests;
 use crate::words::{Ended, Grant, Problem};
 
@@ -30,6 +30,7 @@ pub(super) struct Threads {
     /// Puts an error of the engine into words.
     pub(super) words: fn(EngineError) -> String,
     pub(super) ended: PartEnded,
+    pub(super) samples: Option<PartSamples>,
     pub(super) done: UnboundedSender<(Job, Done)>,
     /// Held by every thread that carries out a part, until it has kept its result.
     pub(super) keeping: Arc<()>,
@@ -205,11 +206,12 @@ impl Threads {
         };
         let (stop, registry, scripts) = (current.stop.clone(), Arc::clone(&self.registry), self.scripts);
         let (sender, words, ended) = (self.done.clone(), self.words, Arc::clone(&self.ended));
-        let logs = Arc::clone(&self.logs);
+        let (logs, samples) = (Arc::clone(&self.logs), self.samples.clone());
         let keeping = Arc::clone(&self.keeping);
         self.current = Some(current);
         let spawned = std::thread::Builder::new().name("run".to_owned()).spawn(move || {
-            let mut seconds = Seconds { job, machine, sender: sender.clone() };
+            let samples = samples.and_then(|open| open(&plan));
+            let mut seconds = Seconds { job, machine, sender: sender.clone(), samples };
             let ran = if let Load::Replay(_) = &plan.load {
                 replay(&plan, part, &*logs, &registry, scripts, &mut seconds, &stop, words)
             } else {

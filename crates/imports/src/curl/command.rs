@@ -116,8 +116,12 @@ pub struct Command {
     pub method: Option<String>,
     /// Header fields, in their order.
     pub headers: Vec<(String, Word)>,
+    /// The names of header fields that it leaves out (`-H 'Name:'`), in lower case.
+    pub removed: Vec<String>,
     /// Data, whose parts are joined by `&`.
     pub data: Vec<Data>,
+    /// Further parts of the query (`--url-query`).
+    pub url_query: Vec<Data>,
     /// Whether the data is JSON, by `--json`: its parts are joined as they are.
     pub is_json: bool,
     /// A form with files.
@@ -130,8 +134,10 @@ pub struct Command {
     pub user: Option<Word>,
     /// Whether the user and the password answer a Digest challenge.
     pub is_digest: bool,
-    /// Cookies, as header fields have them.
-    pub cookies: Vec<Word>,
+    /// Cookies, as a header field has them.
+    pub cookies: Option<Word>,
+    /// Whether it keeps the cookies that answers set (`-c`, or `-b FILE`).
+    pub keeps_cookies: bool,
     /// Whether it asks for compressed answers.
     pub is_compressed: bool,
     /// Whether it takes any certificate.
@@ -140,6 +146,8 @@ pub struct Command {
     pub follows: bool,
     /// Whether letters such as `[` in URLs stand for themselves (`-g`).
     pub is_literal: bool,
+    /// Whether `..` in paths stands for itself.
+    pub is_path_as_is: bool,
     /// The version of HTTP: `1.1`, or `2`.
     pub http: Option<&'static str>,
     /// The timeout in seconds, as written.
@@ -166,6 +174,21 @@ impl Command {
             "GET"
         };
         self.method.as_deref().unwrap_or(by_flags)
+    }
+
+    /// Whether it says of the header field `name`, in lower case, what to send or that none is sent.
+    pub fn says_of(&self, name: &str) -> bool {
+        self.has_header(name) || self.removed.iter().any(|known| known == name)
+    }
+
+    pub(super) fn has_header(&self, name: &str) -> bool {
+        self.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+    }
+
+    /// The parts of the query beyond the URL's own.
+    pub fn query(&self) -> impl Iterator<Item = &Data> {
+        let data: &[Data] = if self.is_query { &self.data } else { &[] };
+        self.url_query.iter().chain(data)
     }
 }
 

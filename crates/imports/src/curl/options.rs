@@ -2,7 +2,7 @@
 
 use super::command::{Command, Data, Part, Word};
 use crate::ImportError;
-use crate::encoded::is_token;
+use crate::encoded::{is_token, media_type};
 
 /// The meaning of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,9 @@ enum Says {
     Digest,
     Basic,
     Cookie,
+    CookieJar,
+    Range,
+    PathAsIs,
     Agent,
     Referer,
     Url,
@@ -118,12 +121,12 @@ const OPTIONS: &[(&str, Option<char>, Says)] = &[
     ("trace-ascii", None, Shows(true)),
     ("trace-time", None, Shows(false)),
     ("styled-output", None, Shows(false)),
-    ("path-as-is", None, Shows(false)),
+    ("path-as-is", None, Says::PathAsIs),
     ("tcp-nodelay", None, Shows(false)),
     ("keepalive-time", None, Shows(true)),
     ("disable", Some('q'), Shows(false)),
     ("parallel", Some('Z'), Shows(false)),
-    ("cookie-jar", Some('c'), Shows(true)),
+    ("cookie-jar", Some('c'), Says::CookieJar),
     ("junk-session-cookies", Some('j'), Shows(false)),
     ("max-redirs", None, Left(true)),
     ("retry", None, Left(true)),
@@ -134,7 +137,7 @@ const OPTIONS: &[(&str, Option<char>, Says)] = &[
     ("limit-rate", None, Left(true)),
     ("speed-limit", Some('Y'), Left(true)),
     ("speed-time", Some('y'), Left(true)),
-    ("range", Some('r'), Left(true)),
+    ("range", Some('r'), Says::Range),
     ("no-keepalive", None, Left(false)),
     ("post301", None, Left(false)),
     ("post302", None, Left(false)),
@@ -143,7 +146,7 @@ const OPTIONS: &[(&str, Option<char>, Says)] = &[
     ("tlsv1.2", None, Left(false)),
     ("tlsv1.3", None, Left(false)),
     ("tls-max", None, Left(true)),
-    ("aws-sigv4", None, Left(true)),
+    ("aws-sigv4", None, Refused("it signs each request anew, as aws = { … } of a scenario's call does")),
     ("expect100-timeout", None, Left(true)),
     ("upload-file", Some('T'), Refused("send a file by -X PUT --data-binary @FILE")),
     ("config", Some('K'), Refused("write the file's options into the command")),
@@ -179,6 +182,7 @@ impl Says {
             | Self::Insecure
             | Self::Follow
             | Self::Literal
+            | Self::PathAsIs
             | Self::Http(_)
             | Self::Next
             | Refused(_) => false,
@@ -213,8 +217,9 @@ pub(super) fn read(words: &[Word], line: usize) -> Result<Vec<Command>, ImportEr
             shorts(&mut commands, word, &mut words, line)?;
         }
     }
-    for command in &commands {
+    for command in &mut commands {
         check(command)?;
+        settle(command);
     }
     Ok(commands)
 }
@@ -273,19 +278,25 @@ fn take(
         Says::Data => command.data.push(data(&value, true)),
         Says::DataRaw => command.data.push(Data::Text(value)),
         Says::DataBinary => command.data.push(data(&value, false)),
-        Says::DataEncoded => command.data.push(encoded(&value, line)?),
+        Says::DataEncoded => command.data.push(encoded(&value, name, line)?),
         Says::Json => {
             command.is_json = true;
             command.data.push(data(&value, false));
         }
-        Says::Form => command.form.push(part(&value, line)?),
+        Says::Form => {
+            let part = part(&value, &mut command.left, line)?;
+            command.form.push(part);
+        }
         Says::FormText => match value.split('=') {
             Some((name, value)) => command.form.push(Part { name: known(&name)?, value, ..Part::default() }),
             None => return wrong(line, "--form-string takes NAME=TEXT"),
         },
         Says::Query => command.is_query = !off,
         Says::UrlQuery => {
-            command.left.push("--url-query: write it into the URL".to_owned());
+            command.url_query.push(match value.known().and_then(|text| text.strip_prefix('+')) {
+                Some(text) => Data::Text(Word::plain(text)),
+                None => encoded(&value, name, line)?,
+            });
         }
         Says::Head => command.is_head = !off,
         Says::User => command.user = Some(value),
@@ -293,9 +304,23 @@ fn take(
         Says::Digest => command.is_digest = !off,
         Says::Basic => command.is_digest = false,
         Says::Cookie if value.known().is_some_and(|text| !text.contains('=')) => {
-            command.left.push(format!("-b {}: a file of cookies is not read", known(&value)?));
+            command.keeps_cookies = true;
+            if value.known() != Some("") {
+                command.left.push(format!("-b {}: a file of cookies is not read", known(&value)?));
+            }
         }
-        Says::Cookie => command.cookies.push(value),
+        Says::Cookie => {
+            command.cookies = Some(match command.cookies.take() {
+                Some(before) => before.joined(&Word::plain("; ")).joined(&value),
+                None => value,
+            });
+        }
+        Says::CookieJar => {
+            command.keeps_cookies = true;
+            command.shown.push(format!("--{name}"));
+        }
+        Says::Range => command.headers.push(("Range".to_owned(), Word::plain("bytes=").joined(&value))),
+        Says::PathAsIs => command.is_path_as_is = !off,
         Says::Agent => command.headers.push(("User-Agent".to_owned(), value)),
         Says::Referer => command.headers.push(("Referer".to_owned(), value)),
         Says::Url => command.urls.push(value),
@@ -334,6 +359,11 @@ fn header(command: &mut Command, field: &Word, line: usize) -> Result<(), Import
     let value = value.without(spaces);
     let is_empty = value.0.is_empty();
     if is_empty && field.known().is_some_and(|text| text.trim_end().ends_with(':')) {
+        let lower = name.to_ascii_lowercase();
+        if matches!(lower.as_str(), "content-type" | "accept") {
+            command.removed.push(lower);
+            return Ok(());
+        }
         command.left.push(format!(
             "-H '{name}:' leaves out a header field of curl's own; brunt sends none but Host and Content-Length"
         ));
@@ -351,52 +381,149 @@ fn data(value: &Word, without_line_ends: bool) -> Data {
     }
 }
 
-/// Reads the value of `--data-urlencode`: `text`, `=text`, `name=text`, `@FILE`, `name@FILE`.
-fn encoded(value: &Word, line: usize) -> Result<Data, ImportError> {
+/// Reads the value of `--data-urlencode` or `--url-query`: `text`, `=text`, `name=text`, `@FILE`, `name@FILE`.
+fn encoded(value: &Word, option: &str, line: usize) -> Result<Data, ImportError> {
     let equals = value.split('=');
     if let Some((name, value)) = equals {
         return match name.known() {
             Some(name) => Ok(Data::Encoded(name.to_owned(), value)),
-            None => wrong(line, "--data-urlencode takes no variable of the shell for a name"),
+            None => wrong(line, format!("--{option} takes no variable of the shell for a name")),
         };
     }
     if value.split('@').is_some() {
-        return wrong(line, "--data-urlencode cannot read a file here: write its text");
+        return wrong(line, format!("--{option} cannot read a file here: write its text"));
     }
     Ok(Data::Encoded(String::new(), value.clone()))
 }
 
-/// Reads the value of `-F`: `name=text`, `name=@FILE;type=…;filename=…`, `name=<FILE`.
-fn part(field: &Word, line: usize) -> Result<Part, ImportError> {
+/// Reads the value of `-F`: `name=text`, `name=@FILE;type=…;filename=…`, `name=<FILE`, with texts in quotes or without.
+/// What curl leaves out is added to `left`.
+fn part(field: &Word, left: &mut Vec<String>, line: usize) -> Result<Part, ImportError> {
     let Some((name, value)) = field.split('=') else { return wrong(line, "-F takes NAME=TEXT or NAME=@FILE") };
     let Some(name) = name.known().map(str::to_owned) else {
         return wrong(line, "-F takes no variable of the shell for a name");
     };
     let Some(text) = value.known().map(str::to_owned) else { return Ok(Part { name, value, ..Part::default() }) };
     let mut part = Part { name, ..Part::default() };
-    let (content, parameters) = text.split_once(';').unwrap_or((&text, ""));
-    for parameter in parameters.split(';') {
-        match parameter.trim().split_once('=') {
-            Some(("type", kind)) => part.content_type = Some(kind.trim_matches('"').to_owned()),
-            Some(("filename", name)) => part.filename = Some(name.trim_matches('"').to_owned()),
-            _ if parameter.is_empty() => {}
-            // The semicolon belongs to the text.
-            _ => {
-                part.value = value;
-                return Ok(part);
+    let is_sent_as_file = text.starts_with('@');
+    let content = text.strip_prefix(['@', '<']).unwrap_or(&text);
+    let (content, mut rest) = quoted_word(content, if is_sent_as_file { &[';', ','] } else { &[';'] });
+    if rest.starts_with(',') {
+        return wrong(line, format!("-F {}: several files in one field: write an -F for each", part.name));
+    }
+    let mut in_type = false;
+    while let Some(parameter) = rest.strip_prefix(';') {
+        let parameter = parameter.trim_start();
+        let is = |name: &str| parameter.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+        let end = parameter.find(';').unwrap_or(parameter.len());
+        let (whole, after) = parameter.split_at(end);
+        rest = after;
+        match &mut part.content_type {
+            None if is("type=") => {
+                part.content_type = whole.get(5..).map(|kind| kind.trim().to_owned());
+                in_type = true;
             }
+            _ if is("filename=") => {
+                let (own, after) = quoted_word(parameter.get(9..).unwrap_or_default(), &[';']);
+                part.filename = Some(own);
+                (rest, in_type) = (after, false);
+            }
+            _ if is("headers=") || is("encoder=") => {
+                return wrong(line, format!("-F {}: ;headers= and ;encoder= cannot be moved", part.name));
+            }
+            // A parameter of the type, such as its charset.
+            Some(kind) if in_type => {
+                kind.push(';');
+                kind.push_str(whole.trim_end());
+            }
+            _ if whole.is_empty() => {}
+            _ => left.push(format!("-F {}: curl leaves out ;{whole}, since quotes do not enclose it", part.name)),
         }
     }
-    if let Some(file) = content.strip_prefix('@') {
-        let own = file.rsplit('/').next().unwrap_or(file).to_owned();
+    if is_sent_as_file {
+        let own = content.rsplit('/').next().unwrap_or(&content).to_owned();
+        part.content_type = part.content_type.or_else(|| media_type(&own, true).map(str::to_owned));
         part.filename.get_or_insert(own);
-        part.file = Some(file.to_owned());
-    } else if let Some(file) = content.strip_prefix('<') {
-        part.file = Some(file.to_owned());
+        part.file = Some(content);
+    } else if text.starts_with('<') {
+        part.file = Some(content);
     } else {
         part.value = Word::plain(content);
     }
     Ok(part)
+}
+
+/// A word in quotes, or up to one of `ends`; and the text from that end on.
+fn quoted_word<'t>(text: &'t str, ends: &[char]) -> (String, &'t str) {
+    let Some(inner) = text.strip_prefix('"') else {
+        let (word, rest) = text.split_at(text.find(ends).unwrap_or(text.len()));
+        return (word.trim_end_matches(' ').to_owned(), rest);
+    };
+    let (mut word, mut is_escaped) = (String::new(), false);
+    for (at, letter) in inner.char_indices() {
+        match letter {
+            '"' if !is_escaped => {
+                let rest = inner.get(at..).unwrap_or_default();
+                return (word, rest.get(rest.find(ends).unwrap_or(rest.len())..).unwrap_or_default());
+            }
+            '\\' if !is_escaped => is_escaped = true,
+            _ => {
+                if is_escaped && !matches!(letter, '"' | '\\') {
+                    word.push('\\');
+                }
+                word.push(letter);
+                is_escaped = false;
+            }
+        }
+    }
+    // A quote that does not end belongs to the text.
+    let (word, rest) = text.split_at(text.find(ends).unwrap_or(text.len()));
+    (word.to_owned(), rest)
+}
+
+/// Applies what one option says of another: header fields of the command come before those that other options make.
+fn settle(command: &mut Command) {
+    if command.has_header("cookie") {
+        command.cookies = None;
+    }
+    if command.has_header("authorization") {
+        command.user = None;
+    }
+    if command.follows && command.method.as_deref().is_some_and(|method| !matches!(method, "GET" | "HEAD")) {
+        command
+            .left
+            .push("-X with -L: curl keeps the method behind a redirect; brunt goes on as browsers do".to_owned());
+    }
+    if command.is_path_as_is {
+        return;
+    }
+    for url in &mut command.urls {
+        if let Some(known) = url.known().filter(|known| known.contains("/.")) {
+            *url = Word::plain(without_dots(known));
+        }
+    }
+}
+
+/// A URL whose path has no segments `.` and `..` (RFC 3986, section 5.2.4).
+fn without_dots(url: &str) -> String {
+    let begin = url.find("://").map_or(0, |at| at + 3);
+    let end = url.get(begin..).and_then(|rest| rest.find(['?', '#'])).map_or(url.len(), |at| begin + at);
+    let (whole, behind) = url.split_at(end);
+    let Some(path_at) = whole.get(begin..).and_then(|rest| rest.find('/')).map(|at| begin + at) else {
+        return url.to_owned();
+    };
+    let (origin, path) = whole.split_at(path_at);
+    let mut kept: Vec<&str> = Vec::new();
+    for segment in path.split('/').skip(1) {
+        match segment {
+            "." => {}
+            ".." => drop(kept.pop()),
+            other => kept.push(other),
+        }
+    }
+    let is_folder = path.ends_with("/.") || path.ends_with("/..");
+    let last = if is_folder && !kept.is_empty() { "/" } else { "" };
+    format!("{origin}/{}{last}{behind}", kept.join("/"))
 }
 
 fn check(command: &Command) -> Result<(), ImportError> {

@@ -8,8 +8,8 @@ use brunt_plan::secret::shown_url;
 
 use super::command::{Bit, Command, Data, Part as FormPart, Word};
 use crate::ImportError;
-use crate::call::{Authorization, Body, Call, Part, form_body, in_url, is_own_form, safe_url};
-use crate::encoded::{component, form, form_decoded, is_field_value, origin_and_path};
+use crate::call::{Authorization, Body, Call, Part, form_body, is_own_form, safe_url};
+use crate::encoded::{form, form_component, form_decoded, is_field_value, origin_and_path};
 use crate::lua::{comment, quoted};
 use crate::script::Script;
 use crate::secret;
@@ -36,6 +36,11 @@ pub(super) fn requests(commands: &[Command], script: &mut Script) -> Result<Vec<
             let _ = writeln!(code, "brunt.check(answer, {{ [\"is a success\"] = answer.ok }})");
             codes.push(script.bounded(code, &format!("line {}", command.line)));
         }
+    }
+    // curl forgets the cookies that answers set, unless -b FILE or -c keeps them.
+    let is_one = codes.len() == 1 && !commands.iter().any(|command| command.follows);
+    if !is_one && !commands.iter().any(|command| command.keeps_cookies) {
+        script.client.push("cookies = false".to_owned());
     }
     if every_compressed {
         script.client.push("compressed = true".to_owned());
@@ -147,7 +152,7 @@ impl Maker<'_> {
         for (name, value) in &command.headers {
             self.header(&mut call, name, value)?;
         }
-        for cookies in &command.cookies {
+        if let Some(cookies) = &command.cookies {
             let known = cookies.known().map(str::to_owned);
             let text = if known.is_some() {
                 Text::lua(self.script.secrets.ask("cookie", known.as_deref()))
@@ -158,7 +163,9 @@ impl Maker<'_> {
         }
         if let Some(user) = &command.user {
             call.authorization = Some(self.user(user));
-        } else if let Some(user) = self.command.urls.first().and_then(|url| user_in(url.beginning())) {
+        } else if let Some(user) = self.command.urls.first().and_then(|url| user_in(url.beginning()))
+            && !command.has_header("authorization")
+        {
             call.authorization = Some(self.user(&Word::plain(user)));
         }
         if !command.is_query {
@@ -196,29 +203,28 @@ impl Maker<'_> {
             Some(known) => self.known_url(known),
             None => safe_url(path),
         };
-        if self.command.is_query {
-            let mut mark = if path.0.iter().any(|piece| matches!(piece, Piece::Plain(text) if text.contains('?'))) {
-                "&"
-            } else {
-                "?"
-            };
-            for part in &self.command.data {
-                url.push(Piece::Plain(mark.to_owned()));
-                mark = "&";
-                match part {
-                    Data::Text(word) => {
-                        let text = self.text(word);
-                        url.extend(safe_url(&text));
-                    }
-                    Data::Encoded(name, word) => {
-                        let text = self.text(word);
-                        let equals = if name.is_empty() { String::new() } else { format!("{}=", component(name)) };
-                        url.push(Piece::Plain(equals));
-                        url.extend(in_url(&text));
-                    }
-                    Data::File(..) => return self.wrong("-G takes no data from a file here: write it"),
-                }
+        let mut query = Text::default();
+        for part in self.command.query() {
+            if !query.0.is_empty() {
+                query.push(Piece::Plain("&".to_owned()));
             }
+            match part {
+                Data::Text(word) => {
+                    let text = self.text(word);
+                    query.extend(safe_url(&text));
+                }
+                Data::Encoded(name, word) => {
+                    let text = self.text(word);
+                    query.push(Piece::Plain(if name.is_empty() { String::new() } else { format!("{name}=") }));
+                    query.extend(in_form(&text));
+                }
+                Data::File(..) => return self.wrong("a query takes no data from a file here: write it"),
+            }
+        }
+        if !query.0.is_empty() {
+            let has_query = path.0.iter().any(|piece| matches!(piece, Piece::Plain(text) if text.contains('?')));
+            url.push(Piece::Plain(if has_query { "&" } else { "?" }.to_owned()));
+            url.extend(query);
         }
         Ok(url)
     }
@@ -326,15 +332,18 @@ impl Maker<'_> {
             "application/x-www-form-urlencoded"
         });
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        if command.is_json && !call.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept")) {
+        if command.is_json && !command.says_of("accept") {
             call.headers.push(("Accept".to_owned(), Text::plain("application/json")));
         }
         let text = self.data()?;
         match text {
+            Ok(text) if command.removed.iter().any(|name| name == "content-type") => call.body = Body::Text(text),
             Ok(text) => self.text_body(call, &kind, text),
             Err(file) => {
                 call.body = Body::Lua(file);
-                typed(call, &kind);
+                if !command.says_of("content-type") {
+                    typed(call, &kind);
+                }
             }
         }
         Ok(())
@@ -413,7 +422,7 @@ impl Maker<'_> {
                         text.push(Piece::Plain(format!("{name}=")));
                     }
                     let word = self.text(word);
-                    text.extend(in_url(&word));
+                    text.extend(in_form(&word));
                 }
                 Data::File(file, _) if file == "-" => return self.wrong("-d @- reads standard input: write the data"),
                 Data::File(file, without_line_ends) => {
@@ -461,6 +470,12 @@ impl Maker<'_> {
         }
         Ok(made)
     }
+}
+
+/// A text as `--data-urlencode` writes it: with `+` for a blank, as curl does since 7.77.
+fn in_form(text: &Text) -> Text {
+    let escaped = |code: &str| format!("(brunt.url_encode({code}):gsub(\"%%20\", \"+\"))");
+    text.map_plain(form_component).map_lua(escaped)
 }
 
 /// Adds the content type of a body, unless a header field gives it.

@@ -22,7 +22,7 @@ fn commands_are_requests() {
             "curl -L --json '{\"password\":\"x\"}' http://a.test/",
             "headers = { Accept = \"application/json\" }, json = { password = brunt.env(\"PASSWORD\") }",
         ),
-        ("curl -LG http://a.test/ -d q=1 --data-urlencode 'r=a b&c'", "http:get(\"/?q=1&r=a%20b%26c\")"),
+        ("curl -LG http://a.test/ -d q=1 --data-urlencode 'r=a b&c'", "http:get(\"/?q=1&r=a+b%26c\")"),
         ("curl -LI http://a.test/", "http:head(\"/\")"),
         ("curl -L -u me:pw http://a.test/", "basic = { \"me\", brunt.env(\"PASSWORD\") }"),
         ("curl -L --digest -u me:pw http://a.test/", "digest = { \"me\", brunt.env(\"PASSWORD\") }"),
@@ -44,6 +44,29 @@ fn commands_are_requests() {
             "multipart = { a = \"1\", f = { filename = \"y.txt\", type = \"text/plain\", content = files[1] } }",
         ),
         ("curl -L --data-binary @b.json http://a.test/", "local files = { brunt.file(\"b.json\") }"),
+        ("curl -L -H 'X-A: 1' -H 'x-a: 2' http://a.test/", "headers = { [\"X-A\"] = { \"1\", \"2\" } }"),
+        ("curl -L http://a.test/a/../b/./c?d=/../", "http:get(\"/b/c?d=/../\")"),
+        ("curl -L --path-as-is http://a.test/a/../b", "http:get(\"/a/../b\")"),
+        (
+            "curl -L -u a:b -H 'X: 1' -H 'Authorization: Token x' -b a=1 -H 'Cookie: b=2' http://a.test/",
+            "headers = { X = \"1\", Authorization = brunt.env(\"AUTHORIZATION\"), Cookie = brunt.env(\"COOKIE\") }",
+        ),
+        ("curl -L -b a=1 -b 'b=2; c=3' http://a.test/", "headers = { Cookie = brunt.env(\"COOKIE\") }"),
+        ("curl -L -H 'Content-Type:' -d a=1 http://a.test/", "http:post(\"/\", { body = \"a=1\" })"),
+        ("curl -L --url-query 'a=b c' --url-query +x=y%20z http://a.test/?z", "http:get(\"/?z&a=b+c&x=y%20z\")"),
+        ("curl -L -G -d '' http://a.test/x", "http:get(\"/x\")"),
+        (
+            "curl -L -F 'f=\"a;b,c\";type=text/x;charset=utf-8' http://a.test/",
+            "multipart = { f = { filename = false, type = \"text/x;charset=utf-8\", content = \"a;b,c\" } }",
+        ),
+        (
+            "curl -L -F f=@a.PNG http://a.test/",
+            "f = { filename = \"a.PNG\", type = \"image/png\", content = files[1] }",
+        ),
+        ("curl -L --json '{\"a\":1,\"a\":2}' http://a.test/", "body = \"{\\\"a\\\":1,\\\"a\\\":2}\""),
+        ("curl -L -r 0-9 http://a.test/", "headers = { Range = \"bytes=0-9\" }"),
+        ("curl http://a.test/ http://a.test/b", "base = \"http://a.test\", cookies = false"),
+        ("curl -c jar http://a.test/ http://a.test/b", "brunt.http { base = \"http://a.test\" }"),
         ("curl -L -m 2.5 http://a.test/", "timeout = 2.5"),
         (
             "curl -L --compressed --http2-prior-knowledge http://a.test/",
@@ -100,6 +123,9 @@ fn what_is_not_understood_is_refused() {
         ("curl http://$HOST/", "the host of a URL is a variable"),
         ("curl -H 'a b: c' http://a/", "-H takes"),
         ("curl -X 'a b' http://a/", "is not a method"),
+        ("curl -F 'f=@a,b' http://a/", "write an -F for each"),
+        ("curl -F 'f=a;headers=\"X: 1\"' http://a/", "cannot be moved"),
+        ("curl --aws-sigv4 a -u k:s http://a/", "signs each request anew"),
     ] {
         let error = import(text, "a.sh").unwrap_err().to_string();
         assert!(error.contains(said), "{text}: {error}");

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::clock;
-use crate::encoded::origin_and_path;
+use crate::encoded::{component, origin_and_path};
 use crate::value::Value;
 
 /// The most bytes of an answer's body that are searched.
@@ -100,7 +100,14 @@ fn entry(number: usize, value: &Value) -> Entry {
     let (request, response) =
         (value.get("request").unwrap_or(&Value::Null), value.get("response").unwrap_or(&Value::Null));
     let url = request.text_at("url").unwrap_or_default().to_owned();
-    let (origin, path) = origin_and_path(&url).unwrap_or_default();
+    let (origin, mut path) = origin_and_path(&url).unwrap_or_default();
+    // Some clients write a URL's query in the list alone.
+    if !path.contains('?') {
+        let listed = pairs(request, "queryString").into_iter();
+        let fields: Vec<_> =
+            listed.map(|(name, value)| format!("{}={}", component(&name), component(&value))).collect();
+        path = if fields.is_empty() { path } else { format!("{path}?{}", fields.join("&")) };
+    }
     let content = response.get("content").unwrap_or(&Value::Null);
     let headers = pairs(request, "headers");
     let mut cookies = pairs(request, "cookies");

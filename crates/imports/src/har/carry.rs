@@ -278,7 +278,7 @@ impl<'s> Carrier<'s> {
             }
             if let Some(parsed) = parsed.filter(Value::fits_a_table) {
                 call.body = Body::Json(self.json(&parsed));
-                if kind != "application/json" && is_field_value(&given) {
+                if given != "application/json" && is_field_value(&given) {
                     call.headers.push(("Content-Type".to_owned(), Text::plain(given)));
                 }
                 return;
@@ -288,7 +288,7 @@ impl<'s> Carrier<'s> {
             Some(text) => Body::Text(Text::plain(text)),
             None => Body::Bytes(sent.bytes.clone()),
         };
-        if !given.is_empty() && is_field_value(&given) {
+        if given.contains('/') && is_field_value(&given) {
             call.headers.push(("Content-Type".to_owned(), Text::plain(given)));
         }
     }

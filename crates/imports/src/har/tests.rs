@@ -185,3 +185,11 @@ fn http2_is_asked_for_where_it_was_used() {
         assert_eq!(lua.contains("http = \"auto\""), expected, "{url} {version}\n{lua}");
     }
 }
+
+#[test]
+fn what_a_client_sent_is_kept() {
+    let listed = r#","queryString":[{"name":"a b","value":"1&2"}],"headers":[{"name":"X-A","value":"1"},{"name":"x-a","value":"2"}]"#;
+    let typed = r#","headers":[{"name":"Content-Type","value":"application/json;charset=UTF-8"}],"postData":{"mimeType":"?","text":"{\"a\":1}"}"#;
+    let lua = imported(&[("GET", "/q", listed, 200, ""), ("POST", "/j", typed, 200, "")]).lua;
+    has(&lua, &["http:get(\"/q?a%20b=1%262\"", "{ \"1\", \"2\" }", "\"application/json;charset=UTF-8\""]);
+}

@@ -6,7 +6,7 @@ use super::document::Document;
 use super::sample::{Sampler, kind};
 use super::security;
 use crate::call::{Body, Call, Part};
-use crate::encoded::{is_field_value, is_token, url_safe};
+use crate::encoded::{component, is_field_value, is_token, url_safe};
 use crate::lua::{comment, indented, name_of, part, plain_value, quoted};
 use crate::script::Script;
 use crate::text::{Piece, Text};
@@ -102,21 +102,24 @@ impl<'d> Operation<'d> {
                 continue;
             };
             let (Some(name), Some(place)) = (parameter.text_at("name"), parameter.text_at("in")) else { continue };
-            let schema = parameter.get("schema").or_else(|| parameter.fields_at("content").first()?.1.get("schema"));
-            let example = self.example(parameter);
+            let media = parameter.fields_at("content").first().map(|(_, media)| media);
+            let schema = parameter.get("schema").or_else(|| media?.get("schema"));
+            let example = self.example(parameter).or_else(|| self.example(media?));
             let schema = schema.and_then(|schema| self.document.resolved(schema));
             let is_named = |schema: &&Value| {
-                ["example", "examples", "default", "const"].iter().any(|name| schema.get(name).is_some())
+                let given = ["example", "examples", "default", "const"].iter().filter_map(|name| schema.get(name));
+                given.into_iter().any(|given| *given != Value::Null)
             };
             let is_given = example.is_some() || schema.as_ref().is_some_and(is_named);
             let value = example.unwrap_or_else(|| {
                 schema.map_or_else(|| Value::Text("text".to_owned()), |schema| sampler.value(schema, name))
             });
-            let style = parameter.text_at("style").unwrap_or(if matches!(place, "query" | "cookie") {
-                "form"
-            } else {
-                "simple"
-            });
+            let style = match (media, parameter.text_at("style"), place) {
+                (Some(_), ..) => "content",
+                (_, Some(style), _) => style,
+                (.., "query" | "cookie") => "form",
+                _ => "simple",
+            };
             let explode = parameter.get("explode").map_or(style == "form", |explode| *explode == Value::Bool(true));
             let is_required = parameter.is_true("required") || place == "path";
             // The operation's own parameter replaces the path's.
@@ -140,6 +143,7 @@ impl<'d> Operation<'d> {
         let (mut names, mut arguments, mut known): (Vec<String>, Vec<String>, Vec<&str>) =
             (Vec::new(), Vec::new(), Vec::new());
         let mut url = Text::plain(url_safe(self.prefix));
+        let mut escaped: Vec<bool> = Vec::new();
         let mut rest = self.path;
         while let Some((before, after)) = rest.split_once('{') {
             let Some((name, after)) = after.split_once('}') else { break };
@@ -156,15 +160,19 @@ impl<'d> Operation<'d> {
                 if parameter.is_none() {
                     script.leave(self.place(), format!("the path's {{{name}}} is not described"));
                 }
+                let styled = parameter.and_then(in_path);
+                escaped.push(styled.is_some());
                 let value = parameter.map_or_else(|| Value::Text("1".to_owned()), |one| one.value.clone());
-                arguments.push(match &value {
-                    Value::Number(_) | Value::Text(_) => plain_value(&value),
+                arguments.push(match (&value, styled) {
+                    (_, Some(styled)) => quoted(&styled),
+                    (Value::Number(_) | Value::Text(_), None) => plain_value(&value),
                     _ => quoted(&joined(&value)),
                 });
                 names.len() - 1
             });
             let name = names.get(place).cloned().unwrap_or_default();
-            url.push(Piece::Lua(format!("brunt.url_encode(tostring({name}))")));
+            let is_escaped = escaped.get(place) == Some(&true);
+            url.push(Piece::Lua(if is_escaped { name } else { format!("brunt.url_encode(tostring({name}))") }));
         }
         url.push(Piece::Plain(url_safe(rest)));
         if !names.is_empty() {
@@ -216,6 +224,10 @@ impl<'d> Operation<'d> {
     fn query(&self, one: &Parameter<'d>, script: &mut Script) -> Vec<(String, Text)> {
         let name = one.name.to_owned();
         match &one.value {
+            value if one.style == "content" => {
+                let text = if let Value::Text(text) = value { text.clone() } else { value.to_json() };
+                vec![(name, Text::plain(text))]
+            }
             Value::List(all) if one.style == "form" && one.explode => {
                 all.iter().map(|value| (name.clone(), Text::plain(joined(value)))).collect()
             }
@@ -223,6 +235,7 @@ impl<'d> Operation<'d> {
                 let mark = match one.style {
                     "spaceDelimited" => " ",
                     "pipeDelimited" => "|",
+                    "tabDelimited" => "\t",
                     _ => ",",
                 };
                 let all: Vec<_> = all.iter().map(joined).collect();
@@ -233,6 +246,10 @@ impl<'d> Operation<'d> {
             }
             Value::Object(fields) if one.style == "form" && one.explode => {
                 fields.iter().map(|(field, value)| (field.clone(), Text::plain(joined(value)))).collect()
+            }
+            Value::Object(fields) if one.style == "form" => {
+                let all: Vec<_> = fields.iter().flat_map(|(field, value)| [field.clone(), joined(value)]).collect();
+                vec![(name, Text::plain(all.join(",")))]
             }
             Value::Object(_) => {
                 script.leave(self.place(), format!("the query's {name} is an object: look how it is written"));
@@ -261,14 +278,17 @@ impl<'d> Operation<'d> {
         let has_example = example.is_some();
         let value = example.unwrap_or_else(|| schema.map_or(Value::Null, |schema| sampler.value(schema, "body")));
         let bare = bare(kind);
-        let fields = || value.fields().iter().map(|(name, value)| (name.clone(), Text::plain(joined(value)))).collect();
         match bare.as_str() {
-            "application/json" | "*/*" => call.body = Body::Json(plain_value(&value)),
-            "application/x-www-form-urlencoded" => call.body = Body::Form(fields()),
-            "multipart/form-data" => call.body = Body::Multipart(self.parts(&value, schema)),
-            json if json.ends_with("json") => {
-                call.body = Body::Json(plain_value(&value));
-                call.headers.push(("Content-Type".to_owned(), Text::plain(bare)));
+            "application/x-www-form-urlencoded" => call.body = Body::Form(form_fields(&value, media)),
+            "multipart/form-data" => call.body = Body::Multipart(self.parts(&value, media)),
+            json if json.ends_with("json") || json == "*/*" => {
+                let fits = value.fits_a_table();
+                call.body =
+                    if fits { Body::Json(plain_value(&value)) } else { Body::Text(Text::plain(value.to_json())) };
+                let kind = if json == "*/*" { "application/json" } else { kind.trim() };
+                if (!fits || kind != "application/json") && is_field_value(kind) {
+                    call.headers.push(("Content-Type".to_owned(), Text::plain(kind)));
+                }
             }
             other => {
                 let text = if let Value::Text(text) = &value { text.clone() } else { value.to_json() };
@@ -286,19 +306,27 @@ impl<'d> Operation<'d> {
         }
     }
 
-    fn parts(&self, value: &Value, schema: Option<&'d Value>) -> Vec<Part> {
-        let schema = schema.and_then(|schema| self.document.resolved(schema));
+    fn parts(&self, value: &Value, media: &'d Value) -> Vec<Part> {
+        let schema = media.get("schema").and_then(|schema| self.document.resolved(schema));
         let is_file = |name: &str| {
             let property = schema.and_then(|schema| self.document.get(schema.get("properties")?, name));
+            let property = property.map(|one| self.document.get(one, "items").unwrap_or(one));
             property.is_some_and(|one| one.text_at("format") == Some("binary") || one.get("contentMediaType").is_some())
         };
-        let part = |(name, value): &(String, Value)| Part {
+        let kind_of = |name: &str, value: &Value| {
+            let given = media.at(&["encoding", name, "contentType"]).and_then(Value::text);
+            let given = given.map(|kinds| kinds.split(',').next().unwrap_or_default().trim().to_owned());
+            let is_object = matches!(value, Value::Object(_));
+            given.filter(|kind| !kind.contains('*')).or_else(|| is_object.then(|| "application/json".to_owned()))
+        };
+        let part = |(name, value): (&String, &Value)| Part {
             name: name.clone(),
             value: Text::plain(joined(value)),
             filename: is_file(name).then(|| "file.bin".to_owned()),
+            content_type: kind_of(name, value),
             ..Part::default()
         };
-        value.fields().iter().map(part).collect()
+        value.fields().iter().flat_map(|(name, value)| each(value).map(move |value| (name, value))).map(part).collect()
     }
 
     /// The expected answer, and other documented ones.
@@ -375,6 +403,51 @@ impl<'d> Operation<'d> {
         names.truncate(MOST_FIELDS);
         names
     }
+}
+
+/// The values that a field of a form sends: a list sends each of its own.
+fn each(value: &Value) -> impl Iterator<Item = &Value> {
+    let whole = if let Value::List(_) = value { None } else { Some(value) };
+    whole.into_iter().chain(value.list())
+}
+
+/// The fields of a form; `encoding` says whether a list is one field or several.
+fn form_fields(value: &Value, media: &Value) -> Vec<(String, Text)> {
+    let is_one = |name: &str| media.at(&["encoding", name, "explode"]) == Some(&Value::Bool(false));
+    let field = |(name, value): &(String, Value)| -> Vec<(String, Text)> {
+        if is_one(name) {
+            return vec![(name.clone(), Text::plain(joined(value)))];
+        }
+        each(value).map(|one| (name.clone(), Text::plain(joined(one)))).collect()
+    };
+    value.fields().iter().flat_map(field).collect()
+}
+
+/// A value in a path as its style writes it (OpenAPI 3.1.1, style examples), with its escapes; `None` for a plain value.
+fn in_path(one: &Parameter<'_>) -> Option<String> {
+    let text = |value: &Value| component(&joined(value));
+    let name = component(one.name);
+    let (begin, mark) = match one.style {
+        "matrix" => (";", ";"),
+        "label" => (".", "."),
+        _ => ("", ","),
+    };
+    let (values, is_named): (Vec<String>, bool) = match &one.value {
+        Value::List(all) if one.explode && begin == ";" => {
+            (all.iter().map(|value| format!("{name}={}", text(value))).collect(), true)
+        }
+        Value::List(all) => (all.iter().map(text).collect(), false),
+        Value::Object(fields) if one.explode => {
+            (fields.iter().map(|(field, value)| format!("{}={}", component(field), text(value))).collect(), true)
+        }
+        Value::Object(fields) => {
+            (fields.iter().flat_map(|(field, value)| [component(field), text(value)]).collect(), false)
+        }
+        _ if begin.is_empty() => return None,
+        value => (vec![text(value)], false),
+    };
+    let name = if begin == ";" && !is_named { format!("{name}=") } else { String::new() };
+    Some(format!("{begin}{name}{}", values.join(if one.explode { mark } else { "," })))
 }
 
 struct Expected {

@@ -3,6 +3,7 @@
 use serde_json::Number;
 
 use super::document::Document;
+use crate::lua::comment;
 use crate::value::Value;
 
 /// The greatest depth of samples; optional fields are left out from half of it on.
@@ -17,7 +18,7 @@ const MOST_TEXT: usize = 1_000;
 pub(crate) struct Sampler<'d> {
     document: Document<'d>,
     values: usize,
-    /// Patterns that the samples may not match, with the fields that have them.
+    /// What the samples may not meet, with the fields: patterns, references out of the document.
     pub(crate) unclear: Vec<String>,
 }
 
@@ -34,7 +35,10 @@ impl<'d> Sampler<'d> {
 
     fn sampled(&mut self, schema: &'d Value, name: &str, depth: usize) -> Value {
         self.values += 1;
-        let Some(schema) = self.document.resolved(schema) else { return Value::Null };
+        let Some(schema) = self.document.resolved(schema) else {
+            self.is_elsewhere(schema, name);
+            return Value::Null;
+        };
         if self.values > MOST_VALUES || depth > MOST_DEPTH {
             return Value::Null;
         }
@@ -74,7 +78,10 @@ impl<'d> Sampler<'d> {
         let required: Vec<&str> = schema.list_at("required").iter().filter_map(Value::text).collect();
         let mut fields = Vec::new();
         for (name, property) in schema.fields_at("properties") {
-            let Some(resolved) = self.document.resolved(property) else { continue };
+            let Some(resolved) = self.document.resolved(property) else {
+                self.is_elsewhere(property, name);
+                continue;
+            };
             let is_required = required.contains(&name.as_str());
             let is_left = resolved.is_true("readOnly") || resolved.is_true("deprecated") && !is_required;
             let is_deep = depth > MOST_DEPTH / 2 || self.values > MOST_VALUES / 2;
@@ -88,9 +95,22 @@ impl<'d> Sampler<'d> {
     }
 
     fn list(&mut self, schema: &'d Value, name: &str, depth: usize) -> Value {
-        let Some(items) = schema.get("items").filter(|_| depth < MOST_DEPTH) else { return Value::List(Vec::new()) };
-        let wanted = whole(schema, "minItems").unwrap_or(1).clamp(1, 10);
+        let first = schema.list_at("prefixItems");
+        if !first.is_empty() {
+            return Value::List(first.iter().take(20).map(|one| self.sampled(one, name, depth + 1)).collect());
+        }
+        let least = whole(schema, "minItems");
+        // A schema that holds itself ends with an empty list.
+        let most = if depth > MOST_DEPTH / 2 && least.unwrap_or(0) == 0 { 0 } else { MOST_DEPTH };
+        let Some(items) = schema.get("items").filter(|_| depth < most) else { return Value::List(Vec::new()) };
+        let wanted = least.unwrap_or(1).clamp(1, 10);
         Value::List((0..wanted).map(|_| self.sampled(items, name, depth + 1)).collect())
+    }
+
+    /// Lists a schema that a reference names and the document has not got.
+    fn is_elsewhere(&mut self, schema: &Value, name: &str) {
+        let reference = comment(schema.text_at("$ref").unwrap_or("a reference"), 60);
+        self.unclear.push(format!("{name} is not described here, but by {reference}: write its value"));
     }
 
     fn text(&mut self, schema: &Value, name: &str) -> String {
@@ -144,7 +164,7 @@ pub(crate) fn kind(schema: &Value) -> &str {
         let has = |name: &str| schema.get(name).is_some();
         if has("properties") || has("additionalProperties") {
             "object"
-        } else if has("items") {
+        } else if has("items") || has("prefixItems") {
             "array"
         } else if has("minimum") || has("maximum") {
             "number"

@@ -137,6 +137,7 @@ fn parameter(given: &Value) -> Value {
             Some("multi") => ("form", true),
             Some("ssv") => ("spaceDelimited", false),
             Some("pipes") => ("pipeDelimited", false),
+            Some("tsv") => ("tabDelimited", false),
             _ => ("form", false),
         };
         fields.push(("style".to_owned(), text(style)));
@@ -160,7 +161,11 @@ fn form_body(fields: &[&Value], consumes: &[String]) -> Value {
         ("required", Value::List(required.collect())),
         ("properties", Value::Object(fields.iter().filter_map(named).collect())),
     ]);
-    object([("content", object([(kind, media(Some(&schema)))]))])
+    let joined = fields.iter().filter(|field| field.text_at("collectionFormat") != Some("multi"));
+    let joined =
+        joined.filter_map(|field| Some((field.text_at("name")?.to_owned(), object([("explode", Value::Bool(false))]))));
+    let media = object([("schema", schema), ("encoding", Value::Object(joined.collect()))]);
+    object([("content", object([(kind, media)]))])
 }
 
 fn security_scheme(scheme: &Value) -> Value {

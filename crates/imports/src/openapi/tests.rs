@@ -129,3 +129,61 @@ fn what_is_no_description_is_refused() {
         assert!(error.contains(said), "{text:?}: {error}");
     }
 }
+
+#[test]
+fn values_are_written_in_their_styles() {
+    for (path, parameter, expected) in [
+        ("/a/{p}", "in: path, example: [a, 'b c']", "api.op(\"a,b%20c\")"),
+        ("/a/{p}", "in: path, style: matrix, explode: true, example: [a, b]", "api.op(\";p=a;p=b\")"),
+        ("/a/{p}", "in: path, style: label, example: 5", "api.op(\".5\")"),
+        ("/a/{p}", "in: path, explode: true, example: {r: 1, g: 2}", "api.op(\"r=1,g=2\")"),
+        ("/a", "in: query, explode: false, example: {r: 1, g: 2}", "query = { p = \"r,1,g,2\" }"),
+        ("/a", "in: query, content: {application/json: {example: {a: 1}}}", "query = { p = \"{\\\"a\\\":1}\" }"),
+        ("/a", "in: query, schema: {type: number}, example: 1e3", "query = { p = \"1000\" }"),
+    ] {
+        let text = format!(
+            "openapi: 3.0.3\nservers: [{{url: 'http://a.test'}}]\npaths:\n  {path}:\n    get:\n      operationId: op\n      parameters: [{{name: p, {parameter}}}]\n"
+        );
+        let lua = import(text.as_bytes(), "a.yaml").unwrap().lua;
+        assert!(lua.contains(expected), "{parameter}: lacks {expected}\n{lua}");
+    }
+    let nothing = "openapi: 3.0.3\npaths:\n  /a:\n    get:\n      parameters: [{name: p, in: query, schema: {type: string, default: null}}]\n";
+    assert!(!import(nothing.as_bytes(), "a").unwrap().lua.contains("query"));
+}
+
+#[test]
+fn bodies_are_as_their_media_types_say() {
+    for (kind, media, expected) in [
+        ("application/x-www-form-urlencoded", "example: {a: [p, q]}", "form = { a = { \"p\", \"q\" } }"),
+        (
+            "application/x-www-form-urlencoded",
+            "example: {a: [p, q]}, encoding: {a: {explode: false}}",
+            "form = { a = \"p,q\" }",
+        ),
+        ("multipart/form-data", "example: {j: {k: 1}}", "type = \"application/json\""),
+        (
+            "multipart/form-data",
+            "schema: {properties: {f: {type: string, format: binary}}}, encoding: {f: {contentType: 'image/png, image/gif'}}",
+            "type = \"image/png\"",
+        ),
+        (
+            "'application/json; charset=utf-8'",
+            "example: {a: 1}",
+            "[\"Content-Type\"] = \"application/json; charset=utf-8\"",
+        ),
+        ("application/json", "example: {id: 12345678901234567890}", "body = \"{\\\"id\\\":12345678901234567890}\""),
+        ("application/json", "schema: {type: array, prefixItems: [{const: 1}, {const: s}]}", "json = { 1, \"s\" }"),
+        ("application/json", "schema: {$ref: '#/components/schemas/N'}", "kids = brunt.array {}"),
+        (
+            "application/json",
+            "schema: {$ref: 'other.yaml#/S'}",
+            "-- POST /a: body is not described here, but by other.yaml#/S",
+        ),
+    ] {
+        let text = format!(
+            "openapi: 3.1.0\nservers: [{{url: 'http://a.test'}}]\npaths:\n  /a:\n    post:\n      requestBody: {{content: {{{kind}: {{{media}}}}}}}\ncomponents:\n  schemas:\n    N: {{type: object, required: [kids], properties: {{kids: {{type: array, items: {{$ref: '#/components/schemas/N'}}}}}}}}\n"
+        );
+        let lua = import(text.as_bytes(), "a.yaml").unwrap().lua;
+        assert!(lua.contains(expected), "{kind} {media}: lacks {expected}\n{lua}");
+    }
+}

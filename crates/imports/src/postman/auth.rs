@@ -3,8 +3,9 @@
 use super::variables::Variables;
 use crate::call::{Authorization, Call};
 use crate::encoded::is_token;
+use crate::lua::comment;
 use crate::script::Script;
-use crate::text::Text;
+use crate::text::{Piece, Text};
 use crate::value::Value;
 
 /// Adds the authorization `auth` to a call.
@@ -43,7 +44,17 @@ pub(crate) fn apply(
             let token = text("accessToken", true, script);
             let token =
                 if token.known() == Some("") { Text::lua(script.secrets.ask("access_token", None)) } else { token };
-            call.authorization = Some(Authorization::Bearer(token));
+            let prefix = text("headerPrefix", false, script);
+            if field("addTokenTo").as_deref() == Some("queryParams") {
+                call.query.push(("access_token".to_owned(), token));
+            } else if field("headerPrefix").is_none_or(|prefix| prefix.trim() == "Bearer") {
+                call.authorization = Some(Authorization::Bearer(token));
+            } else {
+                let mut whole = prefix.map_plain(|plain| plain.trim().to_owned());
+                whole.push(Piece::Plain(if whole.0.is_empty() { "" } else { " " }.to_owned()));
+                whole.extend(token);
+                call.headers.push(("Authorization".to_owned(), whole));
+            }
         }
         "apikey" => {
             let name = text("key", false, script);
@@ -62,6 +73,9 @@ pub(crate) fn apply(
                 call.headers.push((name, value));
             }
         }
-        other => script.leave(place, format!("not moved: authorization of the type {other}")),
+        other => {
+            let code = script.not_moved(place, &format!("authorization of the type {}", comment(other, 30)));
+            call.authorization = Some(Authorization::Bearer(Text::lua(code)));
+        }
     }
 }

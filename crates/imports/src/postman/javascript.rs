@@ -59,7 +59,8 @@ fn scan(code: &str, mut f: impl FnMut(usize, char, In)) {
     }
 }
 
-fn without_comments(code: &str) -> String {
+/// The code without its comments.
+pub(crate) fn without_comments(code: &str) -> String {
     let mut plain = String::new();
     scan(code, |_, letter, inside| {
         if !matches!(inside, In::Line | In::Block) {

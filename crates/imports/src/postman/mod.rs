@@ -39,13 +39,9 @@ pub(crate) fn import(bytes: &[u8], name: &str) -> Result<Imported, ImportError> 
     let mut writer = Writer { variables: Variables::from_collection(root), script: Script::default(), count: 0 };
     let title = root.at(&["info", "name"]).and_then(Value::text).unwrap_or("collection").to_owned();
     writer.script.notes.push(format!("The collection {}", comment(&title, 100)));
-    let place = "the collection".to_owned();
-    writer.events(root, &place);
-    let body = writer.items(
-        root.list_at("item"),
-        &Inherited { auth: root.get("auth").filter(|auth| is_there(auth)), place },
-        0,
-    );
+    let holders = vec![(root, "the collection".to_owned())];
+    let auth = root.get("auth").filter(|auth| is_there(auth));
+    let body = writer.items(root.list_at("item"), &Inherited { auth, holders }, 0);
     if writer.count == 0 {
         return Err(ImportError::Nothing("it has no request".to_owned()));
     }
@@ -62,10 +58,25 @@ pub(crate) fn import(bytes: &[u8], name: &str) -> Result<Imported, ImportError> 
     Ok(script.written("Postman collection", name))
 }
 
-/// Properties of a folder that its items inherit.
-struct Inherited<'c> {
+/// What a request inherits of the collection and its folders.
+pub(super) struct Inherited<'c> {
     auth: Option<&'c Value>,
-    place: String,
+    /// The collection, and the folders down to the request, with their places: their scripts run with each request.
+    holders: Vec<(&'c Value, String)>,
+}
+
+impl<'c> Inherited<'c> {
+    fn place(&self) -> &str {
+        self.holders.last().map_or("", |(_, place)| place)
+    }
+
+    /// What the items of a folder inherit.
+    fn within(&self, folder: &'c Value, place: String) -> Self {
+        let auth = folder.get("auth").filter(|auth| is_there(auth)).or(self.auth);
+        let mut holders = self.holders.clone();
+        holders.push((folder, place));
+        Self { auth, holders }
+    }
 }
 
 /// A scenario under construction.
@@ -81,16 +92,14 @@ impl<'c> Writer<'c> {
         let (mut code, mut row) = (String::new(), Row::default());
         for item in items {
             let name = item.text_at("name").unwrap_or("request");
-            let place = format!("{} / {}", inherited.place, comment(name, 60));
+            let place = format!("{} / {}", inherited.place(), comment(name, 60));
             if item.get("item").is_some() {
                 row.end(&mut code);
                 if depth >= MOST_DEPTH {
                     self.script.leave(place, format!("not moved: a folder more than {MOST_DEPTH} deep"));
                     continue;
                 }
-                self.events(item, &place);
-                let auth = item.get("auth").filter(|auth| is_there(auth)).or(inherited.auth);
-                let inner = self.items(item.list_at("item"), &Inherited { auth, place }, depth + 1);
+                let inner = self.items(item.list_at("item"), &inherited.within(item, place), depth + 1);
                 if !inner.trim().is_empty() {
                     // A `/` separates a group from an inner one.
                     let group = comment(name, 80).replace('/', " ");
@@ -111,10 +120,14 @@ impl<'c> Writer<'c> {
                 self.script.leave("the collection", format!("requests after the first {MOST} are left out"));
                 break;
             }
-            let auth = item.at(&["request", "auth"]).filter(|auth| is_there(auth)).or(inherited.auth);
-            self.variables.set_by(item, "prerequest");
-            let (before, request) = self.request(item, name, auth, &place);
-            self.variables.set_by(item, "test");
+            let whole = inherited.within(item, place);
+            for (holder, _) in &whole.holders {
+                self.variables.set_by(holder, "prerequest");
+            }
+            let (before, request) = self.request(item, name, &whole);
+            for (holder, _) in &whole.holders {
+                self.variables.set_by(holder, "test");
+            }
             let (before, weight) = (format!("-- {}\n{before}", comment(name, 100)), weight(&before) + weight(&request));
             if row.count >= MOST_TOGETHER || row.count > 0 && row.weight + weight > MOST_OF_FUNCTION {
                 row.end(&mut code);
@@ -126,20 +139,6 @@ impl<'c> Writer<'c> {
         }
         row.end(&mut code);
         code
-    }
-
-    /// Lists the scripts of a folder or of the collection, which run with each of its requests.
-    fn events(&mut self, holder: &Value, place: &str) {
-        for event in holder.list_at("event") {
-            let lines = javascript::lines(event);
-            if !lines.is_empty() {
-                let when = if event.text_at("listen") == Some("prerequest") { "before" } else { "after" };
-                self.script.leave(
-                    place,
-                    format!("not moved: a script that runs {when} each request: {}", comment(&lines, 100)),
-                );
-            }
-        }
     }
 }
 

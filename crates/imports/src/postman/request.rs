@@ -1,10 +1,13 @@
 //! A request of a collection, as Lua.
 
+use std::borrow::Cow;
+
 use brunt_plan::secret::shown_url;
 
-use super::{Writer, auth, tests_moved};
-use crate::call::{Body, Call, Part, in_url, safe_url};
-use crate::encoded::{component, is_field_value, is_token, origin_and_path};
+use super::javascript::without_comments;
+use super::{Inherited, Writer, auth, is_there, tests_moved};
+use crate::call::{Body, Call, Part, safe_url};
+use crate::encoded::{is_field_value, is_token, media_type, origin_and_path};
 use crate::lua::{MOST_OF_REQUEST, Step, comment, quoted, value, weight};
 use crate::secret;
 use crate::text::{Piece, Text};
@@ -12,13 +15,9 @@ use crate::value::Value;
 
 impl<'c> Writer<'c> {
     /// The code of a request: statements before it, and an assignment to `answer`, without `local`, with its checks.
-    pub(super) fn request(
-        &mut self,
-        item: &'c Value,
-        name: &str,
-        auth: Option<&'c Value>,
-        place: &str,
-    ) -> (String, String) {
+    pub(super) fn request(&mut self, item: &'c Value, name: &str, inherited: &Inherited<'c>) -> (String, String) {
+        let place = inherited.place();
+        let auth = item.at(&["request", "auth"]).filter(|auth| is_there(auth)).or(inherited.auth);
         // A request may consist of its URL alone.
         let request = item.get("request").unwrap_or(&Value::Null);
         let method = request.text_at("method").unwrap_or("GET").trim().to_ascii_uppercase();
@@ -29,9 +28,10 @@ impl<'c> Writer<'c> {
         }
         call.url = self.url(request, place);
         call.name = Some(comment(name, 100)).filter(|name| !name.is_empty());
-        for header in request.list_at("header").iter().filter(|header| !header.is_true("disabled")) {
+        for header in headers_of(request).iter().filter(|header| !header.is_true("disabled")) {
             self.header(&mut call, header, place);
         }
+        self.behavior(&mut call, inherited);
         // Postman sends no body with these, unless it is told not to prune them.
         let is_pruned = matches!(call.method.as_str(), "GET" | "HEAD" | "COPY" | "PURGE" | "UNLOCK")
             && item.at(&["protocolProfileBehavior", "disableBodyPruning"]) != Some(&Value::Bool(true));
@@ -39,7 +39,7 @@ impl<'c> Writer<'c> {
             self.body(&mut call, body, place);
         }
         auth::apply(auth, place, &mut call, &mut self.variables, &mut self.script);
-        let moved = tests_moved::moved(item, place, &mut self.variables, &mut self.script);
+        let moved = tests_moved::moved(&inherited.holders, &mut self.variables, &mut self.script);
         let before = if weight(&moved.before) > MOST_OF_REQUEST {
             format!(
                 "{}\n",
@@ -50,6 +50,29 @@ impl<'c> Writer<'c> {
         };
         let code = format!("answer = {}\n{}", call.written(), moved.after);
         (before, self.script.bounded(code, place))
+    }
+
+    /// Applies `protocolProfileBehavior`, and lists what of it is not moved.
+    fn behavior(&mut self, call: &mut Call, inherited: &Inherited<'c>) {
+        let mut known: Vec<&str> = Vec::new();
+        for (holder, place) in inherited.holders.iter().rev() {
+            for (name, value) in holder.fields_at("protocolProfileBehavior") {
+                let is_off = matches!(value, Value::Bool(false) | Value::Null) || *value == Value::Object(Vec::new());
+                if known.contains(&name.as_str()) {
+                    continue;
+                }
+                known.push(name);
+                match (name.as_str(), value) {
+                    ("followRedirects", Value::Bool(false)) => call.options.push("redirects = false".to_owned()),
+                    ("maxRedirects", Value::Number(most)) => call.options.push(format!("redirects = {most}")),
+                    ("followRedirects" | "disableBodyPruning" | "strictSSL", _) => {}
+                    _ if is_off => {}
+                    _ => {
+                        self.script.leave(place, format!("not moved: {} of protocolProfileBehavior", comment(name, 60)))
+                    }
+                }
+            }
+        }
     }
 
     fn text(&mut self, text: &str, place: &str) -> Text {
@@ -85,12 +108,16 @@ impl<'c> Writer<'c> {
             });
             let segment = variable
                 .map_or_else(|| segment.to_owned(), |one| one.get("value").and_then(Value::shown).unwrap_or_default());
+            // Postman escapes neither `/` in a path nor `+` and `&` in a query where they come from a variable.
+            let segment = self.variables.inlined(&segment, &['/', '?', '%']);
             let text = self.text(&segment, place);
-            made.extend(if variable.is_some() {
-                in_url(&text)
-            } else {
-                safe_url(&text).map_lua(|code| format!("brunt.url_encode({code})"))
-            });
+            made.extend(safe_url(&text).map_lua(|code| {
+                if code.starts_with("brunt.env(") {
+                    format!("(brunt.url_encode({code}):gsub(\"%%2F\", \"/\"))")
+                } else {
+                    format!("brunt.url_encode({code})")
+                }
+            }));
         }
         if made.known() == Some("") {
             made = Text::plain("/");
@@ -114,19 +141,20 @@ impl<'c> Writer<'c> {
             }
             None => Vec::new(),
         };
+        let is_listed = url.get("query").is_some();
         for (number, (name, text)) in listed.iter().enumerate() {
             made.push(Piece::Plain(if number == 0 { "?" } else { "&" }.to_owned()));
             let key = self.text(name, place);
             made.extend(safe_url(&key).map_lua(|code| format!("brunt.url_encode({code})")));
             let Some(text) = text else { continue };
             made.push(Piece::Plain("=".to_owned()));
-            let text = self.field(name, text, place);
-            made.extend(
-                text.map_plain(
-                    |plain| if plain.contains('%') { crate::encoded::url_safe(plain) } else { component(plain) },
-                )
-                .map_lua(|code| format!("brunt.url_encode({code})")),
-            );
+            let text = if is_listed {
+                self.variables.inlined(text, &['+', '%']).replace('&', "%26")
+            } else {
+                self.variables.inlined(text, &['+', '%', '&'])
+            };
+            let text = self.field(name, &text.replace('#', "%23"), place);
+            made.extend(safe_url(&text).map_lua(|code| format!("brunt.url_encode({code})")));
         }
         made
     }
@@ -134,19 +162,16 @@ impl<'c> Writer<'c> {
     /// The prefix of the path, empty for the script's base; and the path.
     fn origin(&mut self, url: &str, place: &str) -> (String, String) {
         let mut whole = url.to_owned();
-        // Variables that name a host have to be resolved at import.
-        for _ in 0..5 {
-            let Some((name, after)) = whole.strip_prefix("{{").and_then(|rest| rest.split_once("}}")) else { break };
+        // Variables in a scheme, host and port have to be resolved at import.
+        for _ in 0..10 {
+            let host_at = whole.find("://").map_or(0, |at| at + 3);
+            let end = whole.get(host_at..).and_then(|rest| rest.find('/')).map_or(whole.len(), |at| host_at + at);
+            let Some((before, rest)) = whole.split_once("{{").filter(|(before, _)| before.len() < end) else { break };
+            let Some((name, after)) = rest.split_once("}}") else { break };
             match self.variables.constant(name.trim()) {
-                Some(value) if !value.is_empty() => whole = format!("{value}{after}"),
+                Some(value) if !value.is_empty() => whole = format!("{before}{value}{after}"),
                 _ => break,
             }
-        }
-        if let Some((scheme, rest)) = whole.split_once("://")
-            && let Some((name, after)) = rest.strip_prefix("{{").and_then(|rest| rest.split_once("}}"))
-            && let Some(value) = self.variables.constant(name.trim()).filter(|value| !value.is_empty())
-        {
-            whole = format!("{scheme}://{value}{after}");
         }
         if !whole.contains("://") && !whole.starts_with("{{") && !whole.starts_with('/') && !whole.is_empty() {
             whole = format!("http://{whole}");
@@ -230,7 +255,7 @@ impl<'c> Writer<'c> {
             "formdata" => {
                 let mut parts = Vec::new();
                 for one in kept("formdata") {
-                    parts.push(self.part(one, place));
+                    parts.extend(self.parts(one, place));
                 }
                 if !parts.is_empty() {
                     call.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
@@ -263,6 +288,10 @@ impl<'c> Writer<'c> {
             "file" => {
                 let src = body.at(&["file", "src"]).and_then(Value::text).unwrap_or("FILE").to_owned();
                 call.body = Body::Lua(self.file(&src, place));
+                let kind = call.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+                if let (None, Some(kind)) = (kind, media_type(&src, false)) {
+                    call.headers.push(("Content-Type".to_owned(), Text::plain(kind)));
+                }
             }
             _ => {}
         }
@@ -274,6 +303,9 @@ impl<'c> Writer<'c> {
             return;
         }
         let language = body.at(&["options", "raw", "language"]).and_then(Value::text).unwrap_or("text");
+        // Postman takes comments out of JSON.
+        let has_comments = language == "json" && (raw.contains("//") || raw.contains("/*"));
+        let raw = if has_comments { without_comments(&raw) } else { raw };
         let kind = call.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
         let kind = kind.and_then(|(_, value)| value.known()).map(str::to_ascii_lowercase);
         let is_json = kind.as_deref().map_or(language == "json", |kind| kind.contains("json"));
@@ -319,17 +351,27 @@ impl<'c> Writer<'c> {
         }))
     }
 
-    fn part(&mut self, one: &Value, place: &str) -> Part {
+    /// The parts of one field: several where it sends several files.
+    fn parts(&mut self, one: &Value, place: &str) -> Vec<Part> {
         let name = one.text_at("key").unwrap_or_default().to_owned();
         let content_type = one.text_at("contentType").filter(|kind| is_field_value(kind)).map(str::to_owned);
         if one.text_at("type") == Some("file") {
-            let src = one.text_at("src").or_else(|| one.list_at("src").first()?.text()).unwrap_or("FILE").to_owned();
-            let filename = Some(own_name(&src).to_owned());
-            return Part { name, filename, content_type, content: Some(self.file(&src, place)), ..Part::default() };
+            let mut files: Vec<_> = one.list_at("src").iter().filter_map(Value::text).collect();
+            if files.is_empty() {
+                files.push(one.text_at("src").unwrap_or("FILE"));
+            }
+            let part = |src: &str| Part {
+                name: name.clone(),
+                filename: Some(own_name(src).to_owned()),
+                content_type: content_type.clone().or_else(|| media_type(src, false).map(str::to_owned)),
+                content: Some(self.file(src, place)),
+                ..Part::default()
+            };
+            return files.into_iter().map(part).collect();
         }
         let value = one.get("value").and_then(Value::shown).unwrap_or_default();
         let value = self.field(&name, &value, place);
-        Part { name, value, content_type, ..Part::default() }
+        vec![Part { name, value, content_type, ..Part::default() }]
     }
 
     /// The expression for a file beside the script, which is read once.
@@ -345,6 +387,17 @@ impl<'c> Writer<'c> {
 
 fn own_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().filter(|name| !name.is_empty()).unwrap_or("FILE")
+}
+
+/// The header fields of a request; version 2.0 may have them as text, one in a line.
+fn headers_of(request: &Value) -> Cow<'_, [Value]> {
+    let Some(Value::Text(text)) = request.get("header") else { return Cow::Borrowed(request.list_at("header")) };
+    let field = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        let text = |name: &str, value: &str| (name.to_owned(), Value::Text(value.trim().to_owned()));
+        Some(Value::Object(vec![text("key", name), text("value", value)]))
+    };
+    text.lines().filter_map(field).collect()
 }
 
 /// The URL made of its parts.

@@ -53,7 +53,7 @@ fn a_collection_is_a_scenario() {
         "http:get(\"https://api.test/x\", {",
         "headers = { [\"X-Key\"] = brunt.env(\"X_KEY\") }",
         "local files = { brunt.file(\"a.txt\") }",
-        "multipart = { f = { filename = \"a.txt\", content = files[1] }, n = \"1\" }",
+        "multipart = { f = { filename = \"a.txt\", type = \"text/plain\", content = files[1] }, n = \"1\" }",
         "[\"is a success\"] = answer.ok",
     ] {
         assert!(imported.lua.contains(expected), "lacks {expected}:\n{}", imported.lua);
@@ -121,5 +121,55 @@ fn what_is_no_collection_is_refused() {
     ] {
         let error = import(text.as_bytes(), "a").unwrap_err().to_string();
         assert!(error.contains(said), "{text}: {error}");
+    }
+}
+
+#[test]
+fn what_postman_sends_is_what_is_written() {
+    for (item, expected) in [
+        (r#""request":{"url":"{{b}}/{{path}}?s={{sum}}"}"#, "http:get(\"/api/v1?s=1+1\""),
+        (r#""request":{"url":"http://{{h}}:{{port}}/x"}"#, "http:get(\"http://c.test:81/x\""),
+        (
+            r##""request":{"url":{"raw":"{{b}}/q","query":[{"key":"a","value":"x&y"},{"key":"b","value":"#h"}]}}"##,
+            "http:get(\"/q?a=x%26y&b=%23h\"",
+        ),
+        (
+            r#""request":{"url":"{{b}}/h","header":"X-A: 1\nX-B: two\n"}"#,
+            r#"headers = { ["X-A"] = "1", ["X-B"] = "two" }"#,
+        ),
+        (
+            r#""request":{"url":"{{b}}/x","auth":{"type":"oauth2","oauth2":{"accessToken":"t","addTokenTo":"queryParams"}}}"#,
+            "query = { access_token = brunt.env(\"ACCESSTOKEN\") }",
+        ),
+        (
+            r#""request":{"url":"{{b}}/x","auth":{"type":"oauth2","oauth2":{"accessToken":"t","headerPrefix":"Token "}}}"#,
+            "headers = { Authorization = \"Token \" .. brunt.env(\"ACCESSTOKEN\") }",
+        ),
+        (
+            r#""request":{"url":"{{b}}/x","auth":{"type":"ntlm"}}"#,
+            "bearer = not_moved(\"the collection / f / r: authorization",
+        ),
+        (r#""request":{"url":"{{b}}/x"},"protocolProfileBehavior":{"followRedirects":false}"#, "redirects = false"),
+        (
+            r#""request":{"method":"POST","url":"{{b}}/x","body":{"mode":"raw","raw":"{ // x\n\"u\": \"http://y\" }","options":{"raw":{"language":"json"}}}}"#,
+            "json = { u = \"http://y\" }",
+        ),
+        (
+            r#""request":{"method":"POST","url":"{{b}}/x","body":{"mode":"formdata","formdata":[{"key":"f","type":"file","src":["a.csv","b"]}]}}"#,
+            "multipart = { f = { { filename = \"a.csv\", type = \"text/csv\", content = files[1] }, { filename = \"b\", content = files[2] } } }",
+        ),
+        (r#""request":{"url":"{{b}}/{{t}}"}"#, "vars.t = \"of the folder\"\n"),
+    ] {
+        let text = format!(
+            r#"{{"variable":[{{"key":"b","value":"http://a.test"}},{{"key":"path","value":"api/v1"}},{{"key":"sum","value":"1+1"}},{{"key":"h","value":"c.test"}},{{"key":"port","value":"81"}}],
+            "item":[{{"name":"a","request":"{{{{b}}}}/"}},{{"name":"f","event":[{{"listen":"prerequest","script":{{"exec":["pm.variables.set('t', 'of the folder');"]}}}}],"item":[{{"name":"r",{item}}}]}}]}}"#
+        );
+        let lua = import(text.as_bytes(), "s.json").unwrap().lua;
+        let flat = lua.split_whitespace().collect::<Vec<_>>().join(" ");
+        let expected = expected.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            flat.replace("{ {", "{{").replace(", }", " }").contains(&expected.replace("{ {", "{{")),
+            "{item}: lacks {expected}\n{lua}"
+        );
     }
 }

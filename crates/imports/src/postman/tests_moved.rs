@@ -19,18 +19,20 @@ pub(crate) struct Moved {
     pub(crate) after: String,
 }
 
-/// Moves the scripts of a request, which lists name `place`.
-pub(crate) fn moved(item: &Value, place: &str, variables: &mut Variables<'_>, script: &mut Script) -> Moved {
+/// Moves the scripts that run with a request: those of its `holders`, from the collection to the request itself.
+pub(crate) fn moved(holders: &[(&Value, String)], variables: &mut Variables<'_>, script: &mut Script) -> Moved {
     let mut moved = Moved::default();
     let mut mover = Mover {
-        place,
+        place: "",
         variables,
         script,
         json: vec!["pm.response.json()".to_owned()],
         checks: Vec::new(),
         set: String::new(),
     };
-    for event in item.list_at("event") {
+    let events = holders.iter().flat_map(|(holder, place)| holder.list_at("event").iter().map(move |one| (one, place)));
+    for (event, place) in events {
+        mover.place = place;
         let code = lines(event);
         if event.text_at("listen") == Some("prerequest") {
             moved.before.push_str(&mover.before(&code));

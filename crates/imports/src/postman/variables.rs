@@ -64,6 +64,19 @@ impl<'c> Variables<'c> {
         self.known.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
+    /// A text in which variables that no script sets stand by their values, where these hold one of the letters.
+    pub(crate) fn inlined(&self, text: &str, letters: &[char]) -> String {
+        let mut made = text.to_owned();
+        for (name, value) in &self.known {
+            let is_inlined = value.contains(letters) && !value.contains("{{") && !secret::is_field(name);
+            let mark = format!("{{{{{name}}}}}");
+            if is_inlined && made.len() < 10_000 && made.contains(&mark) && self.constant(name).is_some() {
+                made = made.replace(&mark, value);
+            }
+        }
+        made
+    }
+
     /// A text with its `{{name}}` replaced by variables.
     pub(crate) fn text(&mut self, text: &str, place: &str, script: &mut Script) -> Text {
         let mut made = Text::default();

@@ -74,7 +74,7 @@ function wrk.format(method, path, headers, body)
   if not headers["Host"] then
     headers["Host"] = wrk.headers["Host"]
   end
-  headers["Content-Length"] = body and #body
+  headers["Content-Length"] = body and string.len(body)
   text:reset()
   text:put(printable(method or wrk.method), " ", printable(path or wrk.path), " HTTP/1.1\r\n")
   write_fields(headers)

@@ -46,6 +46,8 @@ struct Request {
     #[serde(default)]
     headers: Vec<Pair>,
     #[serde(default)]
+    query_string: serde_json::Value,
+    #[serde(default)]
     post_data: Option<PostData>,
 }
 
@@ -130,10 +132,20 @@ fn read(entry: serde_json::Value, options: &Options) -> Result<Entry, Skip> {
         SessionBy::Field(name) => header(&headers, name).map(str::to_owned),
         SessionBy::None => None,
     };
+    let mut url = entry.request.url;
+    // Some clients write a URL's query in the list alone.
+    if !url.contains('?') {
+        url.truncate(url.find('#').unwrap_or(url.len()));
+        let listed = entry.request.query_string.as_array().into_iter().flatten();
+        for (place, field) in listed.enumerate() {
+            let text = |name: &str| encoded(field.get(name).and_then(serde_json::Value::as_str).unwrap_or_default());
+            let _ = write!(url, "{}{}={}", if place == 0 { '?' } else { '&' }, text("name"), text("value"));
+        }
+    }
     checked(Entry {
         at: Some(stamp::read(&entry.started_date_time, options.zone_s).ok_or(Skip::BadTime)?),
         method: entry.request.method,
-        url: entry.request.url,
+        url,
         host: None,
         headers,
         body: body.filter(|body| !body.is_empty()),
@@ -141,6 +153,7 @@ fn read(entry: serde_json::Value, options: &Options) -> Result<Entry, Skip> {
         status: u16::try_from(entry.response.status).ok().filter(|status| *status > 0),
         bytes: u64::try_from(entry.response.content.size).ok(),
         duration_ns: (entry.time.is_finite() && entry.time >= 0.0).then_some((entry.time * 1e6) as u64),
+        has_unread_duration: entry.time < -1.0,
     })
 }
 

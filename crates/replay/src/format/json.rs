@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::{Options, SessionBy, cookie, header, request_line};
-use crate::entry::{Entry, Skip};
+use crate::entry::{Entry, Skip, Took};
 use crate::stamp;
 
 /// The roles of a log's fields, as `--fields` names them.
@@ -248,7 +248,9 @@ impl Fields {
         entry.host = self.text("host", row);
         entry.status = self.text("status", row).and_then(|text| text.parse().ok()).filter(|status| *status > 0);
         entry.bytes = self.text("bytes", row).and_then(|text| text.parse().ok());
-        entry.duration_ns = self.text("duration", row).and_then(|text| duration(&text, self.unit_ns));
+        if let Some(text) = self.text("duration", row) {
+            entry.took(Took::read(&text, self.unit_ns as f64));
+        }
         if let (true, Some(at), Some(took)) = (self.stamps_end, entry.at.as_mut(), entry.duration_ns) {
             at.ns = at.ns.saturating_sub_unsigned(took);
         }
@@ -318,21 +320,4 @@ fn header_fields(value: &Value) -> Vec<(String, String)> {
         _ => {}
     }
     fields
-}
-
-/// A duration as a number in units of `unit_ns`, or with a unit of its own: `1.5ms`.
-fn duration(text: &str, unit_ns: u64) -> Option<u64> {
-    let end =
-        text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '-' | '+'))).unwrap_or(text.len());
-    let (number, unit) = text.split_at_checked(end)?;
-    let unit_ns = match unit {
-        "" => unit_ns as f64,
-        "s" => 1e9,
-        "ms" => 1e6,
-        "us" | "µs" => 1e3,
-        "ns" => 1.0,
-        _ => return None,
-    };
-    let value: f64 = number.parse().ok()?;
-    (value.is_finite() && value >= 0.0).then_some((value * unit_ns) as u64)
 }

@@ -283,7 +283,7 @@ fn unwrapped(line: &str) -> Cow<'_, str> {
         #[serde(rename = "stream")]
         _stream: String,
     }
-    if !line.starts_with("{\"log\":\"") {
+    if !line.starts_with("{\"log\":") {
         return Cow::Borrowed(line);
     }
     match serde_json::from_str::<Wrapped>(line) {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memchr::memchr;
 
 use super::{Options, SessionBy, cookie, header, request_line};
-use crate::entry::{Entry, Skip, Stamp};
+use crate::entry::{Entry, Skip, Stamp, Took};
 use crate::stamp;
 
 /// `log_format combined` of nginx.
@@ -298,7 +298,7 @@ impl<'a> Found<'a> {
             Role::Status => entry.status = value.parse().ok(),
             Role::BodyBytes => entry.bytes = value.parse().ok(),
             Role::AllBytes => entry.bytes = entry.bytes.or_else(|| value.parse().ok()),
-            Role::Duration(unit_ns) => entry.duration_ns = duration(value, f64::from(*unit_ns)),
+            Role::Duration(unit_ns) => entry.took(Took::read(value, f64::from(*unit_ns))),
             Role::Client => {
                 // What stands before the address is of a container runtime, of syslog, or the virtual host.
                 let (before, client) = value.rsplit_once(' ').unwrap_or(("", value));
@@ -360,12 +360,6 @@ impl<'a> Found<'a> {
         entry.session = session.map(str::to_owned);
         Ok(entry)
     }
-}
-
-/// A duration in units of `unit_ns` nanoseconds.
-fn duration(text: &str, unit_ns: f64) -> Option<u64> {
-    let value: f64 = text.parse().ok()?;
-    (value.is_finite() && value >= 0.0).then_some((value * unit_ns) as u64)
 }
 
 /// The bytes of a value, with the escapes of nginx and Apache undone: `\x22`, `\"`, `\\`; or those of JSON.

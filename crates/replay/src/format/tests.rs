@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::entry::Took;
 
 const COMBINED: &str =
     r#"203.0.113.7 - - [01/Jan/2026:00:00:01 +0000] "GET /a?b=c HTTP/1.1" 200 512 "http://x/" "curl/8 \"q\"""#;
@@ -59,6 +60,40 @@ fn a_time_of_the_end_is_moved_to_the_beginning() {
     let mut parser = Parser::new(Format::Template, options).unwrap();
     let entry = parser.line(b"1767225602.500 0.500 \"GET / HTTP/2.0\"").unwrap().unwrap();
     assert_eq!((entry.at.unwrap().ns, entry.duration_ns), (1_767_225_602_000_000_000, Some(500_000_000)));
+}
+
+#[test]
+fn durations_are_read_or_marked() {
+    for (text, expected) in [
+        ("0.5", Took::Ns(500_000_000)),
+        ("0,5", Took::Ns(500_000_000)),
+        ("12ms", Took::Ns(12_000_000)),
+        ("+7", Took::Ns(7_000_000_000)),
+        ("-", Took::Absent),
+        ("-1", Took::Absent),
+        ("", Took::Absent),
+        ("-2", Took::Unread),
+        ("0.1, 0.2", Took::Unread),
+        ("fast", Took::Unread),
+        ("1h", Took::Unread),
+        ("NaN", Took::Unread),
+    ] {
+        assert_eq!(Took::read(text, 1e9), expected, "{text}");
+    }
+    let options = Options { template: Some("$time_iso8601 $request_time $request".to_owned()), ..Options::default() };
+    let mut template = Parser::new(Format::Template, options).unwrap();
+    let templated = template.line(b"2026-01-01T00:00:00Z x GET / HTTP/1.1").unwrap().unwrap();
+    for marked in [
+        templated,
+        entry(Format::Caddy, &CADDY.replace("\"duration\":0.5", "\"duration\":\"x\"")),
+        entry(Format::Ndjson, &OWN.replace("0.012", "\"x\"")),
+        entry(
+            Format::Elb,
+            "2026-01-01T10:00:00Z lb 203.0.113.7:1 10.0.0.1:80 0.1 x 0.1 200 200 0 5 \"GET http://h:80/a HTTP/1.1\" \"UA\"",
+        ),
+    ] {
+        assert_eq!((marked.duration_ns, marked.has_unread_duration), (None, true), "{marked:?}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Lines of load balancers and stores, which have a fixed order of fields: HAProxy, ELB and ALB, S3.
 
 use super::{Options, SessionBy, cookie, header, request_line};
-use crate::entry::{Entry, Skip};
+use crate::entry::{Entry, Skip, Took};
 use crate::stamp;
 
 /// A field of a line.
@@ -65,7 +65,7 @@ struct Found<'a> {
     request: &'a str,
     status: &'a str,
     bytes: &'a str,
-    duration_ns: Option<u64>,
+    took: Option<Took>,
     agent: Option<&'a str>,
     referer: Option<&'a str>,
 }
@@ -85,14 +85,9 @@ fn text<'a>(all: &[Token<'a>], place: usize) -> Option<&'a str> {
     all.get(place).map(|token| token.text())
 }
 
-/// Seconds or milliseconds, added up, in nanoseconds; -1 stands for a time that there was not.
-fn sum(texts: &[&str], unit_ns: f64) -> Option<u64> {
-    let mut total = 0.0;
-    for text in texts {
-        let value: f64 = text.trim_start_matches('+').parse().ok()?;
-        total += value.max(0.0);
-    }
-    total.is_finite().then_some((total * unit_ns) as u64)
+/// Durations, added up; -1 stands for a time that there was not.
+fn sum(texts: &[&str], unit_ns: f64) -> Option<Took> {
+    texts.iter().map(|text| Took::read(text, unit_ns)).reduce(Took::and)
 }
 
 /// `CLIENT:PORT [TIME] FRONTEND BACKEND/SERVER TIMERS STATUS BYTES - - FLAGS CONNECTIONS QUEUES "REQUEST"`, after a prefix of
@@ -112,7 +107,7 @@ fn haproxy<'a>(all: &[Token<'a>]) -> Option<Found<'a>> {
         request,
         status: text(all, time + 4)?,
         bytes: text(all, time + 5)?.trim_start_matches('+'),
-        duration_ns: timers.rsplit('/').next().and_then(|total| sum(&[total], 1e6)),
+        took: timers.rsplit('/').next().and_then(|total| sum(&[total], 1e6)),
         ..Found::default()
     })
 }
@@ -132,7 +127,7 @@ fn elb<'a>(all: &[Token<'a>]) -> Option<Found<'a>> {
         request,
         status: text(all, at + 7)?,
         bytes: text(all, at + 10)?,
-        duration_ns: sum(&times, 1e9),
+        took: sum(&times, 1e9),
         agent: all.get(at + 12).map(|token| token.text()),
         ..Found::default()
     })
@@ -147,7 +142,7 @@ fn s3<'a>(all: &[Token<'a>]) -> Option<Found<'a>> {
         request,
         status: text(all, 9)?,
         bytes: text(all, 11)?,
-        duration_ns: sum(&[text(all, 13)?], 1e6),
+        took: sum(&[text(all, 13)?], 1e6),
         referer: text(all, 15),
         agent: text(all, 16),
         ..Found::default()
@@ -177,7 +172,7 @@ fn entry(found: &Found<'_>, options: &Options) -> Result<Entry, Skip> {
         entry.url = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     }
     let mut at = stamp::read(found.time, options.zone_s).ok_or(Skip::BadTime)?;
-    entry.duration_ns = found.duration_ns;
+    entry.took(found.took.unwrap_or(Took::Absent));
     if let (true, Some(took)) = (found.stamps_end, entry.duration_ns) {
         at.ns = at.ns.saturating_sub_unsigned(took);
     }

@@ -32,6 +32,11 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String>
             format!("{} redacted in the log and not sent; -H gives one", counted(replayed.redacted, "header field"));
         text.push(format!("{}{}", label("headers", paint), paint.warning(left)));
     }
+    if replayed.unread_durations > 0 {
+        let number = counted(replayed.unread_durations, "request");
+        let unread = format!("{number} with one that cannot be read; the time in the log is their beginning");
+        text.push(format!("{}{}", label("durations", paint), paint.warning(unread)));
+    }
     text.extend(differences(&replayed.all, paint));
     text.extend(templates(replayed, paint, all));
     text

@@ -47,6 +47,24 @@ local function raise(message)
   error(position() .. message, 0)
 end
 
+-- What scripts write in place of methods, fields and globals of other tools and languages.
+local WRITTEN = {
+  on = "socket:on_message(f)", set_interval = "socket:every(t, f)", setInterval = "socket:every(t, f)", set_timeout = "brunt.spawn(f), with brunt.pause(t) in f",
+  setTimeout = "brunt.spawn(f), with brunt.pause(t) in f", contains = "text:find(part, 1, true)", includes = "text:find(part, 1, true)",
+  indexOf = "text:find(part, 1, true)", startsWith = "text:sub(1, #part) == part", starts_with = "text:sub(1, #part) == part",
+  length = "#list", push = "list[#list + 1] = value", append = "list[#list + 1] = value", toString = "tostring(value)", split = "text:gmatch(pattern)",
+  trim = "text:match(pattern)", replace = "text:gsub(pattern, by)", cookies = "http:cookie(name)", status_code = "answer.status",
+  failure = "answer:fail(reason)", success = "answer:pass()", check = "brunt.check(answer, { name = condition })", console = "brunt.log(level, text)",
+  JSON = "brunt.json", Math = "math", sleep = "brunt.pause(t)", randomIntBetween = "brunt.random(a, b)", parseInt = "tonumber(text)",
+}
+
+-- An error of Lua, with what to write in place of the name that is nil in it.
+function shared.hinted(problem)
+  local name = type(problem) == "string" and problem:match("attempt to %a+ %a+ '([^']*)' %(a nil value%)")
+  local written = name and WRITTEN[name]
+  return written and problem:gsub("%(a nil value%)", function(nothing) return nothing .. "; write " .. written end, 1) or problem
+end
+
 core.wrong, core.raise = wrong, raise
 
 -- A value in words, for errors.

@@ -61,7 +61,7 @@ end
 local function keep_traceback(thrown)
   local user = me("brunt.group")
   if user.thrown ~= thrown then
-    user.thrown, user.traceback = thrown, traceback(tostring(thrown), 2)
+    user.thrown, user.traceback = thrown, traceback(tostring(shared.hinted(thrown)), 2)
   end
   return thrown
 end

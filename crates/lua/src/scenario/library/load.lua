@@ -30,7 +30,7 @@ function brunt.rate(rate, length)
 end
 
 function brunt.ramp_rate(from, to, length)
-  from, to = number("a rate", from, 0), number("a rate", to, 0)
+  from, to = number("from of ramp_rate(from, to, length)", from, 0), number("to of ramp_rate(from, to, length)", to, 0)
   return { kind = "rate", from = from, to = to, seconds = seconds("a length", length) }
 end
 
@@ -53,7 +53,7 @@ function brunt.users(users, length)
 end
 
 function brunt.ramp_users(from, to, length)
-  from, to = count("users", from, 0), count("users", to, 0)
+  from, to = count("from of ramp_users(from, to, length)", from, 0), count("to of ramp_users(from, to, length)", to, 0)
   return { kind = "users", from = from, to = to, seconds = seconds("a length", length) }
 end
 

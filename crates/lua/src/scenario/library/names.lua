@@ -6,6 +6,9 @@ local host, brunt, core, shared = ...
 local BY_OTHERS = {
   sleep = "pause", wait_for = "pause", delay = "pause", think = "pause", think_time = "pause", before = "setup", after = "teardown",
   thresholds = "expect", threshold = "expect", exec = "scenario", abort = "stop_run", fail_run = "stop_run", feed = "csv",
+  constant_rate = "rate", constant_users_per_sec = "rate", constant_arrival_rate = "rate", ramping_arrival_rate = "ramp_rate", ramp_users_per_sec = "ramp_rate",
+  constant_users = "users", constant_vus = "users", ramping_vus = "ramp_users", per_vu_iterations = "iterations_each", shared_iterations = "iterations_shared",
+  wait_time = "pause", between = "pause", assertions = "expect", feeder = "csv", task = "scenario", websocket = "ws", random_int = "random",
   stringify = "encode", dumps = "encode", parse = "decode", loads = "decode", trend = "figure", open = "file", random = "uniform",
 }
 

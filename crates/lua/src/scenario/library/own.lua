@@ -57,6 +57,12 @@ local function keep(self, what, value, tags)
   record(self.number, value, user.now)
 end
 
+local function check_colon(self, methods, method)
+  if getmetatable(self) ~= methods then
+    wrong("write figure:" .. method .. "(value), with a colon", true)
+  end
+end
+
 local Counter, Rate, Trend, Gauge = {}, {}, {}, {}
 local kinds = { counter = Counter, rate = Rate, trend = Trend, gauge = Gauge }
 for _, methods in pairs(kinds) do
@@ -65,6 +71,7 @@ end
 
 -- Adds to the sum: 1 by default. A sum only grows, so that a threshold on it can be decided while the run goes on.
 function Counter:add(amount, tags)
+  check_colon(self, Counter, "add")
   amount = amount == nil and 1 or value_of("a counter", amount)
   if amount < 0 then
     raise("a counter takes amounts of 0 and above, not " .. shown(amount) .. ": what falls again is a gauge")
@@ -74,11 +81,13 @@ end
 
 -- Records a value that is true or false.
 function Rate:add(held, tags)
+  check_colon(self, Rate, "add")
   keep(self, "adding to a rate", held and 1 or 0, tags)
 end
 
 -- Records a value of 0 or above.
 function Trend:add(value, tags)
+  check_colon(self, Trend, "add")
   value = value_of("a trend", value)
   if value < 0 then
     raise("a trend takes values of 0 and above, not " .. shown(value))
@@ -88,6 +97,7 @@ end
 
 -- Sets the current value.
 function Gauge:set(value, tags)
+  check_colon(self, Gauge, "set")
   keep(self, "setting a gauge", value_of("a gauge", value), tags)
 end
 

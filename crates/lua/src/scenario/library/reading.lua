@@ -40,8 +40,16 @@ local function text_of_body(self)
   return text or body
 end
 
+-- Checks that a method was called with the answer before its arguments.
+local function check_colon(answer, method)
+  if type(answer) ~= "table" then
+    wrong("write answer:" .. method .. "(…), with a colon", true)
+  end
+end
+
 -- The body as JSON: a table, or another value. Raises an error if it is not JSON.
 function reading.json(self)
+  check_colon(self, "json")
   -- A made-up body is not parsed: the result would not show that it is made up.
   local value = rawget(self, "decoded") or core.made_up()
   if value == nil then
@@ -139,10 +147,13 @@ local words = {
 
 -- All results, or only the first, as a list; nil in a rehearsal, where there is nothing to find.
 local function look_for(kind, answer, question, all, namespaces)
+  check_colon(answer, kind)
   if type(question) ~= "string" then
     wrong(words[kind][1] .. ", not " .. shown(question), true)
+  elseif kind == "css" and namespaces ~= nil then
+    wrong("css takes a selector alone: css(selector):attr(name) reads an attribute", true)
   elseif namespaces ~= nil and type(namespaces) ~= "table" then
-    wrong("xpath takes namespaces as { prefix = uri }, not " .. shown(namespaces), true)
+    wrong(kind .. " takes namespaces as { prefix = uri }, not " .. shown(namespaces), true)
   end
   local problem, certain, found = host.look_for(kind, text_of_body(answer), question, all, namespaces)
   if problem and certain then

@@ -322,7 +322,7 @@ end
 local function of_no_answer(problem)
   local is_one = type(problem) == "string"
     and (problem:find("attempt to %a+ global '[^']*' %(a nil value%)") or problem:find("attempt to call %a+ '[^']*' %(a nil value%)"))
-  return is_one and problem or nil
+  return is_one and shared.hinted(problem) or nil
 end
 
 -- The misspelling in the function of the scenario at `place`, or nil; then any other error that no answer can cause.
@@ -354,7 +354,7 @@ function shared.rehearse(place, watches)
   local function go(alive, operation, ...)
     if not alive then
       if operation ~= shared.EXIT then
-        local problem = tostring(shared.wrong_text(operation) or operation)
+        local problem = tostring(shared.wrong_text(operation) or shared.hinted(operation))
         ends[#ends + 1] = { scenario = core.home("a rehearsal").vu.scenario, problem = problem:match("^[^\n]*") }
       end
       return nil, { shared.certainly_wrong(operation), of_no_answer(operation) }

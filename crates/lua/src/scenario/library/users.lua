@@ -160,7 +160,7 @@ end
 local function traceback_of(user, thread, thrown)
   local kept = user.thrown == thrown and user.traceback
   user.thrown, user.traceback = nil, nil
-  return kept or traceback(thread, tostring(thrown))
+  return kept or traceback(thread, tostring(shared.hinted(thrown)))
 end
 
 -- The operation for a dead coroutine: its error, unless it was raised to end it.

@@ -322,6 +322,19 @@ local function most_redirects(self, options)
   return most == true and MOST_REDIRECTS or most or 0
 end
 
+-- Header fields that speak of a body, and those that one origin alone may see: a redirect without a body, or to another origin, leaves them
+-- out (the WHATWG's Fetch standard, HTTP-redirect fetch).
+local of_body = { ["content-type"] = true, ["content-encoding"] = true, ["content-language"] = true, ["content-location"] = true }
+local of_origin = { authorization = true, cookie = true }
+
+local function without(headers, names)
+  local kept = {}
+  for name, value in pairs(headers or empty) do
+    kept[name] = not names[lower(name)] and value or nil
+  end
+  return kept
+end
+
 -- Follows redirects. They all are one call of that name, and count beside it by names of their own.
 local function follow(self, answer, method, url, name, options, headers, body, content_type, jar)
   local most = most_redirects(self, options)
@@ -341,18 +354,12 @@ local function follow(self, answer, method, url, name, options, headers, body, c
     end
     if answer.status == 303 and method ~= "HEAD" or (answer.status < 303 and method == "POST") then
       method, body, content_type = "GET", nil, nil
+      headers = without(headers, of_body)
     end
     if origin ~= target_origin then
       -- What authorizes at one place is not for another; of the fields that all calls have, `core.call` leaves it out.
       elsewhere, signer = true, nil
-      local kept = {}
-      for key, value in pairs(headers or {}) do
-        local name = lower(key)
-        if name ~= "authorization" and name ~= "cookie" then
-          kept[key] = value
-        end
-      end
-      headers = kept
+      headers = without(headers, of_origin)
     end
     url, origin = target, target_origin
     local again = { name = name, tags = options.tags, ok = options.ok, timeout = options.timeout, discard = options.discard, continues = answer }
