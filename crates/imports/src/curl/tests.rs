@@ -70,7 +70,7 @@ fn commands_are_requests() {
         ("curl -L -m 2.5 http://a.test/", "timeout = 2.5"),
         (
             "curl -L --compressed --http2-prior-knowledge http://a.test/",
-            "{ base = \"http://a.test\", compressed = true, http = \"2\" }",
+            "{ base = \"http://a.test\", cookies = false, compressed = true, http = \"2\" }",
         ),
         ("curl -L \"http://a.test/users/$ID\"", "http:get(\"/users/\" .. brunt.url_encode(brunt.env(\"ID\")))"),
         ("curl -L http://a.test/x http://b.test/y", "http:get(\"http://b.test/y\")"),

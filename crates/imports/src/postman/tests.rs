@@ -139,11 +139,11 @@ fn what_postman_sends_is_what_is_written() {
         ),
         (
             r#""request":{"url":"{{b}}/x","auth":{"type":"oauth2","oauth2":{"accessToken":"t","addTokenTo":"queryParams"}}}"#,
-            "query = { access_token = brunt.env(\"ACCESSTOKEN\") }",
+            "query = { access_token = brunt.env(\"ACCESS_TOKEN\") }",
         ),
         (
             r#""request":{"url":"{{b}}/x","auth":{"type":"oauth2","oauth2":{"accessToken":"t","headerPrefix":"Token "}}}"#,
-            "headers = { Authorization = \"Token \" .. brunt.env(\"ACCESSTOKEN\") }",
+            "headers = { Authorization = \"Token \" .. brunt.env(\"ACCESS_TOKEN\") }",
         ),
         (
             r#""request":{"url":"{{b}}/x","auth":{"type":"ntlm"}}"#,
