@@ -232,3 +232,31 @@ fn what_authorizes_the_calls_of_scenarios_is_not_shown() {
     assert!(traced.stdout.contains("\"access_token\":\"[redacted]\""), "{}", traced.stdout);
     search_done("the trace", &traced);
 }
+
+/// Each way that a scenario makes a request: the base's user goes to the base's origin, and another port is another origin.
+#[test]
+fn the_user_of_a_base_goes_to_no_other_origin() {
+    let (own, other) = (Origin::start(), Origin::start());
+    let directory = Directory::new();
+    let both = format!("'http://{}/silent', 'http://{}/silent'", own.authority(), other.authority());
+    for (way, times) in [
+        ("for _, url in ipairs(urls) do http:get(url) end", 1),
+        ("for _, url in ipairs(urls) do http:post(url, { body = 'x', headers = { Cookie = 'a=b' } }) end", 1),
+        ("http:batch(urls)", 1),
+        ("for _, url in ipairs(urls) do http:events(url, { messages = 'chunks' }):close() end", 1),
+        ("for _ = 1, 3 do for _, url in ipairs(urls) do http:get(url) end end", 3),
+    ] {
+        let script = directory.file(
+            "s.lua",
+            format!(
+                "local brunt, urls = require 'brunt', {{ {both} }}\n\
+                 local http = brunt.http {{ base = 'http://ann:sesame@{}/' }}\n\
+                 brunt.scenario('s', function() {way} end):inject {{ brunt.iterations_each(1, 1) }}\n",
+                own.authority()
+            ),
+        );
+        done(&mut brunt(["run", "-t1", &script])).with_status(0);
+        let sent = |origin: &Origin| origin.take().matches("Authorization: Basic").count();
+        assert_eq!((sent(&own), sent(&other)), (times, 0), "{way}");
+    }
+}

@@ -421,7 +421,7 @@ fn place_of(url: &str, base: &Target) -> Result<(Target, String, Option<String>)
 }
 
 /// Whether two targets are the same host and port, by the same scheme.
-fn is_same(a: &Target, b: &Target) -> bool {
+pub(super) fn is_same(a: &Target, b: &Target) -> bool {
     let port = |to: &Target| to.port.unwrap_or(if to.scheme == "https" { 443 } else { 80 });
     a.scheme == b.scheme && a.host == b.host && port(a) == port(b)
 }

@@ -10,7 +10,7 @@ use super::fields::fields_of;
 use super::hints::{DISCARD, Streaming, closing_hint, streams_hint};
 use super::options::Version;
 use super::request::framing::{check_coding, in_chunks};
-use super::request::{check_method, is_idempotent};
+use super::request::{check_method, is_idempotent, is_same};
 use super::{content_coding, cookies};
 use brunt_protocol::headers::header_fields;
 use brunt_protocol::messages::{Framing, MessageOptions};
@@ -49,7 +49,8 @@ impl Dialect for HttpDialect {
 
     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         // The other options of `brunt.http` are its library's.
-        let fields = Fields::parse("brunt.http", options, &["headers", "http", "last_message", "stall_timeout"])?;
+        let fields =
+            Fields::parse("brunt.http", options, &["headers", "http", "last_message", "stall_timeout", "is_of_base"])?;
         let version = match fields.text("http")? {
             None => Version::default(),
             Some(name) => Version::named(name).ok_or_else(|| fields.wrong("http", "\"1.1\", \"2\" or \"auto\""))?,
@@ -93,6 +94,7 @@ impl Dialect for HttpDialect {
             host,
             own_host,
             has_agent,
+            is_of_base: fields.flag("is_of_base")?.unwrap_or(false),
             streaming,
             version,
         }))
@@ -112,6 +114,8 @@ struct HttpCaller {
     own_host: bool,
     /// Whether User-Agent is among them, or left out.
     has_agent: bool,
+    /// Whether Authorization is made of the base's user, and goes to no other origin.
+    is_of_base: bool,
     streaming: Streaming,
     version: Version,
 }
@@ -262,15 +266,18 @@ impl Caller for HttpCaller {
                 Some(target) => bytes.extend_from_slice(&host_field(target)),
             }
         }
-        if given.is_empty() && left_out.is_empty() && !call.elsewhere {
+        let strays = self.is_of_base
+            && out.target.as_ref().zip(self.base.as_ref()).is_some_and(|(target, base)| !is_same(target, base));
+        if given.is_empty() && left_out.is_empty() && !call.elsewhere && !strays {
             bytes.extend_from_slice(&self.section);
         } else {
             if !self.has_agent && !given_has("user-agent") {
                 field(bytes, "User-Agent", concat!("brunt/", env!("CARGO_PKG_VERSION")).as_bytes());
             }
             let stays = |name: &str| {
-                let is_secret = ["authorization", "cookie"].iter().any(|secret| name.eq_ignore_ascii_case(secret));
-                !(given_has(name) || is_secret && call.elsewhere)
+                let is_left = (call.elsewhere || strays) && name.eq_ignore_ascii_case("authorization")
+                    || call.elsewhere && name.eq_ignore_ascii_case("cookie");
+                !(given_has(name) || is_left)
             };
             for (name, value) in self.headers.iter().filter(|(name, _)| stays(name)) {
                 field(bytes, name, value);

@@ -254,6 +254,7 @@ return function(options)
   local user, password = core.base_user(options.base)
   if user and not authorized and not signer and not has_field(options.headers, "authorization") then
     authorized = authorization("brunt.http: ", { basic = { user, password } })
+    passed.is_of_base = true
   end
   passed.headers = headers_of(options.headers, authorized)
   if options.compressed then
