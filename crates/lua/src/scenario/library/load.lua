@@ -65,6 +65,20 @@ function brunt.iterations_shared(users, iterations)
   return { kind = "iterations_shared", users = count("users", users, 1), iterations = count("iterations", iterations, 1) }
 end
 
+-- An argument that a maker does not take would ask for something that nobody does.
+for name, takes in pairs({ nothing_for = 1, at_once = 1, rate = 2, ramp_rate = 3, ramp = 2, peak = 2, users = 2,
+  ramp_users = 3, iterations_each = 2, iterations_shared = 2 }) do
+  local make = brunt[name]
+  brunt[name] = function(...)
+    local more = select(takes + 1, ...)
+    if more ~= nil then
+      wrong("brunt." .. name .. " takes " .. takes .. (takes == 1 and " argument" or " arguments") .. ", and not " .. shown(more)
+        .. ": options such as longest stand in inject { … } itself")
+    end
+    return make(...)
+  end
+end
+
 -- The steps of stairs: the first level, the increment, their number, the length of each, and the length between them.
 local function stairs(whose, options, hold, ramp)
   check_options(whose, options, { from = true, by = true, steps = true, hold = true, ramp = true })

@@ -132,9 +132,9 @@ end
 
 -- `brunt.rate` with a name makes a figure; with a number it makes a step of an injection.
 local step = brunt.rate
-function brunt.rate(name, options)
+function brunt.rate(name, ...)
   if type(name) == "string" then
-    return declare("rate", name, options)
+    return declare("rate", name, (...))
   end
-  return step(name, options)
+  return step(name, ...)
 end
