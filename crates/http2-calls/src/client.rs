@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use brunt_http2::frame::{HEAD_BYTES, Head, flag, kind};
+use brunt_http2::frame::{HEAD_BYTES, Head, flag, kind, write_ping};
 use brunt_http2::{Config, Connection, ErrorCode, Event};
 use brunt_protocol::user::Message;
 use brunt_protocol::{
@@ -33,6 +33,20 @@ struct Held {
     end: bool,
 }
 
+/// The longest wait for anything behind a ping, in seconds, as gRPC's own libraries have it.
+const PING_WAITS_S: u32 = 20;
+
+/// Pings on a quiet connection, counted in seconds.
+#[derive(Debug)]
+struct KeepAlive {
+    /// How long the peer is silent before it is pinged.
+    every: u32,
+    /// How long it has been silent.
+    silent: u32,
+    /// How long it has left a ping unanswered.
+    pinged: Option<u32>,
+}
+
 /// A connection of HTTP/2 for calls of the protocol `P`.
 #[derive(Debug)]
 pub struct StreamClient<P: OverStreams> {
@@ -43,12 +57,28 @@ pub struct StreamClient<P: OverStreams> {
     /// The error for which the peer ends the connection, once it has announced one.
     closing: Option<ErrorCode>,
     held: Option<Held>,
+    keep_alive: Option<KeepAlive>,
 }
 
 impl<P: OverStreams> StreamClient<P> {
     /// A new connection, which has sent nothing yet.
     pub fn new(protocol: P) -> Self {
-        Self { connection: Connection::new(Config::default()), protocol, limit: usize::MAX, closing: None, held: None }
+        Self {
+            connection: Connection::new(Config::default()),
+            protocol,
+            limit: usize::MAX,
+            closing: None,
+            held: None,
+            keep_alive: None,
+        }
+    }
+
+    /// Pings a peer that has been silent for so many seconds, if that is wanted, and gives it up if it then stays silent
+    /// for 20 s.
+    #[must_use]
+    pub fn kept_alive(mut self, every: Option<u32>) -> Self {
+        self.keep_alive = every.map(|every| KeepAlive { every, silent: 0, pinged: None });
+        self
     }
 
     /// Whether the connection can carry another call. One whose streams are used up ends once the last has.
@@ -209,6 +239,9 @@ impl<P: OverStreams> Client for StreamClient<P> {
     }
 
     fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
+        if let Some(keep_alive) = &mut self.keep_alive {
+            (keep_alive.silent, keep_alive.pinged) = (0, None);
+        }
         let mut taken = 0;
         if self.held.is_some() {
             let (count, progress) = self.read_held(bytes, out);
@@ -273,6 +306,21 @@ impl<P: OverStreams> Client for StreamClient<P> {
 
     fn resumed(&mut self, out: &mut Vec<u8>) {
         self.connection.resumed(out);
+    }
+
+    fn beat(&mut self, out: &mut Vec<u8>) -> Result<(), Malformed> {
+        let Some(KeepAlive { every, silent, pinged }) = &mut self.keep_alive else { return Ok(()) };
+        *silent += 1;
+        match pinged {
+            Some(PING_WAITS_S..) => return Err(Malformed::because("no answer to a ping within 20 s")),
+            Some(waits) => *waits += 1,
+            None if *silent >= *every => {
+                *pinged = Some(0);
+                write_ping(*b"brunt is", out);
+            }
+            None => {}
+        }
+        Ok(())
     }
 
     fn close(&mut self, out: &mut Vec<u8>) {

@@ -204,6 +204,12 @@ pub fn write_pong(payload: [u8; 8], out: &mut Vec<u8>) {
     out.extend_from_slice(&payload);
 }
 
+/// Appends a PING with these bytes.
+pub fn write_ping(payload: [u8; 8], out: &mut Vec<u8>) {
+    Head { length: 8, kind: kind::PING, flags: 0, stream: 0 }.write(out);
+    out.extend_from_slice(&payload);
+}
+
 /// Appends an acknowledgement of SETTINGS.
 pub fn write_settings_ack(out: &mut Vec<u8>) {
     Head { length: 0, kind: kind::SETTINGS, flags: flag::ACK, stream: 0 }.write(out);

@@ -342,6 +342,21 @@ pub trait Client: Send {
     /// few, and the same in every run. Called once a second and when the connection ends.
     fn take_events(&mut self, _note: &mut dyn FnMut(&str, u64)) {}
 
+    /// Whether the client says nothing more on this connection: its sending side is closed once all bytes have gone.
+    /// Asked after each call that ends once it is sent.
+    fn has_finished(&self) -> bool {
+        false
+    }
+
+    /// Keeps an open connection alive, or sees that it no longer is: called once a second. Appends a ping to `out` where
+    /// one is due.
+    ///
+    /// # Errors
+    /// When the peer has left a ping unanswered for too long: the connection has failed, as [`Failure::Read`].
+    fn beat(&mut self, _out: &mut Vec<u8>) -> Result<(), Malformed> {
+        Ok(())
+    }
+
     /// The run ends, and the connection with it. Appends a goodbye to `out`; nobody waits for the peer's answer to it.
     fn close(&mut self, _out: &mut Vec<u8>) {}
 

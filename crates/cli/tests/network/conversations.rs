@@ -389,3 +389,39 @@ fn scripts_that_are_wrong() {
         assert!(said.contains(expected), "{text}: {said}");
     }
 }
+
+/// A server that answers once the client has said all, as inetd's services do.
+#[test]
+fn a_side_is_closed_and_the_other_answers() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, mut all) = (stream.unwrap(), Vec::new());
+            stream.read_to_end(&mut all).unwrap();
+            all.reverse();
+            stream.write_all(&all).unwrap();
+        }
+    });
+    let report = play(
+        0,
+        &format!(
+            r#"local tcp = brunt.tcp("{address}")
+            brunt.scenario("s", function()
+              local socket = tcp:connect()
+              local long = string.rep("abc", 200000)
+              socket:send("one ")
+              socket:send(long)
+              local finished = socket:finish()
+              local answer = socket:receive_rest()
+              local after = socket:send("more")
+              brunt.check(answer, {{
+                ["all of it came back"] = answer.body == (("one " .. long):reverse()),
+                ["finished"] = finished.ok,
+                ["nothing is sent behind it"] = not after.ok,
+              }})
+            end):inject {{ brunt.iterations_each(2, 3) }}"#
+        ),
+    );
+    report.assert_checks(6, &["all of it came back", "finished", "nothing is sent behind it"]);
+}

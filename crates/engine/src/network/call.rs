@@ -212,7 +212,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.put_in_flight(token, id, false);
             }
             match started {
-                Started::Awaited | Started::Sent(_) => {}
+                Started::Awaited => {}
+                Started::Sent(_) => {
+                    let link = &mut self.connections[token].link;
+                    link.finishes = link.client.has_finished();
+                }
                 Started::Streamed { stall_ns } => {
                     self.calls.begin_stream(id, stall_ns);
                     self.recorder.times_streams();

@@ -222,6 +222,8 @@ pub(crate) struct Link {
     /// Why the socket takes nothing any more, once that is known. The connection ends when everything is read that had
     /// come before.
     pub(super) write_failure: Option<WriteFailure>,
+    /// Whether the sending side is to be closed once all bytes have gone.
+    pub(super) finishes: bool,
     /// Upper bound on the waiting bytes that answer the peer's own messages.
     pub(super) unsent_aside: usize,
     /// The most calls in flight that the plan asks for.
@@ -272,6 +274,7 @@ impl Link {
             bytes_taken: 0,
             stalled_until: Tick::NEVER,
             write_failure: None,
+            finishes: false,
             unsent_aside: 0,
             most,
             holds: Holds::default(),

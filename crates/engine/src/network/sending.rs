@@ -3,6 +3,7 @@
 use std::io;
 
 use brunt_record::catalogue::Counter;
+use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
 use super::failures::WriteFailure;
@@ -153,7 +154,38 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
             // Adds the bytes that the client owed while nothing could be sent.
             if self.outgoing.is_empty() {
+                let connection = &mut self.connections[token];
+                if connection.link.finishes && connection.is_sent() {
+                    self.finish_sending(token);
+                }
                 return true;
+            }
+        }
+    }
+
+    /// Closes the sending side of a connection, whose bytes have all gone.
+    #[cold]
+    fn finish_sending(&mut self, token: ConnectionId) {
+        let connection = &mut self.connections[token];
+        connection.link.finishes = false;
+        let written = connection.link.channel.close(&mut Socket { driver: &mut self.driver, token });
+        self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64);
+        self.driver.finish(token);
+    }
+
+    /// A second is over: clients keep their connections alive, or give those up whose peer no longer answers.
+    pub(crate) fn beat<W: Workload<D, Tag = T>>(&mut self, load: &mut W, now: Tick) {
+        for token in self.connections.ids() {
+            let connection = &mut self.connections[token];
+            if !connection.is_open() || connection.link.write_failure.is_some() {
+                continue;
+            }
+            match connection.link.client.beat(&mut self.outgoing) {
+                Ok(()) => self.flush_aside(token),
+                Err(malformed) => {
+                    self.outgoing.clear();
+                    self.lost(load, token, Failure::Read, &malformed.0, now);
+                }
             }
         }
     }

@@ -356,6 +356,17 @@ impl Client for SeenClient {
         self.sent(Part::Goodbye, out, from, &[]);
     }
 
+    fn has_finished(&self) -> bool {
+        self.inner.has_finished()
+    }
+
+    fn beat(&mut self, out: &mut Vec<u8>) -> Result<(), Malformed> {
+        let from = out.len();
+        self.inner.beat(out)?;
+        self.sent(Part::Aside, out, from, &[]);
+        Ok(())
+    }
+
     fn take_events(&mut self, note: &mut dyn FnMut(&str, u64)) {
         self.inner.take_events(note);
     }

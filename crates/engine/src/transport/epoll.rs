@@ -12,7 +12,7 @@ use brunt_plan::plan::ArrivalTimes;
 use brunt_record::time::Tick;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Events, Interest, Poll, Token};
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 
@@ -247,6 +247,13 @@ impl Driver for Epoll {
             let _ = reader.take(&mut self.scratch);
         }
         Ok(sent)
+    }
+
+    fn finish(&mut self, token: ConnectionId) {
+        if let Ok(socket) = place(&mut self.sockets, token) {
+            // Best effort: the next read reports an error of the socket.
+            let _ = shutdown(socket.as_fd(), Shutdown::Write);
+        }
     }
 
     fn close(&mut self, token: ConnectionId) {

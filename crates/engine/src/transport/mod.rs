@@ -125,6 +125,9 @@ pub(crate) trait Driver {
     /// Writes as much as fits; `WouldBlock` if nothing does. Writable is announced when something fits again.
     fn write(&mut self, token: ConnectionId, bytes: &[u8]) -> io::Result<usize>;
 
+    /// Closes the sending side: the peer sees an end, and may still send. Where sockets have no such side, nothing happens.
+    fn finish(&mut self, _token: ConnectionId) {}
+
     /// Closes the connection. It may be connected anew at once.
     fn close(&mut self, token: ConnectionId);
 

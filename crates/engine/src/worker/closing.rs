@@ -69,6 +69,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         numbers.set(Counter::WorkersScript, self.load.take_busy_ns());
         let interval = self.interval(phase, length_ns);
         self.network.recorder.looks.fit();
+        self.network.beat(&mut self.load, end);
         self.second = self.second.next();
         self.network.recorder.open_second(self.second.ends().min(self.load_until));
         let _ = self.reports.send(Report::Interval(Box::new(interval)));

@@ -35,6 +35,8 @@ pub(crate) struct Limits {
     pub(crate) message_bytes: u32,
     /// The longest gap between the messages of a stream, in nanoseconds; [`u64::MAX`] for no limit.
     pub(crate) stall_ns: u64,
+    /// How long a server is silent before it is pinged, in seconds; `None` for no pings.
+    pub(crate) keep_alive_s: Option<u32>,
 }
 
 /// A call on its stream.
@@ -54,6 +56,17 @@ pub(crate) struct Call {
 /// A connection that speaks gRPC.
 pub(crate) type GrpcClient = StreamClient<GrpcStreams>;
 
+/// The longest silence before a ping, from nanoseconds to whole seconds.
+///
+/// # Errors
+/// When it is below a second, or beyond a day.
+pub(crate) fn keep_alive_s(ns: u64) -> Result<u32, String> {
+    match ns.div_ceil(1_000_000_000) {
+        s @ 1..=86_400 if ns >= 1_000_000_000 => Ok(s as u32),
+        _ => Err("expected a duration from 1s to 24h".to_owned()),
+    }
+}
+
 /// gRPC on one connection.
 pub(crate) struct GrpcStreams {
     writer: Writer,
@@ -68,6 +81,11 @@ pub(crate) struct GrpcStreams {
 impl GrpcStreams {
     pub(crate) fn new(keep: bool, is_secure: bool, limits: Arc<Limits>) -> Self {
         Self { writer: Writer::default(), is_secure, keeps: keep, limits, kept: Box::default() }
+    }
+
+    /// A client of a connection.
+    pub(crate) fn client(keep: bool, is_secure: bool, limits: &Arc<Limits>) -> GrpcClient {
+        GrpcClient::new(Self::new(keep, is_secure, Arc::clone(limits))).kept_alive(limits.keep_alive_s)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use brunt_plan::content::Content;
 use brunt_plan::plan::ProtocolOptions;
+use brunt_plan::units;
 use brunt_protocol::OptionsError;
 use brunt_protocol::arguments::{ARGS, ARGS_LINES, CALL, MAX_ANSWER, arguments, most_answer_bytes};
 use brunt_protocol::flags::{Flag, FlagValues, Takes};
@@ -9,13 +10,14 @@ use brunt_protocol::headers::{HEADER, Header, headers};
 use brunt_protocol::messages::{STALL_TIMEOUT, stall_timeout};
 use brunt_protocol::traced::{self, TRACE};
 
+use crate::client::keep_alive_s;
 use crate::options::{Compression, Options, read_proto};
 use crate::reflection::Reflection;
 use crate::request::add_metadata;
 use crate::schema::parts_of;
 
 /// The flags of gRPC. Those for calls, arguments and answers are used by Thrift, too.
-pub(crate) const FLAGS: [Flag; 12] = [
+pub(crate) const FLAGS: [Flag; 13] = [
     Flag::new(
         "proto",
         Takes::Texts("FILE"),
@@ -36,9 +38,21 @@ pub(crate) const FLAGS: [Flag; 12] = [
     MAX_ANSWER,
     HEADER,
     STALL_TIMEOUT,
+    Flag::new(
+        "ping-every",
+        Takes::Text("T"),
+        "Ping a server that has been silent for so long (keepalive), and end its connection after 20s without an answer",
+    )
+    .checked(|text| ping_every(text).map(drop)),
     TRACE,
     Flag::new("compress", Takes::OneOf("NAME", &["gzip"]), "Compress the messages that are sent"),
 ];
+
+/// The silence before a ping, in nanoseconds.
+fn ping_every(text: &str) -> Result<u64, String> {
+    let ns = units::parse_duration(text).map_err(|error| error.to_string())?;
+    keep_alive_s(ns).map(|_| ns)
+}
 
 /// Checks metadata before a server is asked, as far as it has no references to the environment.
 fn check_metadata(headers: &[Header]) -> Result<(), OptionsError> {
@@ -87,6 +101,7 @@ pub(crate) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
         compress: given.has("compress").then_some(Compression::Gzip),
         max_answer_bytes: most_answer_bytes(given),
         stall_ns: stall_timeout(given)?,
+        keep_alive_ns: given.text("ping-every").map(ping_every).transpose().map_err(OptionsError)?,
         trace_ratio: traced::given(given)?,
     })
 }

@@ -37,7 +37,7 @@ use brunt_record::outcome::OkStatus;
 use prost_reflect::MethodDescriptor;
 use prost_reflect::prost_types::method_options::IdempotencyLevel;
 
-use self::client::{GrpcClient, GrpcStreams, Limits, STREAMS};
+use self::client::{GrpcStreams, Limits, STREAMS, keep_alive_s};
 use self::narration::GrpcNarrator;
 use self::options::{Compression, Options, schema_of};
 use self::request::Envelope;
@@ -131,6 +131,7 @@ impl PreparedGrpc {
             limits: Arc::new(Limits {
                 message_bytes: options.max_answer_bytes,
                 stall_ns: options.stall_ns.unwrap_or(u64::MAX),
+                keep_alive_s: options.keep_alive_ns.map(keep_alive_s).transpose().map_err(OptionsError)?,
             }),
             flood: Arc::new(flood),
         })
@@ -154,7 +155,7 @@ fn check_stall(options: &Options, method: &MethodDescriptor) -> Result<(), Optio
 
 impl Prepared for PreparedGrpc {
     fn client(&self, keep: bool) -> Box<dyn Client> {
-        Box::new(GrpcClient::new(GrpcStreams::new(keep, self.is_secure, Arc::clone(&self.limits))))
+        Box::new(GrpcStreams::client(keep, self.is_secure, &self.limits))
     }
 
     fn user(&self) -> Box<dyn User> {

@@ -38,6 +38,9 @@ pub struct Options {
     /// The longest gap between the messages of a stream, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stall_ns: Option<u64>,
+    /// How long a server is silent before it is pinged, in nanoseconds: a second at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_alive_ns: Option<u64>,
     /// The share of calls that have a `traceparent`, above 0 and up to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_ratio: Option<f64>,

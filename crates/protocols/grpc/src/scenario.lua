@@ -9,7 +9,7 @@ local receive_options = { timeout = true }
 local client_options = {
   base = true, timeout = true, connections = true, pool = true, pipeline = true, proto = true, proto_path = true,
   descriptor_set = true, reflection = true, metadata = true, compress = true, deadline = true, max_answer = true,
-  stall_timeout = true, keep_alive = true, cert = true, key = true,
+  stall_timeout = true, ping_every = true, keep_alive = true, cert = true, key = true,
 }
 
 local Client, Stream = {}, {}

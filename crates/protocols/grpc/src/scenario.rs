@@ -13,7 +13,7 @@ use brunt_protocol::{Client, OptionsError};
 use brunt_record::outcome::OkStatus;
 use prost_reflect::{DynamicMessage, MethodDescriptor};
 
-use crate::client::{CONNECT, FINISH, GrpcClient, GrpcStreams, Limits, OPEN, TAKEN};
+use crate::client::{CONNECT, FINISH, GrpcStreams, Limits, OPEN, TAKEN, keep_alive_s};
 use crate::options::{Compression, read_proto, schema_of};
 use crate::reflection::Reflection;
 use crate::request::{self, Envelope, add_metadata};
@@ -47,6 +47,7 @@ impl Dialect for GrpcDialect {
             "deadline",
             "max_answer",
             "stall_timeout",
+            "ping_every",
             "json",
         ];
         let fields = Fields::parse("brunt.grpc", options, &known)?;
@@ -77,6 +78,8 @@ impl Dialect for GrpcDialect {
         };
         let message_bytes = fields.count("max_answer", 1..=i32::MAX as u32)?.unwrap_or(DEFAULT_MOST_ANSWER_BYTES);
         let stall_ns = fields.duration_ns("stall_timeout")?.unwrap_or(u64::MAX);
+        let every = fields.duration_ns("ping_every")?.map(keep_alive_s).transpose();
+        let keep_alive_s = every.map_err(|why| wrong(format!("ping_every: {why}")))?;
         let envelope = Envelope::new(base, &metadata, compress, fields.duration_ns("deadline")?)
             .map_err(|error| wrong(error.0))?;
         let methods = schema.pool().services().flat_map(|service| service.methods().collect::<Vec<_>>());
@@ -89,7 +92,7 @@ impl Dialect for GrpcDialect {
             is_json,
             compress,
             is_secure: !is_json && base.scheme == "grpcs",
-            limits: Arc::new(Limits { message_bytes, stall_ns }),
+            limits: Arc::new(Limits { message_bytes, stall_ns, keep_alive_s }),
         }))
     }
 }
@@ -260,7 +263,7 @@ fn field<'a>(answer: &CompleteAnswer<'a>, wanted: &str) -> Option<&'a [u8]> {
 
 impl Caller for GrpcCaller {
     fn connection(&self) -> Box<dyn Client> {
-        Box::new(GrpcClient::new(GrpcStreams::new(true, self.is_secure, Arc::clone(&self.limits))))
+        Box::new(GrpcStreams::client(true, self.is_secure, &self.limits))
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {

@@ -10,6 +10,7 @@
 ---@field deadline? brunt.Duration What calls tell the server as their timeout (grpc-timeout).
 ---@field compress? "gzip" How messages are compressed.
 ---@field max_answer? integer The most bytes of a message in an answer.
+---@field ping_every? brunt.Duration How long the server is silent before it is pinged; from 1s.
 ---@field stall_timeout? brunt.Duration The longest gap between the messages of a stream: a longer one fails as "stalled".
 ---@field timeout? brunt.Duration How long a call may take, where it does not say.
 ---@field connections? integer|"shared" The most connections of one user, 6 unless it says otherwise; or all users share as few as their calls take.

@@ -34,6 +34,8 @@ struct Conversation {
     waits: Piece,
     /// The call in flight has sent something, whose answer may still come when nobody waits for it any more.
     has_sent: bool,
+    /// Our side is closed.
+    has_finished: bool,
     /// The answer to the last call.
     last: Vec<u8>,
 }
@@ -57,7 +59,7 @@ impl TcpClient {
 
     /// A connection of a user, to a peer whose greeting ends with `greeting`, if it greets.
     pub(super) fn conversation(greeting: Option<Content>) -> Self {
-        let conversation = Conversation { waits: Piece::None, has_sent: false, last: Vec::new() };
+        let conversation = Conversation { waits: Piece::None, has_sent: false, has_finished: false, last: Vec::new() };
         Self::new(greeting, Purpose::Conversation(Box::new(conversation)))
     }
 
@@ -71,7 +73,7 @@ impl Conversation {
     fn find(&mut self, reader: &mut Reader, ended: bool) -> Result<bool, Malformed> {
         let found = match &self.waits {
             Piece::Rest if ended => Some(reader.take_rest()),
-            Piece::Rest | Piece::None => None,
+            Piece::Rest | Piece::None | Piece::Finish => None,
             Piece::Framed(framing) => reader.take(framing)?,
         };
         let Some(found) = found else { return Ok(false) };
@@ -123,6 +125,13 @@ impl Client for TcpClient {
             }
             Purpose::Conversation(conversation) => {
                 let (piece, bytes) = Piece::unpack(message.hint, message.bytes);
+                if conversation.has_finished && !bytes.is_empty() {
+                    return Started::Malformed("the script has finished sending on this connection");
+                }
+                if piece == Piece::Finish {
+                    conversation.has_finished = true;
+                    return Started::Sent(NO_STATUS);
+                }
                 out.extend_from_slice(bytes);
                 conversation.has_sent = !bytes.is_empty();
                 conversation.last.clear();
@@ -182,6 +191,10 @@ impl Client for TcpClient {
         let waits_for_rest = conversation.waits == Piece::Rest;
         let found = waits_for_rest && conversation.find(&mut self.reader, true).is_ok_and(|found| found);
         found.then_some(Ok(Answer { reusable: false, ..ANSWERED }))
+    }
+
+    fn has_finished(&self) -> bool {
+        matches!(&self.purpose, Purpose::Conversation(conversation) if conversation.has_finished)
     }
 
     fn give_up(&mut self, _position: usize, _out: &mut Vec<u8>) -> bool {

@@ -13,6 +13,8 @@ pub(super) enum Piece {
     Framed(Framing),
     /// Everything until the peer closes its side.
     Rest,
+    /// None, and none will be sent: our side is closed.
+    Finish,
 }
 
 impl Piece {
@@ -30,6 +32,7 @@ impl Piece {
                 packed(3, usize::from(prefix.bytes) << 1 | usize::from(prefix.little_endian))
             }
             Self::Rest => 4,
+            Self::Finish => 5,
         }
     }
 
@@ -48,6 +51,7 @@ impl Piece {
                 (Self::Framed(Framing::LengthPrefix(prefix)), bytes)
             }
             4 => (Self::Rest, bytes),
+            5 => (Self::Finish, bytes),
             _ => (Self::None, bytes),
         }
     }
@@ -63,7 +67,7 @@ mod tests {
         let until = framed(Framing::Until(Content(b"\r\n".to_vec())));
         let prefixed = |text| framed(Framing::LengthPrefix(LengthPrefix::parse(text).unwrap()));
         let bytes = framed(Framing::Bytes(16 << 20));
-        for piece in [Piece::None, until, bytes, prefixed("4le"), prefixed("1"), Piece::Rest] {
+        for piece in [Piece::None, until, bytes, prefixed("4le"), prefixed("1"), Piece::Rest, Piece::Finish] {
             let mut packed = b"call".to_vec();
             let hint = piece.pack(&mut packed);
             assert_eq!(Piece::unpack(hint, &packed), (piece, b"call".as_slice()));

@@ -151,6 +151,11 @@ function Socket:receive_rest(options)
   return receive(self, checked("receive_rest", options, receive_options), "rest")
 end
 
+-- Closes this side: the server sees the end of what is sent, and may still answer.
+function Socket:finish(options)
+  return on(self, "finish", checked("finish", options), nil, "finish")
+end
+
 function Socket:close()
   core.release(self.handle)
 end

@@ -90,6 +90,7 @@ fn piece(how: &Value<'_>, by: &Value<'_>) -> Result<Piece, OptionsError> {
             Piece::Framed(Framing::LengthPrefix(prefix.ok_or_else(|| wrong(expected))?))
         }
         "rest" => Piece::Rest,
+        "finish" => Piece::Finish,
         _ => Piece::None,
     })
 }

@@ -107,6 +107,11 @@ function TcpSocket:receive_line(options) end
 ---@return brunt.TcpAnswer
 function TcpSocket:receive_rest(options) end
 
+-- Closes this side: the server sees the end of what is sent, and may still answer.
+---@param options? brunt.TcpCallOptions
+---@return brunt.TcpAnswer
+function TcpSocket:finish(options) end
+
 function TcpSocket:close() end
 
 ---@class brunt.TcpClient

@@ -69,7 +69,7 @@ fn started(hints: &[u32]) -> GrpcClient {
 
 /// The same, which keeps answers or not.
 fn started_keeping(keep: bool, hints: &[u32]) -> GrpcClient {
-    let limits = Limits { message_bytes: 1000, stall_ns: 7 };
+    let limits = Limits { message_bytes: 1000, stall_ns: 7, keep_alive_s: None };
     let mut client = GrpcClient::new(GrpcStreams::new(keep, false, Arc::new(limits)));
     let mut out = Vec::new();
     assert_eq!(client.open(None, &mut out), Ok(Opening::Exchange));
@@ -279,7 +279,7 @@ fn streams_that_end_otherwise_end_their_calls() {
 
 #[test]
 fn tls_without_h2_is_refused() {
-    let limits = Limits { message_bytes: 1, stall_ns: u64::MAX };
+    let limits = Limits { message_bytes: 1, stall_ns: u64::MAX, keep_alive_s: None };
     let mut client = GrpcClient::new(GrpcStreams::new(false, true, Arc::new(limits)));
     assert!(client.open(Some(b"http/1.1"), &mut Vec::new()).is_err());
 }
@@ -382,4 +382,28 @@ fn what_a_server_does_not_take_is_bounded() {
     let mut client = started(&[STREAMS | OPEN | TAKEN]);
     let huge = said(&vec![7; 6 << 20]);
     assert_eq!(client.say(0, &Message { bytes: &huge, ..Message::default() }, &mut out), Ok(()));
+}
+
+/// A server that is silent is pinged, one that answers anything lives, and one that does not is given up.
+#[test]
+fn a_silent_server_is_pinged_and_then_given_up() {
+    let limits = Arc::new(Limits { message_bytes: 1, stall_ns: u64::MAX, keep_alive_s: Some(3) });
+    let mut client = GrpcStreams::client(false, false, &limits);
+    client.open(None, &mut Vec::new()).unwrap();
+    let settings = b"\0\0\0\x04\0\0\0\0\0";
+    client.receive(settings, &mut Vec::new()).unwrap();
+    let beats = |client: &mut GrpcClient, count: usize| {
+        let mut out = Vec::new();
+        let last = (0..count).map(|_| client.beat(&mut out)).last().unwrap();
+        last.map(|()| out.windows(5).filter(|head| *head == b"\0\0\x08\x06\0").count())
+    };
+    assert_eq!(beats(&mut client, 2), Ok(0), "it is not silent for long");
+    assert_eq!(beats(&mut client, 1), Ok(1));
+    assert_eq!(beats(&mut client, 20), Ok(0), "one ping waits for its answer");
+    client.receive(b"\0\0\x08\x06\x01\0\0\0\0brunt is", &mut Vec::new()).unwrap();
+    assert_eq!(beats(&mut client, 3), Ok(1));
+    assert!(beats(&mut client, 21).is_err());
+    let mut quiet = GrpcStreams::client(false, false, &Arc::new(Limits { keep_alive_s: None, ..*limits }));
+    assert_eq!(beats(&mut quiet, 100), Ok(0), "no pings but those asked for");
+    assert!(keep_alive_s(999_999_999).is_err() && keep_alive_s(1_500_000_000) == Ok(2));
 }

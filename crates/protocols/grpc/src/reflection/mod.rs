@@ -348,6 +348,7 @@ impl<'a> Reflection<'a> {
             compress: None,
             max_answer_bytes: MOST_BYTES as u32,
             stall_ns: None,
+            keep_alive_ns: None,
             trace_ratio: None,
         }
     }
