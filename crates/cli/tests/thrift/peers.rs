@@ -68,7 +68,7 @@ impl Peer {
             let [protocol, transport, kind] = [protocol, transport, kind].map(str::to_owned);
             listeners.push(Listener { protocol, transport, kind, port: port.parse().unwrap() });
         }
-        assert_eq!(listeners.len(), 12, "{script} did not start");
+        assert!(listeners.len() >= 12, "{script} did not start");
         Self { child, listeners, dir }
     }
 

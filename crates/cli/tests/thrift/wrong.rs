@@ -44,8 +44,12 @@ fn flags_that_are_wrong() {
         (&["--idl", IDL, "--call", "nothing", "--result", "1"], "--result: nothing is void: expected null"),
         (&["--idl", IDL, "--call", "told", "--max-answer", "0"], "expected a number of bytes from 1 to 2147483647"),
         (
-            &["--idl", IDL, "--call", "told", "--protocol", "json"],
-            "expected binary or compact: brunt does not speak Thrift's JSON protocol",
+            &["--idl", IDL, "--call", "told", "--protocol", "simplejson"],
+            "expected binary, compact or json: Thrift's simple JSON can be written alone, and not read",
+        ),
+        (
+            &["--idl", IDL, "--call", "told", "--protocol", "json", "--transport", "header"],
+            "THeader carries binary or compact messages: leave json out",
         ),
         (&["--idl", IDL, "--call", "told", "--body", "x"], "--body belongs to http://, https://"),
     ] {
@@ -53,7 +57,7 @@ fn flags_that_are_wrong() {
     }
     refused(
         &["--idl", IDL, "--call", "told", "thrift://127.0.0.1/told"],
-        "a Thrift server has no paths: leave '/told' out",
+        "a Thrift server has no paths, but over HTTP (transport http): leave '/told' out",
     );
     refused(&["--idl", IDL, "--call", "told", "thrift://me@127.0.0.1"], "thrift:// takes no user name");
     refused(&["--idl", IDL, "http://127.0.0.1:1"], "--idl belongs to thrift://, thrifts://");

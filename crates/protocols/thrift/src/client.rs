@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use brunt_record::outcome::Failure;
 
+use super::carrier::{Arrived, Carrier, Transport};
 use super::conforming::{fault, has_parts};
+use super::json;
 use super::method::{Method, Unfit};
+use super::options::WireName;
 use super::reply::{Fault, Framing, Reply, ReplyReader};
 use super::schema::{Function, Schema};
 use super::value::{WireType, WireValue};
-use super::wire::{MessageKind, Wire, read_value, write_value};
+use super::wire::{Binary, Compact, MessageKind, Wire, read_value, write_value};
 use brunt_protocol::user::Message;
 use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, Malformed, Progress, Started};
 
@@ -25,7 +28,8 @@ const MOST_REASON_CHARS: usize = 200;
 pub(super) struct Calls {
     /// The methods of the run. A message's hint holds an index into them, and the offset of its sequence id.
     pub(super) methods: Vec<Method>,
-    pub(super) framing: Framing,
+    pub(super) wire: WireName,
+    pub(super) transport: Transport,
     /// The most bytes of one answer.
     pub(super) limit: u32,
     /// The result struct that answers are compared with, if they are.
@@ -35,6 +39,17 @@ pub(super) struct Calls {
     pub(super) functions: Vec<Function>,
 }
 
+impl Calls {
+    /// The client of a connection. With `keep`, each answer is kept until the next one begins.
+    pub(super) fn client(self: &Arc<Self>, keep: bool) -> Box<dyn Client> {
+        let calls = Arc::clone(self);
+        match self.wire {
+            WireName::Binary | WireName::Json => Box::new(ThriftClient::<Binary>::new(calls, keep)),
+            WireName::Compact => Box::new(ThriftClient::<Compact>::new(calls, keep)),
+        }
+    }
+}
+
 /// Packs a method's index and the offset of its sequence id into a hint.
 pub(super) fn hint(method: usize, sequence_at: usize) -> u32 {
     (method as u32) << 16 | sequence_at as u32 & 0xffff
@@ -42,6 +57,8 @@ pub(super) fn hint(method: usize, sequence_at: usize) -> u32 {
 
 pub(super) struct ThriftClient<W> {
     calls: Arc<Calls>,
+    /// What whole messages are cut out by, before they are read.
+    carrier: Option<Carrier>,
     reader: ReplyReader<W>,
     /// The expected result in its most frequent encoding; empty if none is expected.
     expected: Vec<u8>,
@@ -51,18 +68,23 @@ pub(super) struct ThriftClient<W> {
     sequence: i32,
     /// Sequence ids and methods of the calls in flight, oldest first.
     in_flight: VecDeque<(i32, u32)>,
+    /// The bytes of a sequence id.
+    number: Vec<u8>,
 }
 
 impl<W: Wire> ThriftClient<W> {
     pub(super) fn new(calls: Arc<Calls>, keep: bool) -> Self {
         let keeps = keep || calls.expected.is_some() || calls.functions.iter().any(has_parts);
-        let reader = ReplyReader::new(calls.framing, calls.limit, keeps);
+        let carrier = Carrier::new(&calls.transport, calls.wire, calls.limit);
+        let framing = calls.transport.framing(calls.wire).unwrap_or(Framing::Unframed);
+        let reader = ReplyReader::new(framing, calls.limit, keeps);
         let mut expected = Vec::new();
         if let Some(value) = &calls.expected {
             write_value::<W>(&mut expected, value);
         }
         let conforming = (0, Vec::new());
-        Self { calls, reader, expected, conforming, sequence: 0, in_flight: VecDeque::new() }
+        let (in_flight, number) = (VecDeque::new(), Vec::new());
+        Self { calls, carrier, reader, expected, conforming, sequence: 0, in_flight, number }
     }
 
     /// Whether the newest result is the expected one, if any is expected.
@@ -90,6 +112,46 @@ impl<W: Wire> ThriftClient<W> {
             self.conforming.1.extend_from_slice(body);
         }
         fault
+    }
+
+    fn is_oneway(&self, method: u32) -> bool {
+        self.calls.methods.get(method as usize).is_some_and(|method| method.oneway)
+    }
+
+    /// The progress that a message makes which a carrier has cut out.
+    fn carried(&mut self, arrived: Arrived) -> Result<Progress, Fault> {
+        let Some(carrier) = &self.carrier else { return Ok(Progress::Aside) };
+        let Some((_, method)) = self.in_flight.front().copied() else {
+            return Err(Malformed::because("an answer that nobody asked for").into());
+        };
+        if arrived.status != 200 {
+            self.in_flight.pop_front();
+            let reason = Cow::Owned(format!("the server answered {}, not 200 OK", arrived.status));
+            let (failure, reusable) = (Failure::Exception, arrived.reusable);
+            return Ok(Progress::Failed(FailedCall { position: 0, failure, reason, reusable }));
+        }
+        if self.is_oneway(method) {
+            self.in_flight.pop_front();
+            return Ok(Progress::Answered(Answer { position: 0, status: 0, reusable: arrived.reusable }));
+        }
+        let message = match self.calls.wire {
+            WireName::Json => {
+                Cow::Owned(json::to_binary(&self.calls.schema, &self.calls.functions, carrier.message())?)
+            }
+            WireName::Binary | WireName::Compact => Cow::Borrowed(carrier.message()),
+        };
+        let reply = match self.reader.receive(&message)? {
+            (taken, Some(reply)) if taken == message.len() => reply,
+            (_, Some(_)) => return Err(Malformed::because("bytes behind the end of a message").into()),
+            (_, None) => return Err(Malformed::because("an answer that ends within its message").into()),
+        };
+        let mut progress = self.answered(&reply)?;
+        if let Progress::Answered(Answer { reusable, .. }) | Progress::Failed(FailedCall { reusable, .. }) =
+            &mut progress
+        {
+            *reusable &= arrived.reusable;
+        }
+        Ok(progress)
     }
 
     /// The progress that a complete answer makes.
@@ -139,23 +201,22 @@ impl<W: Wire> Client for ThriftClient<W> {
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
         let (method, sequence_at) = (message.hint >> 16, (message.hint & 0xffff) as usize);
         let (before, after) = message.bytes.split_at_checked(sequence_at).unwrap_or((message.bytes, &[]));
-        let begin = out.len();
-        if self.calls.framing == Framing::Framed {
-            out.extend_from_slice(&[0; 4]);
-        }
         let sequence = self.sequence;
         // Never negative, as some servers read the id as unsigned.
         self.sequence = sequence.wrapping_add(1) & i32::MAX;
-        out.extend_from_slice(before);
-        W::write_sequence(out, sequence);
-        out.extend_from_slice(after);
-        if self.calls.framing == Framing::Framed {
-            let length = (out.len() - begin - 4) as u32;
-            if let Some(frame) = out.get_mut(begin..begin + 4) {
-                frame.copy_from_slice(&length.to_be_bytes());
-            }
+        self.number.clear();
+        match self.calls.wire {
+            WireName::Json => self.number.extend_from_slice(sequence.to_string().as_bytes()),
+            WireName::Binary | WireName::Compact => W::write_sequence(&mut self.number, sequence),
         }
-        if self.calls.methods.get(method as usize).is_some_and(|method| method.oneway) {
+        let length = before.len() + self.number.len() + after.len();
+        self.calls.transport.write_head(length, sequence, self.calls.wire, out);
+        out.extend_from_slice(before);
+        out.extend_from_slice(&self.number);
+        out.extend_from_slice(after);
+        // HTTP answers every request, with an empty body where the method has no answer.
+        let is_answered = matches!(self.calls.transport, Transport::Http(_));
+        if !is_answered && self.is_oneway(method) {
             return Started::Sent(0);
         }
         self.in_flight.push_back((sequence, method));
@@ -166,19 +227,35 @@ impl<W: Wire> Client for ThriftClient<W> {
         if self.in_flight.is_empty() {
             return Err(Malformed::because("an answer that nobody asked for"));
         }
-        match self.reader.receive(bytes) {
-            Ok((taken, None)) => Ok((taken, Progress::More)),
-            Ok((taken, Some(reply))) => Ok((taken, self.answered(&reply)?)),
-            Err(Fault::Malformed(malformed)) => Err(malformed),
-            Err(Fault::Oversize) => {
+        let received = match &mut self.carrier {
+            None => match self.reader.receive(bytes) {
+                Ok((taken, None)) => Ok((taken, Progress::More)),
+                Ok((taken, Some(reply))) => return Ok((taken, self.answered(&reply)?)),
+                Err(fault) => Err(fault),
+            },
+            Some(carrier) => match carrier.receive(bytes) {
+                Ok((taken, None)) => Ok((taken, Progress::More)),
+                Ok((taken, Some(arrived))) => self.carried(arrived).map(|progress| (taken, progress)),
+                Err(fault) => Err(fault),
+            },
+        };
+        received.or_else(|fault| match fault {
+            Fault::Malformed(malformed) => Err(malformed),
+            Fault::Oversize => {
                 let reason = "an answer of more bytes than --max-answer allows";
                 Ok((bytes.len(), failed(0, Failure::Oversize, reason, false)))
             }
-        }
+        })
     }
 
+    /// Some HTTP servers end an answer by closing.
     fn closed(&mut self) -> Option<Result<Answer, FailedCall>> {
-        None
+        let arrived = self.carrier.as_mut()?.closed()?;
+        match self.carried(arrived) {
+            Ok(Progress::Answered(answer)) => Some(Ok(answer)),
+            Ok(Progress::Failed(failed)) => Some(Err(failed)),
+            _ => None,
+        }
     }
 
     fn parts(&self) -> AnswerParts<'_> {
@@ -221,10 +298,9 @@ fn application_exception<W: Wire>(body: &[u8]) -> Cow<'static, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::wire::{Binary, Compact};
     use super::*;
 
-    fn calls(framing: Framing) -> Arc<Calls> {
+    fn calls(transport: Transport) -> Arc<Calls> {
         let add = Method {
             name: "add".to_owned(),
             service: None,
@@ -235,7 +311,9 @@ mod tests {
         let tell = Method { name: "tell".to_owned(), oneway: true, result: None, throws: Vec::new(), ..add.clone() };
         Arc::new(Calls {
             methods: vec![add, tell],
-            framing,
+            // Clients of tests are made for their protocol.
+            wire: WireName::Binary,
+            transport,
             limit: 30_000,
             expected: None,
             schema: Arc::default(),
@@ -268,7 +346,7 @@ mod tests {
 
     #[test]
     fn calls_are_numbered_and_answers_matched() {
-        let mut client = ThriftClient::<Compact>::new(calls(Framing::Unframed), false);
+        let mut client = ThriftClient::<Compact>::new(calls(Transport::Unframed), false);
         assert_eq!(start(&mut client, 0), (b"\x82\x21\0\x03add\0".to_vec(), Started::Awaited));
         assert_eq!(start(&mut client, 0).0, b"\x82\x21\x01\x03add\0");
         let result = || vec![(0, WireValue::I32(5))];
@@ -283,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_oneway_call_ends_when_it_is_sent() {
-        let mut client = ThriftClient::<Binary>::new(calls(Framing::Framed), false);
+        let mut client = ThriftClient::<Binary>::new(calls(Transport::Framed), false);
         let (bytes, started) = start(&mut client, 1);
         assert_eq!(bytes, b"\0\0\0\x11\x80\x01\0\x04\0\0\0\x04tell\0\0\0\0\0");
         assert_eq!(started, Started::Sent(0));
@@ -292,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_declared_exception_is_an_answer() {
-        let mut client = ThriftClient::<Binary>::new(calls(Framing::Unframed), true);
+        let mut client = ThriftClient::<Binary>::new(calls(Transport::Unframed), true);
         start(&mut client, 0);
         let bytes = answer::<Binary>(MessageKind::Reply, b"add", 0, vec![(1, WireValue::Struct(Vec::new()))]);
         let expected = Progress::Answered(Answer { position: 0, status: 1, reusable: true });
@@ -308,7 +386,7 @@ mod tests {
         name: &[u8],
         sequence: i32,
     ) -> (Failure, String, bool) {
-        let mut client = ThriftClient::<Binary>::new(calls(Framing::Unframed), false);
+        let mut client = ThriftClient::<Binary>::new(calls(Transport::Unframed), false);
         start(&mut client, 0);
         match receive(&mut client, &answer::<Binary>(kind, name, sequence, fields)) {
             Ok(Progress::Failed(FailedCall { position: 0, failure, reason, reusable })) => {
@@ -337,14 +415,14 @@ mod tests {
 
     #[test]
     fn an_answer_beyond_the_limit_is_refused_by_name() {
-        for (framing, bytes) in [
-            (Framing::Framed, b"\0\0\x75\x31".to_vec()),
+        for (transport, bytes) in [
+            (Transport::Framed, b"\0\0\x75\x31".to_vec()),
             (
-                Framing::Unframed,
+                Transport::Unframed,
                 answer::<Binary>(MessageKind::Reply, b"add", 0, vec![(0, WireValue::Bytes(vec![0; 30_000]))]),
             ),
         ] {
-            let mut client = ThriftClient::<Binary>::new(calls(framing), false);
+            let mut client = ThriftClient::<Binary>::new(calls(transport), false);
             start(&mut client, 0);
             let progress = receive(&mut client, &bytes).unwrap();
             assert!(
@@ -357,7 +435,7 @@ mod tests {
     #[test]
     fn a_result_may_be_expected() {
         let expected = WireValue::Struct(vec![(0, WireValue::I32(5))]);
-        let calls = Calls { expected: Some(expected), ..Arc::into_inner(calls(Framing::Unframed)).unwrap() };
+        let calls = Calls { expected: Some(expected), ..Arc::into_inner(calls(Transport::Unframed)).unwrap() };
         let mut client = ThriftClient::<Compact>::new(Arc::new(calls), false);
         for (sequence, result, met) in [(0, 5, true), (1, 6, false), (2, 5, true)] {
             start(&mut client, 0);
@@ -372,7 +450,7 @@ mod tests {
 
     #[test]
     fn sequence_ids_wrap_and_are_never_negative() {
-        let mut client = ThriftClient::<Binary>::new(calls(Framing::Unframed), false);
+        let mut client = ThriftClient::<Binary>::new(calls(Transport::Unframed), false);
         client.sequence = i32::MAX;
         assert!(start(&mut client, 0).0.windows(4).any(|four| four == b"\x7f\xff\xff\xff"));
         assert_eq!(client.sequence, 0);

@@ -363,7 +363,7 @@ fn shown(value: &Untyped) -> String {
 }
 
 /// Sixteen bytes from a UUID's text (RFC 9562, section 4).
-fn uuid_of(text: &str) -> Option<[u8; 16]> {
+pub(super) fn uuid_of(text: &str) -> Option<[u8; 16]> {
     let groups: Vec<_> = text.split('-').collect();
     if groups.iter().map(|group| group.len()).ne([8, 4, 4, 4, 12]) {
         return None;

@@ -7,10 +7,12 @@
 //! A call's status is the id in its result: 0 if it returned, the number of the exception in `throws` if it threw one that
 //! it declares.
 
+mod carrier;
 mod client;
 pub mod conforming;
 pub mod fitting;
 pub mod idl;
+mod json;
 mod meaning;
 pub mod method;
 pub mod named;
@@ -28,15 +30,14 @@ use std::sync::Arc;
 use brunt_plan::plan::{Plan, ProtocolOptions};
 use brunt_record::outcome::OkStatus;
 
-use self::client::{Calls, ThriftClient, hint};
+use self::carrier::Transport;
+use self::client::{Calls, hint};
 use self::fitting::Fitting;
 use self::method::Method;
-use self::options::{Options, WireName};
-use self::reply::Framing;
+use self::options::Options;
 use self::schema::{Function, Schema, Service};
 use self::untyped::Untyped;
 use self::value::WireValue;
-use self::wire::{Binary, Compact};
 use brunt_protocol::Direction;
 use brunt_protocol::arguments::place_of;
 use brunt_protocol::flags::{Flag, FlagValues};
@@ -83,45 +84,35 @@ impl Protocol for Thrift {
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
         let options: Options = serde_json::from_value(plan.protocol.reveal().clone())
             .map_err(|e| OptionsError(format!("the plan's protocol part is not one of Thrift: {e}")))?;
-        if plan.target.path != "/" {
-            let problem = format!(
-                "a Thrift server has no paths: leave '{}' out, and name the method by --call",
-                plan.target.path
-            );
-            return Err(OptionsError(problem));
-        }
-        Ok(Arc::new(PreparedThrift::new(&options)?))
+        options::go_together(options.protocol, options.transport, &plan.target.path)
+            .map_err(|why| OptionsError(format!("{why}, and name the method by --call")))?;
+        Ok(Arc::new(PreparedThrift::new(&options, Transport::new(options.transport, &plan.target))?))
     }
 }
 
 struct PreparedThrift {
-    wire: WireName,
     calls: Arc<Calls>,
     flood: Arc<Flood>,
 }
 
 impl PreparedThrift {
-    fn new(options: &Options) -> Result<Self, OptionsError> {
+    fn new(options: &Options, transport: Transport) -> Result<Self, OptionsError> {
         let schema = Arc::new(schema_of(options)?);
         let (service, function) = named_method(&schema, &options.call)?;
         let method = method_of(service, function, options.multiplexed);
         let flood = Flood::new(&schema, function, &method, options)?;
-        let framing = Framing::from(options.transport);
         let expected = options.expect.as_ref().map(|expect| expected(&schema, function, expect)).transpose()?;
         let functions = vec![function.clone()];
         let limit = options.max_answer_bytes;
-        let calls = Calls { methods: vec![method], framing, limit, expected, schema, functions };
-        Ok(Self { wire: options.protocol, calls: Arc::new(calls), flood: Arc::new(flood) })
+        let calls =
+            Calls { methods: vec![method], wire: options.protocol, transport, limit, expected, schema, functions };
+        Ok(Self { calls: Arc::new(calls), flood: Arc::new(flood) })
     }
 }
 
 impl Prepared for PreparedThrift {
     fn client(&self, keep: bool) -> Box<dyn Client> {
-        let calls = Arc::clone(&self.calls);
-        match self.wire {
-            WireName::Binary => Box::new(ThriftClient::<Binary>::new(calls, keep)),
-            WireName::Compact => Box::new(ThriftClient::<Compact>::new(calls, keep)),
-        }
+        self.calls.client(keep)
     }
 
     /// Exceptions by the names of their types.
@@ -131,7 +122,7 @@ impl Prepared for PreparedThrift {
     }
 
     fn meaning(&self, direction: Direction, bytes: &[u8]) -> Option<String> {
-        meaning::of_message(&self.calls, self.wire, direction, bytes)
+        meaning::of_message(&self.calls, self.calls.wire, direction, bytes)
     }
 
     fn user(&self) -> Box<dyn User> {
@@ -229,10 +220,7 @@ impl Flood {
                 OptionsError(format!("{}: {misfit}", place_of(options.args_lines.as_ref(), number)))
             })?;
             let mut bytes = Vec::new();
-            sequence_at = match options.protocol {
-                WireName::Binary => method.encode::<Binary>(&arguments, &mut bytes),
-                WireName::Compact => method.encode::<Compact>(&arguments, &mut bytes),
-            };
+            sequence_at = method.encode_as(options.protocol, schema, function, &arguments, &mut bytes)?;
             calls.push(bytes);
         }
         if calls.is_empty() {

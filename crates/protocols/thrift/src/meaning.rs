@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::client::Calls;
+use super::json;
 use super::named::{named, named_fields};
 use super::options::WireName;
-use super::reply::Framing;
 use super::schema::{Function, Schema};
 use super::untyped::Untyped;
 use super::value::{WireType, WireValue};
@@ -15,7 +15,14 @@ use brunt_protocol::OptionsError;
 
 /// A method's name and its arguments, from the argument struct.
 pub(super) fn of_call(schema: &Schema, function: &Function, body: &[u8], wire: WireName) -> String {
-    let shown = fields(body, wire).ok().and_then(|fields| named_fields(schema, &function.arguments, &fields).ok());
+    // What the client keeps of answers is binary where they are JSON; calls are as they are sent.
+    let read = match wire {
+        WireName::Json => json::arguments_to_binary(schema, &function.arguments, body)
+            .map_err(|e| OptionsError(e.0.into_owned()))
+            .and_then(|body| fields(&body, wire)),
+        _ => fields(body, wire),
+    };
+    let shown = read.ok().and_then(|fields| named_fields(schema, &function.arguments, &fields).ok());
     format!("{}({})", function.name, shown.map_or_else(String::new, |arguments| arguments.to_string()))
 }
 
@@ -44,10 +51,10 @@ pub(super) fn outcome(
     Ok((thrown.map(|_| schema.type_name(expected)), value))
 }
 
-/// The fields of the struct that these bytes are.
+/// The fields of the struct that these bytes are; those of JSON have become binary before.
 fn fields(body: &[u8], wire: WireName) -> Result<Vec<(i16, WireValue)>, OptionsError> {
     let read = match wire {
-        WireName::Binary => read_value::<Binary>(body, WireType::Struct),
+        WireName::Binary | WireName::Json => read_value::<Binary>(body, WireType::Struct),
         WireName::Compact => read_value::<Compact>(body, WireType::Struct),
     };
     match read.map_err(|malformed| OptionsError(malformed.0.into_owned()))? {
@@ -59,24 +66,34 @@ fn fields(body: &[u8], wire: WireName) -> Result<Vec<(i16, WireValue)>, OptionsE
 /// The head of a message, and its length.
 pub(super) fn head(message: &[u8], wire: WireName) -> Option<(MessageHead<'_>, usize)> {
     let head = match wire {
-        WireName::Binary => Binary::message(message),
+        WireName::Binary | WireName::Json => Binary::message(message),
         WireName::Compact => Compact::message(message),
     };
     head.ok().flatten()
 }
 
 /// The function that a message names, with or without a service before it.
-pub(super) fn function<'a>(functions: &'a [Function], head: &MessageHead<'_>) -> Option<&'a Function> {
-    let name: Cow<'_, str> = String::from_utf8_lossy(head.name);
+pub(super) fn function<'a>(functions: &'a [Function], name: &[u8]) -> Option<&'a Function> {
+    let name: Cow<'_, str> = String::from_utf8_lossy(name);
     let name = name.rsplit_once(':').map_or(&*name, |(_, name)| name);
     functions.iter().find(|function| function.name == name)
 }
 
 /// A message on the wire in words.
 pub(super) fn of_message(calls: &Calls, wire: WireName, direction: Direction, bytes: &[u8]) -> Option<String> {
-    let message = if calls.framing == Framing::Framed { bytes.get(4..)? } else { bytes };
-    let (head, length) = head(message, wire)?;
-    let (function, body) = (function(&calls.functions, &head)?, message.get(length..)?);
+    let message = calls.transport.message(bytes)?;
+    if wire == WireName::Json && direction == Direction::Sent {
+        let parts: Vec<serde_json::Value> = serde_json::from_slice(message).ok()?;
+        let name = parts.get(1)?.as_str()?.as_bytes();
+        let function = function(&calls.functions, name)?;
+        return Some(of_call(&calls.schema, function, parts.get(4)?.to_string().as_bytes(), wire));
+    }
+    let message = match wire {
+        WireName::Json => Cow::Owned(json::to_binary(&calls.schema, &calls.functions, message).ok()?),
+        WireName::Binary | WireName::Compact => Cow::Borrowed(message),
+    };
+    let (head, length) = head(&message, wire)?;
+    let (function, body) = (function(&calls.functions, head.name)?, message.get(length..)?);
     Some(match direction {
         Direction::Sent => of_call(&calls.schema, function, body, wire),
         Direction::Received if head.kind == super::wire::MessageKind::Reply => {

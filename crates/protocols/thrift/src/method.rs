@@ -1,9 +1,12 @@
 //! Methods for their calls and answers: the bytes around a sequence id, and the possible answers.
 
+use super::json;
 use super::options::WireName;
 use super::reply::Reply;
+use super::schema::{Function, Schema};
 use super::value::{WireType, WireValue};
 use super::wire::{Binary, Compact, MessageKind, Wire, write_value};
+use brunt_protocol::OptionsError;
 
 /// A method that can be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +28,25 @@ pub struct Method {
 pub struct Unfit(pub &'static str);
 
 impl Method {
+    /// Appends a call of this function, which is the method's, as [`Self::encode`] does.
+    ///
+    /// # Errors
+    /// When the protocol cannot hold the arguments.
+    pub fn encode_as(
+        &self,
+        wire: WireName,
+        schema: &Schema,
+        function: &Function,
+        arguments: &WireValue,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, OptionsError> {
+        match wire {
+            WireName::Binary => Ok(self.encode::<Binary>(arguments, out)),
+            WireName::Compact => Ok(self.encode::<Compact>(arguments, out)),
+            WireName::Json => json::write_call(schema, function, &self.name_on_wire(), arguments, out),
+        }
+    }
+
     /// Appends a call without the frame and the sequence id; returns the offset of the sequence id.
     pub fn encode<W: Wire>(&self, arguments: &WireValue, out: &mut Vec<u8>) -> usize {
         let kind = if self.oneway { MessageKind::Oneway } else { MessageKind::Call };
@@ -44,6 +66,11 @@ impl Method {
         match wire {
             WireName::Binary => Binary::write_head_after_sequence(&mut head, name.as_bytes()),
             WireName::Compact => Compact::write_head_after_sequence(&mut head, name.as_bytes()),
+            // A comma before them, and a bracket behind them.
+            WireName::Json => {
+                let rest = call.get(sequence_at + 1..).unwrap_or_default();
+                return rest.split_last().map_or(&[], |(_, arguments)| arguments);
+            }
         }
         call.get(sequence_at + head.len()..).unwrap_or_default()
     }

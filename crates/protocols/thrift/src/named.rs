@@ -5,7 +5,7 @@ use super::untyped::{Misfit, Untyped};
 use super::value::WireValue;
 
 /// How a UUID is written.
-fn uuid_text(uuid: [u8; 16]) -> String {
+pub(super) fn uuid_text(uuid: [u8; 16]) -> String {
     let digits = format!("{:032x}", u128::from_be_bytes(uuid));
     let group = |range: std::ops::Range<usize>| digits.get(range).unwrap_or_default();
     [group(0..8), group(8..12), group(12..16), group(16..20), group(20..32)].join("-")

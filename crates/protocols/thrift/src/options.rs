@@ -58,6 +58,8 @@ pub enum WireName {
     Binary,
     /// The compact protocol.
     Compact,
+    /// The JSON protocol.
+    Json,
 }
 
 /// How messages follow each other.
@@ -68,6 +70,10 @@ pub enum TransportName {
     Framed,
     /// Messages follow each other directly.
     Unframed,
+    /// Each message is in a frame of `THeader`.
+    Header,
+    /// Each message is the body of a request of HTTP/1.1, or of its answer.
+    Http,
 }
 
 /// The flags of Thrift.
@@ -82,12 +88,12 @@ pub(super) const FLAGS: [Flag; 10] = [
         Takes::TextOrFile("JSON|@F"),
         "The expected result; a call with another fails as mismatch. Struct fields that are not named may have any value",
     ),
-    Flag::new("protocol", Takes::Text("NAME"), "The encoding of messages: binary or compact [default: binary]")
+    Flag::new("protocol", Takes::Text("NAME"), "The encoding of messages: binary, compact or json [default: binary]")
         .checked(|name| protocol(name).map(drop)),
     Flag::new(
         "transport",
         Takes::Text("NAME"),
-        "Whether each message has its length before it: framed or unframed, also known as buffered [default: unframed]",
+        "What carries messages: unframed (also known as buffered), framed, header (THeader), or http, with the URL's path [default: unframed]",
     )
     .checked(|name| transport(name).map(drop)),
     Flag::new("multiplexed", Takes::Nothing, "Name the service in each call, for servers with several of them"),
@@ -102,14 +108,13 @@ pub(super) fn protocol(name: &str) -> Result<WireName, String> {
     let other = match name {
         "binary" => return Ok(WireName::Binary),
         "compact" => return Ok(WireName::Compact),
-        "json" | "simplejson" => "brunt does not speak Thrift's JSON protocol",
-        "header" => {
-            "THeader is fbthrift's, and brunt does not speak it; its servers take framed calls without a header, too: --transport framed"
-        }
-        "multiplexed" => "that is --multiplexed, beside binary or compact",
-        _ => return Err("expected binary or compact".to_owned()),
+        "json" => return Ok(WireName::Json),
+        "simplejson" => "Thrift's simple JSON can be written alone, and not read",
+        "header" => "that is --transport header, with binary or compact in it",
+        "multiplexed" => "that is --multiplexed, beside one of them",
+        _ => return Err("expected binary, compact or json".to_owned()),
     };
-    Err(format!("expected binary or compact: {other}"))
+    Err(format!("expected binary, compact or json: {other}"))
 }
 
 /// The transport of this name.
@@ -120,17 +125,27 @@ pub(super) fn transport(name: &str) -> Result<TransportName, String> {
     let other = match name {
         "framed" => return Ok(TransportName::Framed),
         "unframed" | "buffered" => return Ok(TransportName::Unframed),
-        "http" => {
-            "brunt does not speak Thrift over HTTP; a body that your client has recorded can be sent by --body-file to http://"
-        }
-        "header" => {
-            "THeader is fbthrift's, and brunt does not speak it; its servers take framed calls without a header, too: framed"
-        }
+        "http" => return Ok(TransportName::Http),
+        "header" => return Ok(TransportName::Header),
         "zlib" => "brunt does not compress messages",
         "rocket" => "RSocket is fbthrift's, and brunt does not speak it",
-        _ => return Err("expected framed or unframed".to_owned()),
+        _ => return Err("expected unframed, framed, header or http".to_owned()),
     };
-    Err(format!("expected framed or unframed: {other}"))
+    Err(format!("expected unframed, framed, header or http: {other}"))
+}
+
+/// Whether this protocol can be carried so, to a URL with this path.
+///
+/// # Errors
+/// Says what does not go together.
+pub(super) fn go_together(wire: WireName, transport: TransportName, path: &str) -> Result<(), String> {
+    if transport == TransportName::Header && wire == WireName::Json {
+        return Err("THeader carries binary or compact messages: leave json out".to_owned());
+    }
+    if transport != TransportName::Http && path != "/" {
+        return Err(format!("a Thrift server has no paths, but over HTTP (transport http): leave '{path}' out"));
+    }
+    Ok(())
 }
 
 /// The options that the flags ask for.

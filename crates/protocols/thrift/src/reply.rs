@@ -1,6 +1,5 @@
 //! Reads answers, in whatever pieces they come: checks them token by token, and builds only the values that are needed.
 
-use super::options::TransportName;
 use super::value::WireType;
 use super::wire::{FieldHead, MOST_NESTED, MessageHead, MessageKind, Wire};
 use brunt_protocol::Malformed;
@@ -12,15 +11,6 @@ pub enum Framing {
     Framed,
     /// Each message ends where its struct ends.
     Unframed,
-}
-
-impl From<TransportName> for Framing {
-    fn from(transport: TransportName) -> Self {
-        match transport {
-            TransportName::Framed => Self::Framed,
-            TransportName::Unframed => Self::Unframed,
-        }
-    }
 }
 
 /// The most bytes of an exception that are kept for its message.

@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::client::{Calls, ThriftClient, hint};
+use super::carrier::Transport;
+use super::client::{Calls, hint};
 use super::fitting::Fitting;
 use super::options::{TransportName, WireName};
-use super::reply::Framing;
 use super::schema::{Function, Schema, Service};
 use super::untyped::Untyped;
-use super::wire::{Binary, Compact};
 use super::{idl, meaning, method_of, named_service, options};
 use brunt_protocol::arguments::DEFAULT_MOST_ANSWER_BYTES;
 use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value as LuaValue};
@@ -38,17 +37,10 @@ impl Dialect for ThriftDialect {
     fn client(&self, options: &LuaValue<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         let known = ["idl", "idl_path", "service", "protocol", "transport", "multiplexed", "max_answer"];
         let fields = Fields::parse("brunt.thrift", options, &known)?;
-        match setting.base {
-            None => {
-                let problem = "brunt.thrift needs an address: brunt.thrift{ address = \"127.0.0.1:9090\", … }";
-                return Err(OptionsError(problem.to_owned()));
-            }
-            Some(base) if base.path != "/" => {
-                let problem = format!("brunt.thrift: a Thrift server has no paths: leave '{}' out", base.path);
-                return Err(OptionsError(problem));
-            }
-            Some(_) => {}
-        }
+        let Some(base) = setting.base else {
+            let problem = "brunt.thrift needs an address: brunt.thrift{ address = \"127.0.0.1:9090\", … }";
+            return Err(OptionsError(problem.to_owned()));
+        };
         let Some(file) = fields.text("idl")? else {
             let problem = "brunt.thrift needs the IDL that defines the service: idl = \"shop.thrift\"";
             return Err(OptionsError(problem.to_owned()));
@@ -69,17 +61,20 @@ impl Dialect for ThriftDialect {
             Some(name) => options::transport(name).map_err(|why| wrong("transport", why))?,
             None => TransportName::Unframed,
         };
+        options::go_together(wire, transport, &base.path)
+            .map_err(|why| OptionsError(format!("brunt.thrift: {why}")))?;
         let multiplexed = fields.flag("multiplexed")?.unwrap_or(false);
         let limit = fields.count("max_answer", 1..=i32::MAX as u32)?.unwrap_or(DEFAULT_MOST_ANSWER_BYTES);
         let calls = Calls {
             methods: service.functions.iter().map(|function| method_of(&service, function, multiplexed)).collect(),
-            framing: Framing::from(transport),
+            wire,
+            transport: Transport::new(transport, base),
             limit,
             expected: None,
             schema: Arc::clone(&schema),
             functions: service.functions.clone(),
         };
-        Ok(Box::new(ThriftCaller { schema, service, wire, calls: Arc::new(calls) }))
+        Ok(Box::new(ThriftCaller { schema, service, calls: Arc::new(calls) }))
     }
 }
 
@@ -87,7 +82,6 @@ impl Dialect for ThriftDialect {
 struct ThriftCaller {
     schema: Arc<Schema>,
     service: Service,
-    wire: WireName,
     calls: Arc<Calls>,
 }
 
@@ -154,24 +148,20 @@ impl ThriftCaller {
     /// A call's result, or the exception that it threw: its name and its content.
     fn outcome(&self, answer: &CompleteAnswer<'_>) -> Result<(Option<String>, Untyped), OptionsError> {
         match self.function_of(answer) {
-            Some(function) => meaning::outcome(&self.schema, function, answer.parts.body, self.wire),
+            Some(function) => meaning::outcome(&self.schema, function, answer.parts.body, self.calls.wire),
             None => Ok((None, Untyped::Null)),
         }
     }
 
     fn function_of(&self, answer: &CompleteAnswer<'_>) -> Option<&Function> {
-        let (head, _) = meaning::head(answer.parts.head, self.wire)?;
-        meaning::function(&self.service.functions, &head)
+        let (head, _) = meaning::head(answer.parts.head, self.calls.wire)?;
+        meaning::function(&self.service.functions, head.name)
     }
 }
 
 impl Caller for ThriftCaller {
     fn connection(&self) -> Box<dyn Client> {
-        let calls = Arc::clone(&self.calls);
-        match self.wire {
-            WireName::Binary => Box::new(ThriftClient::<Binary>::new(calls, true)),
-            WireName::Compact => Box::new(ThriftClient::<Compact>::new(calls, true)),
-        }
+        self.calls.client(true)
     }
 
     /// The values: a method's name, and its arguments by their names.
@@ -189,10 +179,7 @@ impl Caller for ThriftCaller {
             .arguments(function, &given)
             .map_err(|misfit| OptionsError(misfit.to_string()))?;
         let Some(method) = self.calls.methods.get(place) else { return Ok(()) };
-        let sequence_at = match self.wire {
-            WireName::Binary => method.encode::<Binary>(&arguments, &mut out.bytes),
-            WireName::Compact => method.encode::<Compact>(&arguments, &mut out.bytes),
-        };
+        let sequence_at = method.encode_as(self.calls.wire, &self.schema, function, &arguments, &mut out.bytes)?;
         out.hint = hint(place, sequence_at);
         Ok(())
     }
@@ -230,15 +217,15 @@ impl Caller for ThriftCaller {
         let (Some(function), Some(method)) = (self.service.functions.get(place), self.calls.methods.get(place)) else {
             return Cow::Borrowed(&call.bytes);
         };
-        let arguments = method.arguments_of(&call.bytes, (call.hint & 0xffff) as usize, self.wire);
-        let said = meaning::of_call(&self.schema, function, arguments, self.wire);
+        let arguments = method.arguments_of(&call.bytes, (call.hint & 0xffff) as usize, self.calls.wire);
+        let said = meaning::of_call(&self.schema, function, arguments, self.calls.wire);
         Cow::Owned([format!("{said}\r\n\r\n").as_bytes(), &call.bytes].concat())
     }
 
     fn shown_head<'a>(&self, answer: &CompleteAnswer<'a>) -> Cow<'a, [u8]> {
         let said = self.function_of(answer).map_or_else(
             || "returned null".to_owned(),
-            |function| meaning::of_answer(&self.schema, function, answer.parts.body, self.wire),
+            |function| meaning::of_answer(&self.schema, function, answer.parts.body, self.calls.wire),
         );
         Cow::Owned(said.into_bytes())
     }
@@ -276,10 +263,10 @@ mod tests {
         assert!(error(&[]).contains("needs the IDL"));
         assert!(error(&[("idl", LuaValue::text("gone.thrift"))]).contains("gone.thrift: there is no such file"));
         assert!(error(&[idl(), ("service", LuaValue::text("Chop"))]).contains("no service 'Chop'; it has Shop"));
-        assert!(
-            error(&[idl(), ("protocol", LuaValue::text("json"))]).contains("binary or compact: brunt does not speak")
-        );
-        assert!(error(&[idl(), ("transport", LuaValue::text("http"))]).contains("Thrift over HTTP"));
+        assert!(error(&[idl(), ("protocol", LuaValue::text("simplejson"))]).contains("written alone, and not read"));
+        assert!(error(&[idl(), ("transport", LuaValue::text("zlib"))]).contains("does not compress"));
+        let both = [idl(), ("protocol", LuaValue::text("json")), ("transport", LuaValue::text("header"))];
+        assert!(error(&both).contains("leave json out"));
         assert!(made(&[idl()]).is_ok());
     }
 

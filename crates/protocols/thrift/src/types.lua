@@ -5,8 +5,8 @@
 ---@field address string Where calls go, such as "127.0.0.1:9090"; `--base-url` takes its place.
 ---@field service? string Needed where the IDL has several.
 ---@field idl_path? string[] Where included files are looked for as well.
----@field protocol? "binary"|"compact" binary unless it says otherwise.
----@field transport? "unframed"|"framed" unframed unless it says otherwise.
+---@field protocol? "binary"|"compact"|"json" binary unless it says otherwise.
+---@field transport? "unframed"|"framed"|"header"|"http" unframed unless it says otherwise.
 ---@field multiplexed? boolean Whether calls name the service.
 ---@field max_answer? integer The most bytes of one answer.
 ---@field timeout? brunt.Duration How long a call may take, where it does not say.

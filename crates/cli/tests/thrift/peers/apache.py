@@ -13,14 +13,17 @@ sys.path.insert(0, code)
 from everything import Everything, ttypes as everything  # noqa: E402
 from shared import ttypes as shared  # noqa: E402
 from thrift.TMultiplexedProcessor import TMultiplexedProcessor  # noqa: E402
-from thrift.protocol import TBinaryProtocol, TCompactProtocol  # noqa: E402
+from thrift.protocol import TBinaryProtocol, TCompactProtocol, THeaderProtocol, TJSONProtocol  # noqa: E402
+from thrift.server import THttpServer  # noqa: E402
 from thrift.transport import TSocket, TTransport  # noqa: E402
+from thrift.transport.THeaderTransport import THeaderSubprotocolID  # noqa: E402
 
 from handler import Handler  # noqa: E402
 
 PROTOCOLS = {
     "binary": TBinaryProtocol.TBinaryProtocolFactory(),
     "compact": TCompactProtocol.TCompactProtocolFactory(),
+    "json": TJSONProtocol.TJSONProtocolFactory(),
 }
 TRANSPORTS = {
     "framed": TTransport.TFramedTransportFactory(),
@@ -39,8 +42,11 @@ def converse(connection, processor, protocol, transport, context):
             connection = context.wrap_socket(connection, server_side=True)
         raw = TSocket.TSocket()
         raw.setHandle(connection)
-        carried = TRANSPORTS[transport].getTransport(raw)
-        spoken = PROTOCOLS[protocol].getProtocol(carried)
+        if transport == "header":
+            known = THeaderSubprotocolID.COMPACT if protocol == "compact" else THeaderSubprotocolID.BINARY
+            spoken = THeaderProtocol.THeaderProtocolFactory(default_protocol=known).getProtocol(raw)
+        else:
+            spoken = PROTOCOLS[protocol].getProtocol(TRANSPORTS[transport].getTransport(raw))
         while True:
             processor.process(spoken, spoken)
     except (TTransport.TTransportException, OSError, EOFError):
@@ -70,5 +76,11 @@ for protocol in PROTOCOLS:
         listen("plain", plain, protocol, transport)
         listen("multiplexed", multiplexed, protocol, transport)
         listen("tls", plain, protocol, transport, context)
+    if protocol != "json":
+        listen("plain", plain, protocol, "header")
+    # Answers of HTTP/1.0, which end with their connections.
+    server = THttpServer.THttpServer(plain, ("127.0.0.1", 0), PROTOCOLS[protocol])
+    print(protocol, "http", "plain", server.httpd.server_address[1], flush=True)
+    threading.Thread(target=server.serve, daemon=True).start()
 print("ready", flush=True)
 sys.stdin.read()

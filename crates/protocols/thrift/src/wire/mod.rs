@@ -49,7 +49,7 @@ impl MessageKind {
         }
     }
 
-    fn from_number(number: u8) -> Result<Self, Malformed> {
+    pub(crate) fn from_number(number: u8) -> Result<Self, Malformed> {
         match number {
             1 => Ok(Self::Call),
             2 => Ok(Self::Reply),
