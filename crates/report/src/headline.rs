@@ -239,6 +239,8 @@ fn not_believed(summary: &Summary) -> Option<Statement> {
     let verdict = &summary.verdict;
     let text = match verdict.judgement {
         Judgement::Trustworthy | Judgement::NothingMeasured => return None,
+        // Nothing was answered, faster or slower.
+        _ if summary.rates.answered_per_s <= 0.0 => return None,
         // A lower bound of nothing says nothing of the target.
         _ if verdict.is_brunt_the_limit() && summary.rates.ok_per_s > 0.0 => {
             format!("brunt was the limit: the target can do at least {} ok/s", Number(summary.rates.ok_per_s))
@@ -351,12 +353,19 @@ fn not_settled(summary: &Summary) -> Option<Statement> {
         Settled::WarmingUp { until_s, figure, all, rest } => {
             // The warm-up was too short.
             let warmup_s = until_s + summary.plan.warmup_ns.div_ceil(SECOND_NS);
-            format!(
-                "still warming up until second {until_s} ({} {}, without it {}): -w {warmup_s}",
-                figure.name(),
-                value(figure, all),
-                value(figure, rest)
-            )
+            let (all_shown, rest_shown) = (value(figure, all), value(figure, rest));
+            // A target that warms up gets better.
+            if (rest < all) == (figure == Watched::Rate) {
+                format!(
+                    "not settled: the target was faster until second {until_s} ({} {all_shown}, without that {rest_shown}): -w {warmup_s}",
+                    figure.name(),
+                )
+            } else {
+                format!(
+                    "still warming up until second {until_s} ({} {all_shown}, without it {rest_shown}): -w {warmup_s}",
+                    figure.name(),
+                )
+            }
         }
         Settled::Drifting { figure, per_minute, typical } => format!(
             "not settled: {} {} by {} a minute, around {}",

@@ -162,16 +162,26 @@ pub(super) fn law(sweep: &Sweep) -> Vec<(Role, String)> {
     sentences
 }
 
+/// A value of an axis as a sentence begins with it, and the verb's form: `8 connections answer`, `rate 50 answers`.
+fn subject(name: &str, value: u64) -> (String, &'static str) {
+    match name.strip_suffix('s') {
+        Some(one) if value == 1 => (format!("1 {one}"), "answers"),
+        Some(_) => (format!("{} {name}", count(value)), "answer"),
+        None => (format!("{name} {}", count(value)), "answers"),
+    }
+}
+
 /// Such as `8 connections answer 99 % of the most, 12,380 calls/s, at 0.50 × the p99 of 64 connections`.
 fn choice(sweep: &Sweep) -> Option<(Role, String)> {
     let choice = sweep.choice()?;
     let Choice { enough: (value, run), most: (most, at_most) } = choice;
     let name = &sweep.axis.name;
+    let (subject, answers) = subject(name, value);
     let met = if run.thresholds.is_empty() { "" } else { " with every threshold met" };
     if value == most {
         let less = sweep.steps.iter().any(|step| step.value < value && step.evidence.is_some());
         let less = if less { format!("; fewer answer less than {} of that", percent(ENOUGH)) } else { String::new() };
-        let text = format!("{} {name} answer the most{met}: {} calls/s{less}", count(value), rate(run.ok_per_s));
+        let text = format!("{subject} {answers} the most{met}: {} calls/s{less}", rate(run.ok_per_s));
         return Some((Role::Strong, text));
     }
     let share = (choice.throughput_ratio() * 100.0).round();
@@ -186,11 +196,10 @@ fn choice(sweep: &Sweep) -> Option<(Role, String)> {
         }
     });
     let text = format!(
-        "{} {name} answer {share}{met}{latency}: {} calls/s, and {} at {} {name}",
-        count(value),
+        "{subject} {answers} {share}{met}{latency}: {} calls/s, and {} at {}",
         rate(run.ok_per_s),
         rate(at_most.ok_per_s),
-        count(most),
+        self::subject(name, most).0,
     );
     Some((Role::Strong, text))
 }
