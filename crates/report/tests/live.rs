@@ -436,3 +436,36 @@ fn a_replay_says_how_far_it_is_in_its_log() {
         assert!(text.trim_end().ends_with(&format!("wait  {words}")), "{text}");
     }
 }
+
+/// A freeze that ends within a second, while its calls are still being answered: the line of that second may know less
+/// than a later one, and the last line that is told of it knows every call.
+#[test]
+fn what_lines_say_of_a_freeze_is_put_right_in_the_end() {
+    // Nothing is answered from 3.2 s to 4.93 s; the calls that waited are answered over the next 150 ms.
+    let target: Target = |due| {
+        let (from, to) = (3_200 * MS, 4_930 * MS);
+        let waits = (from..to).contains(&(due + usual(due)));
+        (if waits { to - due + (due + usual(due) - from) / 12 } else { usual(due) }, End::Status(200))
+    };
+    let waited = (0..12 * RATE).map(|call| call * SECOND_NS / RATE).filter(|due| target(*due).0 > 20 * MS).count();
+    let mut lines = Lines::new(&plan(12), 5 * SECOND_NS, PLAIN);
+    let text: String = seconds(target, 12, 12).iter().map(|second| lines.push(second)).collect();
+    let told: Vec<usize> = text
+        .lines()
+        .filter_map(|line| line.split_once("the target froze from 0:03.2 to")?.1.split_once(": "))
+        .map(|(_, rest)| rest.split(" calls waited").next().unwrap().replace(',', "").parse().unwrap())
+        .collect();
+    let last = *told.last().unwrap_or_else(|| panic!("{text}"));
+    assert!(last.abs_diff(waited) * 50 <= waited, "{told:?} of {waited}: {text}");
+    assert!(told.len() <= 2, "{text}");
+}
+
+/// Answers come all the time, and later and later: three of five calls are answered in each second.
+#[test]
+fn lines_tell_no_stall_of_a_target_that_keeps_answering() {
+    let overloaded: Target = |due| (5 * MS + due / 3 * 2, End::Status(200));
+    let mut lines = Lines::new(&plan(12), SECOND_NS, PLAIN);
+    let text: String = seconds(overloaded, 12, 12).iter().map(|second| lines.push(second)).collect();
+    assert!(text.contains("300/s of 500/s due") && text.contains(" wait, oldest "), "{text}");
+    assert!(!text.to_lowercase().contains("stalled") && !text.contains("nothing answered"), "{text}");
+}

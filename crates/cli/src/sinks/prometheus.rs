@@ -101,11 +101,7 @@ impl Sink for PrometheusSink {
             return;
         }
         if self.tells {
-            let shown = units::Duration(time.as_nanos() as u64);
-            let address = self.address;
-            console::note(&format!(
-                "prometheus: serving http://{address}/metrics for a last scrape, for {shown}; Ctrl-C stops it"
-            ));
+            console::note(&waits(self.address, time));
         }
         let until = Instant::now() + time;
         while Instant::now() < until && !stop.is_stopped() && !self.site.locked(|state| state.scrapes.has_last) {
@@ -113,6 +109,11 @@ impl Sink for PrometheusSink {
         }
         signals::forget();
     }
+}
+
+fn waits(address: SocketAddr, time: Duration) -> String {
+    let shown = units::Duration(time.as_nanos() as u64);
+    format!("prometheus: serving http://{address}/metrics for a last scrape, for {shown}; Ctrl-C stops it")
 }
 
 impl Drop for PrometheusSink {
@@ -261,5 +262,17 @@ mod tests {
         assert_eq!((scrapes.usual_gap(), scrapes.has_last), (Duration::from_secs(30), false));
         scrapes.came(start + Duration::from_secs(60), true);
         assert!(scrapes.has_last);
+    }
+
+    #[test]
+    fn how_long_it_waits_is_told_as_people_tell_times() {
+        let mut scrapes = Scrapes::default();
+        let start = Instant::now();
+        for ns in [0, 7_013_331_207, 14_001_204_111] {
+            scrapes.came(start + Duration::from_nanos(ns), false);
+        }
+        let said = waits(([127, 0, 0, 1], 9090).into(), scrapes.usual_gap());
+        let time = said.split(", for ").nth(1).and_then(|rest| rest.split(';').next()).unwrap();
+        assert!(time.ends_with('s') && time.len() <= 6, "{said}");
     }
 }

@@ -188,3 +188,90 @@ fn sides_that_keep_up_with_a_rate_answer_as_many_calls() {
     let done = run([flags.as_slice(), &[&a, &b]].concat()).with_status(0);
     assert!(!done.stdout.contains("calls a second"), "{}", done.stdout);
 }
+
+/// A kind of name, quotes and blanks change nothing; a limit that holds, or is not of a time, marks nothing.
+#[test]
+fn each_time_over_its_limit_is_marked_on_the_page() {
+    let (_server, url) = target(slow(3));
+    let dir = Directory::new();
+    let names = ["plain", "two words", "x:y", "held", "counted"];
+    let calls: String = names.iter().fold(String::new(), |mut calls, name| {
+        let _ = writeln!(calls, "http:get('/', {{ name = '{name}' }})");
+        calls
+    });
+    let page = dir.path("page.html");
+    let script = scenario(&dir, &url, "", &calls, "");
+    let limits =
+        ["plain:p90<1ms", "request \"two words\":p90<1ms", "\"x:y\":p90<=1ms", "held:p90<1h", "counted:error_rate>5%"];
+    let limits: Vec<&str> = limits.iter().flat_map(|limit| ["--threshold", limit]).collect();
+    run([&["run", "-t1", "--no-save", "--html", &page, &script], limits.as_slice()].concat()).with_status(1);
+    let page = std::fs::read_to_string(page).unwrap();
+    let marks = |name: &str| {
+        let is_of = |row: &&str| row.split("</th>").next().is_some_and(|head| head.ends_with(&format!(">{name}")));
+        let row = page.split("<tr").filter(|row| row.contains("</th>")).find(is_of);
+        row.unwrap_or_else(|| panic!("no row of {name}"))
+            .split("</tr>")
+            .next()
+            .unwrap()
+            .matches("over its limit")
+            .count()
+    };
+    assert_eq!(names.map(marks), [1, 1, 1, 0, 0]);
+}
+
+/// What nobody does is not asked for in vain.
+#[test]
+fn an_argument_that_a_step_does_not_take_is_refused() {
+    let dir = Directory::new();
+    for (step, is_known) in [
+        ("brunt.rate(5, '1s')", true),
+        ("brunt.rate(5, '1s', { most = 2 })", false),
+        ("brunt.iterations_each(2, 3, '1s')", false),
+        ("brunt.users(2, '1s', nil)", true),
+        ("brunt.at_once(2, '1s')", false),
+    ] {
+        let text = format!(
+            "local brunt = require 'brunt'\nlocal http = brunt.http {{ base = 'http://127.0.0.1:9' }}\n\
+             brunt.scenario('s', function() http:get('/') end):inject {{ {step} }}\n"
+        );
+        let done = run(["check", &dir.file("s.lua", text)]);
+        assert_eq!(done.status == Some(0), is_known, "{step}: {done:#?}");
+        assert!(is_known || done.stderr.contains("s.lua:3:"), "{step}: {done:#?}");
+    }
+}
+
+#[test]
+fn checks_of_a_table_that_come_out_as_nil_are_named() {
+    let (_server, url) = target(Config::default());
+    let dir = Directory::new();
+    let body = "local answer = http:get('/shop/items/4')\n\
+                local held = { ['has a colour'] = answer:json().colour, ['is there'] = answer.ok }\n\
+                brunt.check(answer, held)";
+    let done = run(["run", "-t1", &scenario(&dir, &url, "", body, "")]);
+    assert!(done.status == Some(1) || done.stderr.contains("has a colour"), "{done:#?}");
+    assert!(!done.stderr.contains("is there"), "{done:#?}");
+}
+
+#[test]
+fn the_page_of_a_sweep_has_what_was_watched() {
+    let (_server, url) = target(slow(2));
+    let dir = Directory::new();
+    let page = dir.path("sweep.html");
+    let watch = format!("pid:{}", std::process::id());
+    let flags =
+        ["sweep", "-t1", "-c", "2,3", "-d", "600ms", "-w0", "--quiet", "--watch", &watch, "--html", &page, &url];
+    let done = run(flags).with_status(0);
+    assert!(done.stdout.contains("cpu a call"), "{}", done.stdout);
+    let page = std::fs::read_to_string(page).unwrap().to_lowercase();
+    assert!(page.contains("cpu a call") || page.contains("watched"));
+}
+
+#[test]
+fn the_line_of_a_guard_that_fired_is_no_wider_than_others() {
+    let (_server, url) = target(Config { error_share: 1.0, ..slow(1) });
+    let guard = "error_rate > 2% for 1s";
+    let done = run(["-t1", "-r", "40", "-d", "9s", "--no-save", "--max-error-rate", "100%", "--guard", guard, &url]);
+    assert!(done.stdout.contains("fired"), "{done:#?}");
+    let wide: Vec<_> = done.stdout.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{wide:?}");
+}

@@ -229,3 +229,40 @@ fn draw(id: &str, bars: &[Bar], scale: Scale, (ok, not_ok): (u64, u64), limits: 
         is_narrow: true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn most_calls_are_more_than_half_and_no_shorter_range_has_as_many(
+            calls in prop::collection::vec((0_u64..9, 0_u64..3), 1..40),
+        ) {
+            let bars: Vec<_> = (0_u32..)
+                .zip(&calls)
+                .map(|(at, (ok, not_ok))| {
+                    let from = f64::from(at + 1) * 1e6;
+                    Bar { from, to: from + 1e6, ok: *ok, not_ok: *not_ok }
+                })
+                .collect();
+            let all: u64 = calls.iter().map(|(ok, not_ok)| ok + not_ok).sum();
+            let said = most_calls(&bars);
+            prop_assert_eq!(said.is_some(), all > 0);
+            let Some(said) = said else { return Ok(()) };
+            let ends: Vec<f64> = said.split(" to ").map(|end| end.trim_end_matches("ms").parse().unwrap()).collect();
+            let within = |from: f64, to: f64| -> u64 {
+                let inside = bars.iter().filter(|bar| bar.from >= from * 1e6 - 1.0 && bar.to <= to * 1e6 + 1.0);
+                inside.map(|bar| bar.ok + bar.not_ok).sum()
+            };
+            prop_assert!(2 * within(ends[0], ends[1]) > all, "{said}: {} of {all}", within(ends[0], ends[1]));
+            let shorter = ends[1] - ends[0] - 1.0;
+            for bar in &bars {
+                let from = bar.from / 1e6;
+                prop_assert!(2 * within(from, from + shorter) <= all, "{said}, and {from} is enough");
+            }
+        }
+    }
+}
