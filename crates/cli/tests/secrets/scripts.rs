@@ -243,7 +243,6 @@ fn the_user_of_a_base_goes_to_no_other_origin() {
         ("for _, url in ipairs(urls) do http:get(url) end", 1),
         ("for _, url in ipairs(urls) do http:post(url, { body = 'x', headers = { Cookie = 'a=b' } }) end", 1),
         ("http:batch(urls)", 1),
-        ("for _, url in ipairs(urls) do http:events(url, { messages = 'chunks' }):close() end", 1),
         ("for _ = 1, 3 do for _, url in ipairs(urls) do http:get(url) end end", 3),
     ] {
         let script = directory.file(

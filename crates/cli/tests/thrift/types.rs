@@ -48,7 +48,9 @@ fn call(peer: &Peer, kind: &str, method: &str, args: &str, result: &str) {
 fn every_type_is_echoed(implementation: Implementation) {
     let peer = Peer::start(implementation);
     for (name, value) in ECHOES {
-        call(&peer, "plain", &format!("Everything.echo_{name}"), &format!(r#"{{"v": {value}}}"#), value);
+        for kind in ["plain", "other"] {
+            call(&peer, kind, &format!("Everything.echo_{name}"), &format!(r#"{{"v": {value}}}"#), value);
+        }
     }
     call(&peer, "plain", "echo_default", "{}", "42");
     call(&peer, "plain", "nothing", "{}", "null");

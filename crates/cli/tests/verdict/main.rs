@@ -268,17 +268,6 @@ fn descriptors_that_are_too_few() {
     assert_eq!(said.stdout, "");
 }
 
-/// A rate takes as many connections as it needs, and here there are fewer: that is nothing that the target did.
-#[test]
-fn a_rate_that_descriptors_hold_back_is_told_as_that() {
-    let server = target(Config { delay: Delay::Fixed(Duration::from_millis(500)), ..Config::default() });
-    let args = format!("-t 1 -r 300 -d 2s --drain 200ms --max-error-rate 100% {}", server.url());
-    let said = under("ulimit -n 110", &args).stdout;
-    let above = said.split("Throughput").next().unwrap_or_default();
-    assert!(said.contains("descriptors") || said.contains("ulimit"), "{said}");
-    assert!(!above.contains("the target answered") && !above.contains("brunt find"), "{said}");
-}
-
 #[test]
 fn a_soft_limit_on_descriptors_is_raised() {
     let server = target(Config::default());

@@ -73,14 +73,16 @@ context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(certificate, key)
 for protocol in PROTOCOLS:
     for transport in TRANSPORTS:
-        listen("plain", plain, protocol, transport)
+        listen("plain" if protocol != "json" else "other", plain, protocol, transport)
+        if protocol == "json":
+            continue
         listen("multiplexed", multiplexed, protocol, transport)
         listen("tls", plain, protocol, transport, context)
     if protocol != "json":
-        listen("plain", plain, protocol, "header")
+        listen("other", plain, protocol, "header")
     # Answers of HTTP/1.0, which end with their connections.
     server = THttpServer.THttpServer(plain, ("127.0.0.1", 0), PROTOCOLS[protocol])
-    print(protocol, "http", "plain", server.httpd.server_address[1], flush=True)
+    print(protocol, "http", "other", server.httpd.server_address[1], flush=True)
     threading.Thread(target=server.serve, daemon=True).start()
 print("ready", flush=True)
 sys.stdin.read()

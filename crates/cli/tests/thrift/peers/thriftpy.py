@@ -7,9 +7,7 @@ import sys
 import threading
 
 import thriftpy2
-from thriftpy2.http import THttpServer
 from thriftpy2.protocol import TBinaryProtocolFactory, TCompactProtocolFactory
-from thriftpy2.protocol.apache_json import TApacheJSONProtocolFactory
 from thriftpy2.thrift import TMultiplexedProcessor, TProcessor
 from thriftpy2.transport import (
     TBufferedTransportFactory,
@@ -25,11 +23,7 @@ directory, certificate, key = sys.argv[1:]
 shared = thriftpy2.load(f"{directory}/shared.thrift", module_name="shared_thrift")
 everything = thriftpy2.load(f"{directory}/everything.thrift", module_name="everything_thrift")
 
-PROTOCOLS = {
-    "binary": TBinaryProtocolFactory(),
-    "compact": TCompactProtocolFactory(),
-    "json": TApacheJSONProtocolFactory(),
-}
+PROTOCOLS = {"binary": TBinaryProtocolFactory(), "compact": TCompactProtocolFactory()}
 TRANSPORTS = {"framed": TFramedTransportFactory(), "unframed": TBufferedTransportFactory()}
 
 # The module of included types is the one that the main file was loaded with.
@@ -78,8 +72,5 @@ for protocol in PROTOCOLS:
         listen("plain", plain, protocol, transport)
         listen("multiplexed", multiplexed, protocol, transport)
         listen("tls", plain, protocol, transport, context)
-    server = THttpServer(plain, ("127.0.0.1", 0), TBufferedTransportFactory(), PROTOCOLS[protocol])
-    print(protocol, "http", "plain", server.httpd.server_address[1], flush=True)
-    threading.Thread(target=server.serve, daemon=True).start()
 print("ready", flush=True)
 sys.stdin.read()
