@@ -202,7 +202,7 @@ fn each_time_over_its_limit_is_marked_on_the_page() {
     let page = dir.path("page.html");
     let script = scenario(&dir, &url, "", &calls, "");
     let limits =
-        ["plain:p95<1ms", "request \"two words\":p50<1ms", "\"x:y\":p99<=1ms", "held:p95<1h", "counted:error_rate>5%"];
+        ["plain:p99<1ms", "request \"two words\":p50<1ms", "\"x:y\":p99<=1ms", "held:p95<1h", "counted:error_rate>5%"];
     let limits: Vec<&str> = limits.iter().flat_map(|limit| ["--threshold", limit]).collect();
     run([&["run", "-t1", "--no-save", "--html", &page, &script], limits.as_slice()].concat()).with_status(1);
     let page = std::fs::read_to_string(page).unwrap();
