@@ -89,6 +89,7 @@ impl Took {
     }
 
     /// Both, one after the other.
+    #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Unread, _) | (_, Self::Unread) => Self::Unread,

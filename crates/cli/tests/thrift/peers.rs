@@ -27,7 +27,7 @@ pub enum Implementation {
 pub struct Listener {
     pub protocol: String,
     pub transport: String,
-    /// `plain`, `multiplexed` or `tls`; `other` is JSON, THeader and HTTP.
+    /// `plain`, `multiplexed` or `tls`; `other` is JSON, `THeader` and HTTP.
     pub kind: String,
     pub port: u16,
 }

@@ -278,11 +278,11 @@ mod tests {
         (schema, functions)
     }
 
-    fn call(place: usize, arguments: WireValue) -> Result<String, String> {
+    fn call(place: usize, arguments: &WireValue) -> Result<String, String> {
         let (schema, functions) = schema();
         let mut out = Vec::new();
         let function = functions.get(place).unwrap();
-        let at = write_call(&schema, function, &function.name, &arguments, &mut out).map_err(|error| error.0)?;
+        let at = write_call(&schema, function, &function.name, arguments, &mut out).map_err(|error| error.0)?;
         out.splice(at..at, *b"7");
         Ok(String::from_utf8(out).unwrap())
     }
@@ -296,12 +296,12 @@ mod tests {
 
     #[test]
     fn calls_are_as_apaches_library_writes_them() {
-        let told = call(1, WireValue::Struct(vec![(1, WireValue::Bytes(vec![0, 255, 1]))])).unwrap();
+        let told = call(1, &WireValue::Struct(vec![(1, WireValue::Bytes(vec![0, 255, 1]))])).unwrap();
         assert_eq!(told, r#"[1,"tell",4,7,{"1":{"str":"AP8B"}}]"#);
         let pairs = vec![(WireValue::I32(-3), WireValue::Bytes("ä\"".as_bytes().to_vec()))];
         let map = WireValue::Map(WireType::I32, WireType::Bytes, pairs);
         let all = WireValue::Struct(vec![(1, WireValue::Bool(true)), (11, map)]);
-        let told = call(0, WireValue::Struct(vec![(1, all)])).unwrap();
+        let told = call(0, &WireValue::Struct(vec![(1, all)])).unwrap();
         let body = r#"{"1":{"rec":{"1":{"tf":1},"11":{"map":["i32","str",1,{"-3":"ä\""}]}}}}"#;
         assert_eq!(told, format!(r#"[1,"all",1,7,{body}]"#));
     }
@@ -310,9 +310,9 @@ mod tests {
     fn what_json_cannot_hold_is_said() {
         let key = WireValue::Struct(Vec::new());
         let map = WireValue::Map(WireType::Struct, WireType::Bool, vec![(key, WireValue::Bool(true))]);
-        assert!(call(0, WireValue::Struct(vec![(1, map)])).unwrap_err().contains("keys with parts"));
+        assert!(call(0, &WireValue::Struct(vec![(1, map)])).unwrap_err().contains("keys with parts"));
         let text = WireValue::Struct(vec![(7, WireValue::Bytes(vec![255]))]);
-        assert!(call(0, WireValue::Struct(vec![(1, text)])).unwrap_err().contains("UTF-8"));
+        assert!(call(0, &WireValue::Struct(vec![(1, text)])).unwrap_err().contains("UTF-8"));
     }
 
     #[test]
