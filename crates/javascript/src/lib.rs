@@ -28,6 +28,7 @@ mod stack;
 mod summary;
 mod thresholds;
 mod user;
+mod values;
 mod worker;
 
 use brunt_plan::plan::Plan;

@@ -11,12 +11,13 @@ use brunt_script::{Operation, Placement, Wanted};
 use rquickjs::context::EvalOptions;
 use rquickjs::function::{Opt, Rest};
 use rquickjs::module::{Declarations, Exports, ModuleDef};
-use rquickjs::{Array, ArrayBuffer, Class, Ctx, Error, Exception, Function, Module, Object, Result, Value};
+use rquickjs::{ArrayBuffer, Class, Ctx, Exception, Function, Module, Object, Result, Value};
 
 use crate::outcome::{Answer, Outcome};
 use crate::responses::{self, Answered, Response, response};
 use crate::shared::Schema;
 use crate::user::{Myself, User};
+use crate::values::{refused, shown};
 use crate::worker::{Event, Parts, Task, TaskState};
 use crate::{bytes, html};
 
@@ -190,10 +191,6 @@ fn call(client: usize, label: u32, timeout_ns: Option<u64>, values: Vec<Plain<'s
     Wanted { client, label, timeout_ns, way: Placement::Any, judged: false, optional: false, streams: false, values }
 }
 
-pub(crate) fn refused(ctx: &Ctx<'_>, problem: &str) -> Error {
-    Exception::throw_message(ctx, problem)
-}
-
 /// The end of a call.
 fn answer(ctx: &Ctx<'_>, outcome: Outcome) -> Result<Answer> {
     match outcome {
@@ -215,31 +212,6 @@ fn ended<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Object<'js>> {
         object.set("reason", reason.as_str())?;
     }
     Ok(object)
-}
-
-/// A value of a protocol's as one of the script's. Texts become strings.
-pub(crate) fn shown<'js>(ctx: &Ctx<'js>, value: &Plain<'_>) -> Result<Value<'js>> {
-    Ok(match value {
-        Plain::Nil => Value::new_undefined(ctx.clone()),
-        Plain::Boolean(value) => Value::new_bool(ctx.clone(), *value),
-        Plain::Number(number) => Value::new_number(ctx.clone(), *number),
-        Plain::Text(text) => bytes::string(ctx, text)?.into_value(),
-        Plain::Table(entries) => {
-            let is_list = !entries.is_empty() && entries.iter().all(|(key, _)| key.as_number().is_some());
-            if is_list {
-                let list = Array::new(ctx.clone())?;
-                for (at, (_, value)) in entries.iter().enumerate() {
-                    list.set(at, shown(ctx, value)?)?;
-                }
-                return Ok(list.into_value());
-            }
-            let object = Object::new(ctx.clone())?;
-            for (key, value) in entries {
-                object.set(bytes::string(ctx, key.as_bytes().unwrap_or_default())?, shown(ctx, value)?)?;
-            }
-            object.into_value()
-        }
-    })
 }
 
 /// Sets a function of the module.

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use brunt_protocol::scenario::Value as Plain;
 use brunt_script::Operation;
@@ -13,9 +13,9 @@ use rquickjs::function::Constructor;
 use rquickjs::{ArrayBuffer, Class, Ctx, Function, JsLifetime, Object, Result, Value};
 
 use crate::bytes;
-use crate::native::{refused, shown};
 use crate::outcome::{Answer, Outcome};
-use crate::user::User;
+use crate::user::{Open, User};
+use crate::values::{refused, shown};
 use crate::worker::Event;
 
 /// The bit of an answer's flags that says that it sets cookies.
@@ -126,9 +126,11 @@ impl Answered {
         let kept = self.kept.borrow();
         Ok(place.and_then(|place| kept.get(place)?.clone()).unwrap_or(Plain::Nil))
     }
+}
 
-    /// Takes over all parts, since the engine is about to forget the answer.
-    pub(crate) fn keep(&self, user: &User, ctx: &Ctx<'_>) -> Result<()> {
+impl Open for Answered {
+    /// Takes over all parts.
+    fn keep(&self, user: &User, ctx: &Ctx<'_>) -> Result<()> {
         if !self.is_open.get() {
             return Ok(());
         }
@@ -156,7 +158,8 @@ impl User {
         let is_answer = answer.failure.is_none();
         let answered = Rc::new(Answered::new(label, answer, discards, is_answer));
         if is_answer {
-            self.open.borrow_mut().push(Rc::downgrade(&answered));
+            let open: Weak<dyn Open> = Rc::downgrade(&answered) as Weak<Answered>;
+            self.open.borrow_mut().push(open);
         }
         response(ctx, Some(hop), answered)
     }

@@ -11,7 +11,6 @@ use rquickjs::{Ctx, Exception, JsLifetime, Persistent, Value, qjs};
 
 use crate::modules::Modules;
 use crate::outcome::Outcome;
-use crate::responses::Answered;
 use crate::stack::{CannotWait, Suspender};
 use crate::worker::{Mailbox, Worker};
 
@@ -38,7 +37,7 @@ pub(crate) struct User {
     /// What has come for calls that run beside the script.
     pub(crate) mailbox: Rc<Mailbox>,
     /// Answers that the engine still has, and of which the script may hold a Response.
-    pub(crate) open: RefCell<Vec<Weak<Answered>>>,
+    pub(crate) open: RefCell<Vec<Weak<dyn Open>>>,
     /// The user's number and place when the script's library last asked.
     pub(crate) told: Cell<(u64, u32)>,
     /// Promises that were rejected and that nobody handles, with the reasons.
@@ -47,6 +46,15 @@ pub(crate) struct User {
     pub(crate) stretch: Cell<(Option<Duration>, Duration)>,
     /// Whether it was cut off since it went on for too long.
     pub(crate) was_cut: Cell<bool>,
+}
+
+/// Something of the engine's that a script may still hold when the engine forgets it.
+pub(crate) trait Open {
+    /// The engine is about to forget it: takes over what the script may still ask for.
+    ///
+    /// # Errors
+    /// When the engine does not answer.
+    fn keep(&self, user: &User, ctx: &Ctx<'_>) -> rquickjs::Result<()>;
 }
 
 /// A promise that was rejected, with the reason.

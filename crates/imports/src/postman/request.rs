@@ -68,7 +68,8 @@ impl<'c> Writer<'c> {
                     ("followRedirects" | "disableBodyPruning" | "strictSSL", _) => {}
                     _ if is_off => {}
                     _ => {
-                        self.script.leave(place, format!("not moved: {} of protocolProfileBehavior", comment(name, 60)));
+                        self.script
+                            .leave(place, format!("not moved: {} of protocolProfileBehavior", comment(name, 60)));
                     }
                 }
             }
