@@ -33,7 +33,7 @@ Request
 Results
   --once            make one request and print it with its answer
   --threshold T     what must hold: 'p99<50ms', 'error_rate<0.1%'; else exit 1
-  -o FILE           write the result: .json, .csv, .xml (junit), .html, .md, .txt
+  -o FILE           the result: .json, .csv, .xml (junit), .html, .md, .txt
   -v                every figure, and a line for each second
 Commands
   run, check, init  users by a script, in Lua or of k6

@@ -124,7 +124,7 @@ fn each_agent_writes_its_own_calls_down_and_a_lost_one_leaves_a_file_without_an_
     }
     assert_eq!(written, 90);
 
-    let running = started(&bus, &agents, &["-r", "200", "-d", "2s", "-w", "0s", &server.url()]);
+    let running = started(&bus, &agents, &["-r", "200", "-d", "8s", "-w", "0s", &server.url()]);
     sleep(Duration::from_millis(1200));
     agents[1].kill();
     running.wait().with_status(4);

@@ -80,7 +80,6 @@ fn what_users_of_other_tools_write_is_answered_with_what_there_is() {
         ("local id = http:get('/').jsonpath('$.id')", "write answer:jsonpath(…), with a colon"),
         ("pages.add(1)", "write figure:add(value), with a colon"),
         ("brunt.constant_users(1, 1)", "did you mean brunt.users?"),
-        ("brunt.ramp_users(1, '1s')", "to of ramp_users(from, to, length) must be a number, not '1s'"),
     ] {
         let script = format!(
             "local pages = brunt.trend('pages')\nlocal s = brunt.scenario('s', function()\n{body}\nend)\ns:inject {{ brunt.users(1, 1) }}"
@@ -88,6 +87,11 @@ fn what_users_of_other_tools_write_is_answered_with_what_there_is() {
         let (_, noted) = self::said(&script, 2);
         assert!(noted.contains(said), "{body}: {noted}");
     }
+    // What a function does with made-up answers ends it early, and decides nothing.
+    let script = "brunt.scenario('s', function() brunt.ramp_users(1, '1s') end):inject { brunt.users(1, 1) }";
+    let (shown, _) = said(script, 0);
+    let ended = "s ended early: FILE:3: to of ramp_users(from, to, length) must be a number, not '1s'";
+    assert!(shown.contains(ended), "{shown}");
 }
 
 #[test]

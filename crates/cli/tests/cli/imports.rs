@@ -186,8 +186,8 @@ fn commands_of_curl_are_a_scenario() {
     let directory = Directory::new();
     directory.file("item.json", "{\"item\": 4}");
     let commands = format!(
-        "# what users do\ncurl -sL {base}/shop/login \\\n  -d user=ann --data-urlencode 'password=pw-ann'\n\
-         curl '{base}/shop/cart' -H 'Content-Type: application/json' -d @item.json\n\
+        "# what users do\ncurl -sL -c jar {base}/shop/login \\\n  -d user=ann --data-urlencode 'password=pw-ann'\n\
+         curl -b jar '{base}/shop/cart' -H 'Content-Type: application/json' -d @item.json\n\
          curl {base}/shop/upload -F f=@item.json -F 'n=a;b'\ncurl -u ann:pw-ann {base}/shop/private | cat\n\
          curl -X PUT $'{base}/_/echo' --data-raw $'a\\'b' && curl -I --compressed {base}/shop/\n"
     );
