@@ -80,9 +80,10 @@ fn durations_are_read_or_marked() {
     ] {
         assert_eq!(Took::read(text, 1e9), expected, "{text}");
     }
-    let options = Options { template: Some("$time_iso8601 $request_time $request".to_owned()), ..Options::default() };
+    let options =
+        Options { template: Some("$time_iso8601 $request_time \"$request\"".to_owned()), ..Options::default() };
     let mut template = Parser::new(Format::Template, options).unwrap();
-    let templated = template.line(b"2026-01-01T00:00:00Z x GET / HTTP/1.1").unwrap().unwrap();
+    let templated = template.line(br#"2026-01-01T00:00:00Z x "GET / HTTP/1.1""#).unwrap().unwrap();
     for marked in [
         templated,
         entry(Format::Caddy, &CADDY.replace("\"duration\":0.5", "\"duration\":\"x\"")),
