@@ -126,7 +126,9 @@ fn each_agent_writes_its_own_calls_down_and_a_lost_one_leaves_a_file_without_an_
 
     let running = started(&bus, &agents, &["-r", "200", "-d", "8s", "-w", "0s", &server.url()]);
     // Both carry out this run, too.
-    agents.iter().for_each(|agent| agent.says_times("prepares workers", 2));
+    for agent in &agents {
+        agent.says_times("prepares workers", 2);
+    }
     sleep(Duration::from_millis(1200));
     agents[1].kill();
     running.wait().with_status(4);
