@@ -50,8 +50,16 @@ const RULES: &[Rule] = &[
     Rule { from: "script", never: ABOVE, but: &[] },
     Rule { from: "script", never: PROTOCOLS, but: &[] },
     Rule { from: "lua", never: &["engine", "cluster", "report", "store", "judge", "decide", "cli"], but: &[] },
-    Rule { from: "javascript", never: &["engine", "cluster", "report", "store", "judge", "decide", "lua", "cli"], but: &[] },
-    Rule { from: "engine", never: &["judge", "decide", "lua", "javascript", "cluster", "report", "store", "testbed"], but: &[] },
+    Rule {
+        from: "javascript",
+        never: &["engine", "cluster", "report", "store", "judge", "decide", "lua", "cli"],
+        but: &[],
+    },
+    Rule {
+        from: "engine",
+        never: &["judge", "decide", "lua", "javascript", "cluster", "report", "store", "testbed"],
+        but: &[],
+    },
     Rule { from: "engine", never: PROTOCOLS, but: &[] },
     Rule { from: "cluster", never: &["report", "store", "testbed", "cli"], but: &[] },
     Rule { from: "cluster", never: PROTOCOLS, but: &[] },

@@ -142,11 +142,15 @@ fn comments_blank_lines_and_tests_are_no_code() {
 #[test]
 fn a_struct_of_more_than_20_fields_is_listed() {
     let of_fields = |name: &str, fields: usize| {
-        format!("struct {name} {{ {} }}\n", (0..fields).map(|field| format!("f{field}: u8")).collect::<Vec<_>>().join(", "))
+        format!(
+            "struct {name} {{ {} }}\n",
+            (0..fields).map(|field| format!("f{field}: u8")).collect::<Vec<_>>().join(", ")
+        )
     };
     let text = of_fields("Narrow", 20) + &of_fields("Wide", 21);
     let wide = Figures::count(&made("wide", &[("lib.rs", &text)]).tree).wide;
-    let shown: Vec<_> = wide.iter().map(|(fields, name, place)| (*fields, &**name, place.ends_with("lib.rs:2"))).collect();
+    let shown: Vec<_> =
+        wide.iter().map(|(fields, name, place)| (*fields, &**name, place.ends_with("lib.rs:2"))).collect();
     assert_eq!(shown, [(21, "Wide", true)]);
 }
 

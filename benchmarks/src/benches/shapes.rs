@@ -73,15 +73,18 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
         }
     }
     for (options, (runs, doubted, doubts, causes)) in LOADS.iter().zip(&seen) {
-        table.row([(*options).to_owned(), runs.to_string(), doubted.to_string(), doubts.to_string(), causes.to_string()]);
+        table.row([
+            (*options).to_owned(),
+            runs.to_string(),
+            doubted.to_string(),
+            doubts.to_string(),
+            causes.to_string(),
+        ]);
     }
     println!("\n{table}");
     let all = |of: fn(&(usize, usize, usize, usize)) -> usize| seen.iter().map(of).sum::<usize>();
     let bar = |name: &str, wrong: usize| Bar::new(name, "none", format!("{wrong} of {count} runs"), wrong == 0);
-    Ok(vec![
-        bar("doubts that lead or are not borne out", all(|seen| seen.2)),
-        bar("false causes", all(|seen| seen.3)),
-    ])
+    Ok(vec![bar("doubts that lead or are not borne out", all(|seen| seen.2)), bar("false causes", all(|seen| seen.3))])
 }
 
 /// A run, with the times that the target itself took for its answers.
@@ -99,12 +102,14 @@ fn wrong(result: &Value, took: &Times) -> anyhow::Result<Wrong> {
     let statements = result["statements"].as_array().context("brunt's result has no statements")?;
     let verdict = Verdict::from_result(result)?;
     let text = |statement: &Value| statement["text"].as_str().unwrap_or_default().to_owned();
-    let is_doubt = |text: &str| text.contains("brunt was the limit") || text.contains("unreliable") || text.contains("as asked");
+    let is_doubt =
+        |text: &str| text.contains("brunt was the limit") || text.contains("unreliable") || text.contains("as asked");
     let unsent = result["outcomes"]["unsent"].as_u64().unwrap_or(0);
     let is_open = result["plan"]["load"].get("open").is_some();
     let mut wrong = Wrong::default();
     for (place, said) in statements.iter().map(text).enumerate().filter(|(_, said)| is_doubt(said)) {
-        let is_borne_out = verdict.decisive().next().is_some() && !(is_open && unsent == 0 && said.contains("the limit"));
+        let is_borne_out =
+            verdict.decisive().next().is_some() && !(is_open && unsent == 0 && said.contains("the limit"));
         if place == 0 || !is_borne_out {
             wrong.doubts.push(said);
         }
@@ -145,11 +150,17 @@ mod tests {
     #[test]
     fn doubts_come_second_and_have_a_finding() {
         let took = Times::each([5_000_000].into_iter());
-        let doubts = |statements: &[&str], is_decisive| wrong(&result(statements, is_decisive, &json!([])), &took).unwrap().doubts.len();
+        let doubts = |statements: &[&str], is_decisive| {
+            wrong(&result(statements, is_decisive, &json!([])), &took).unwrap().doubts.len()
+        };
         let (outcome, doubt) = ("500 of 500 calls succeeded, 100 ok/s", "p99 is unreliable; p50 holds");
         assert_eq!((doubts(&[outcome], false), doubts(&[outcome, doubt], true)), (0, 0));
         assert_eq!((doubts(&[outcome, doubt], false), doubts(&[doubt], true)), (1, 1));
-        assert_eq!(doubts(&[outcome, "brunt was the limit: the target can do at least 9 ok/s"], true), 1, "all were sent");
+        assert_eq!(
+            doubts(&[outcome, "brunt was the limit: the target can do at least 9 ok/s"], true),
+            1,
+            "all were sent"
+        );
     }
 
     #[test]
@@ -159,6 +170,9 @@ mod tests {
             let took = Times::each([5_000_000, took_ms * 1_000_000].into_iter());
             wrong(&result(&["fine"], true, &remarks), &took).unwrap().causes.len()
         };
-        assert_eq!([causes("freeze", 300), causes("freeze", 20), causes("outage", 300), causes("modes", 5)], [0, 1, 1, 0]);
+        assert_eq!(
+            [causes("freeze", 300), causes("freeze", 20), causes("outage", 300), causes("modes", 5)],
+            [0, 1, 1, 0]
+        );
     }
 }

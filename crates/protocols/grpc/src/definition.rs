@@ -217,9 +217,16 @@ fn is_synthetic(oneof: &OneofDescriptor) -> bool {
     oneof.fields().all(|field| field.field_descriptor_proto().proto3_optional())
 }
 
+/// The type of a group, which stands where the field does. What an edition delimits as groups are may have any type, even that of the message around it.
+fn group_of(field: &FieldDescriptor) -> Option<MessageDescriptor> {
+    let Kind::Message(group) = field.kind() else { return None };
+    let is_within = group.parent_message().as_ref() == Some(field.parent_message());
+    (field.is_group() && is_within).then_some(group)
+}
+
 /// Whether `child` is the type of a group in `message`.
 fn is_group(message: &MessageDescriptor, child: &MessageDescriptor) -> bool {
-    message.fields().any(|field| field.is_group() && field.kind().as_message() == Some(child))
+    message.fields().any(|field| group_of(&field).as_ref() == Some(child))
 }
 
 /// `optional`, `required`, `repeated`, or nothing.
@@ -240,9 +247,7 @@ fn label(field: &FieldDescriptor) -> &'static str {
 fn field_text(field: &FieldDescriptor, level: usize) -> String {
     let inset = "  ".repeat(level);
     let (label, number) = (label(field), field.number());
-    if field.is_group()
-        && let Kind::Message(group) = field.kind()
-    {
+    if let Some(group) = group_of(field) {
         let body = message_body(&group, level + 1);
         return format!("{inset}{label}group {} = {number} {{\n{body}{inset}}}\n", group.name());
     }
@@ -273,6 +278,9 @@ fn options(field: &FieldDescriptor) -> String {
     let options = field.field_descriptor_proto().options.as_ref();
     if let Some(packed) = options.and_then(|options| options.packed) {
         all.push(format!("packed = {packed}"));
+    }
+    if field.is_group() {
+        all.push("features.message_encoding = DELIMITED".to_owned());
     }
     if options.is_some_and(FieldOptions::deprecated) {
         all.push("deprecated = true".to_owned());

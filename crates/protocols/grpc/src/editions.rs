@@ -421,6 +421,15 @@ mod tests {
         assert_eq!(lower.message_type[0].field[1].options.as_ref().and_then(|options| options.packed), Some(false));
     }
 
+    /// What is delimited as groups are may be of the type around it: shown in its place, it would have no end.
+    #[test]
+    fn a_message_that_is_delimited_within_itself_is_shown() {
+        let delimited = [part(6, b".M"), of_field(&number(5, 2))].concat();
+        let schema = Schema::of_descriptor_set(&set(OF_2023, &[], &[field("m", 1, 1, 11, &delimited)])).unwrap();
+        let text = crate::definition::Definition::find(&schema, "M").unwrap().text();
+        assert!(text.contains("M m = 1 [features.message_encoding = DELIMITED];"), "{text}");
+    }
+
     #[test]
     fn what_has_no_older_form_is_refused_by_its_name() {
         let error = |set: &[u8]| Schema::of_descriptor_set(set).unwrap_err().to_string();
