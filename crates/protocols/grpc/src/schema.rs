@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use brunt_plan::content::without_mark;
 use miette::Diagnostic as _;
-use prost_reflect::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
+use prost_reflect::{DescriptorPool, MessageDescriptor, MethodDescriptor, ServiceDescriptor};
 use protox::Compiler;
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 
@@ -205,6 +205,14 @@ impl Schema {
         let pool = DescriptorPool::decode(bytes).map_err(|error| {
             SchemaError(format!("not a descriptor set: {error} (protoc writes one by --include_imports -o FILE)"))
         })?;
+        // The pool takes what calls itself an entry of a map at its word, and panics where it is asked for the key.
+        let is_entry = |message: &MessageDescriptor| [1, 2].iter().all(|tag| message.get_field(*tag).is_some());
+        if let Some(broken) = pool.all_messages().find(|message| message.is_map_entry() && !is_entry(message)) {
+            let name = broken.full_name();
+            return Err(SchemaError(format!(
+                "not a descriptor set: {name} is an entry of a map without a key or a value"
+            )));
+        }
         Ok(Self { pool })
     }
 
