@@ -114,7 +114,7 @@ pub(crate) fn role(name: &HeaderName, value: &HeaderValue) -> Role {
     role_of(Common::of(name), name, value)
 }
 
-/// The role of a field of which this is known.
+/// The role of a field, where its number among the common ones was looked up already; `None` if it has none.
 #[inline]
 pub(crate) fn role_of(common: Option<Common>, name: &HeaderName, value: &HeaderValue) -> Role {
     match common {

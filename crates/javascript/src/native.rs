@@ -182,7 +182,7 @@ impl<'js> Request<'js> {
     }
 }
 
-/// A timeout in nanoseconds, of one in milliseconds; 0 is none of its own.
+/// Converts a timeout from milliseconds to nanoseconds; 0 means that the request sets none.
 fn timeout_ns(ms: f64) -> Option<u64> {
     (ms > 0.0).then_some((ms * 1e6) as u64)
 }

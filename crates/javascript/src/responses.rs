@@ -35,7 +35,7 @@ const TEXT: usize = 0;
 const BYTES: usize = 1;
 const JSON: usize = 2;
 
-/// An answer, or why there is none.
+/// The result of a request: an answer, or the reason why it failed.
 pub(crate) struct Answered {
     label: u32,
     answer: Answer,
@@ -112,7 +112,7 @@ impl Answered {
         self.answer.failure.is_none()
     }
 
-    /// A part, from the engine or as it was kept; `Nil` where there is none.
+    /// A part of the answer: from the engine while that has the answer, then the copy; `Nil` where the answer lacks it.
     fn part(&self, user: &User, ctx: &Ctx<'_>, what: &str) -> Result<Plain<'static>> {
         if self.is_open.get() {
             let read = Operation::Read { ticket: self.answer.ticket as u64, what: what.to_owned() };

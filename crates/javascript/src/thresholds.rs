@@ -1,6 +1,6 @@
 //! Thresholds of k6, as conditions on figures that are recorded by k6's own definitions.
 
-use brunt_plan::threshold::Threshold;
+use brunt_plan::threshold::{Threshold, Words};
 use brunt_record::figures::OwnKind;
 use serde_json::Value;
 
@@ -108,9 +108,12 @@ impl Asked {
             Some(0) => " abort-now".to_owned(),
             Some(after_ns) => format!(" abort-now after {after_ns}ns"),
         };
-        let shown = format!("{}: {}", self.name_with(':'), self.text.trim().replace("===", "=="));
-        let text = format!("{subject}{figure} {sign} {limit}{abort} shown as {shown}");
-        text.parse::<Threshold>().map_err(|error| wrong(&error.problem))
+        let text = format!("{subject}{figure} {sign} {limit}{abort}");
+        let threshold = text.parse::<Threshold>().map_err(|error| wrong(&error.problem))?;
+        let condition = self.text.get(self.text.find(sign).unwrap_or(0)..).unwrap_or_default().trim();
+        let words =
+            Words { figure: format!("{}: {what}", self.name_with(':')), condition: condition.replace("===", "==") };
+        Ok(threshold.in_words(words))
     }
 }
 
@@ -155,7 +158,8 @@ mod tests {
         let kind = |asked: &Asked| {
             crate::options::METRICS.iter().find(|(name, ..)| *name == asked.metric).map(|(_, kind, _)| *kind)
         };
-        asked.iter().map(|one| one.condition(kind(one)).map(String::from)).collect()
+        let text = |threshold: Threshold| format!("{} shown as {threshold}", threshold.judged().unwrap());
+        asked.iter().map(|one| one.condition(kind(one)).map(text)).collect()
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(crate) struct User {
     pub(crate) place: Cell<u32>,
     /// What has come for calls that run beside the script.
     pub(crate) mailbox: Rc<Mailbox>,
-    /// Answers that the engine still has, and of which the script may hold a Response.
+    /// Answers to copy before the engine drops them, since the script may still hold their Responses.
     pub(crate) open: RefCell<Vec<Weak<dyn Open>>>,
     /// The user's number and place when the script's library last asked.
     pub(crate) told: Cell<(u64, u32)>,

@@ -32,6 +32,40 @@ pub enum FormatError {
     },
 }
 
+/// Gives a format, which has `ALL` and `asked`, its names.
+macro_rules! named_formats {
+    ($format:ty) => {
+        impl $format {
+            /// Its name on the command line.
+            pub const fn name(self) -> &'static str {
+                self.asked().name
+            }
+
+            /// The format for a file of this name, by its extension.
+            ///
+            /// # Errors
+            /// When the extension, in upper or lower case, is none of [`Self::extensions`].
+            pub fn of_path(path: &std::path::Path) -> Result<Self, $crate::FormatError> {
+                $crate::format::of_path(&Self::ALL, Self::asked, path)
+            }
+
+            /// The extensions that tell a format: `.txt, .json, … or .html`.
+            pub fn extensions() -> String {
+                $crate::format::extensions(&Self::ALL, Self::asked)
+            }
+        }
+
+        impl std::str::FromStr for $format {
+            type Err = $crate::FormatError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                $crate::format::named(&Self::ALL, Self::asked, text)
+            }
+        }
+    };
+}
+pub(crate) use named_formats;
+
 /// The format of this name.
 pub(crate) fn named<F: Copy>(all: &[F], asked: fn(F) -> Asked, name: &str) -> Result<F, FormatError> {
     all.iter().copied().find(|format| asked(*format).name == name).ok_or_else(|| FormatError::Name {

@@ -20,8 +20,6 @@
 //! characters, so that none of them can move a terminal's cursor.
 
 use std::io::{self, Write};
-use std::path::Path;
-use std::str::FromStr;
 
 use brunt_judge::summary::Summary;
 
@@ -107,33 +105,9 @@ impl Format {
     const fn asked(self) -> Asked {
         self.view().asked
     }
-
-    /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        self.asked().name
-    }
-
-    /// The format for a file of this name, by its extension.
-    ///
-    /// # Errors
-    /// When the extension, in upper or lower case, is none of [`Format::extensions`].
-    pub fn of_path(path: &Path) -> Result<Self, FormatError> {
-        format::of_path(&Self::ALL, Self::asked, path)
-    }
-
-    /// The extensions that tell a format: `.txt, .json, … or .html`.
-    pub fn extensions() -> String {
-        format::extensions(&Self::ALL, Self::asked)
-    }
 }
 
-impl FromStr for Format {
-    type Err = FormatError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        format::named(&Self::ALL, Self::asked, text)
-    }
-}
+format::named_formats!(Format);
 
 /// Writes `summary` in `format`.
 ///
@@ -156,6 +130,8 @@ pub fn render(format: Format, summary: &Summary, style: Style) -> io::Result<Vec
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

@@ -57,14 +57,14 @@ pub struct AgentOptions {
     /// Called on the part's own thread when a part has ended, once the controller is told. It may block on a disk: nobody
     /// waits for it but an agent that ends, for a while.
     pub ended: PartEnded,
-    /// Gives the rows of a part's calls somewhere to go, if they are wanted: called before each part.
+    /// Opens the file for the rows of each part's calls, if rows are wanted; called before the part begins.
     pub samples: Option<PartSamples>,
 }
 
 /// Takes the result of a part.
 pub type PartEnded = Arc<dyn Fn(&Finished) + Send + Sync>;
 
-/// Opens a place for the rows of a part; `None` where there is none.
+/// Opens the file for the rows of a part's calls; `None` if it cannot be opened.
 pub type PartSamples = Arc<dyn Fn(&Plan) -> Option<Arc<dyn SampleSink>> + Send + Sync>;
 
 /// An event of an agent, reported as it happens.

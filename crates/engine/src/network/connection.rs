@@ -42,7 +42,7 @@ use rustls::{CipherSuite, ProtocolVersion};
 use super::call::{MOST_TURNED_AWAY, TURNED_AWAY};
 use super::calls::CallId;
 use super::calls::{Call, End, Place};
-use super::failures::{CUT, FINISHED_WITH, GIVEN_UP, WriteFailure, reason_of};
+use super::failures::{FINISHED_WITH, GIVEN_UP, WriteFailure, reason_of};
 use super::holding::Holds;
 use super::looks::LookRequest;
 use super::origins::{NoClient, OriginId};
@@ -1132,8 +1132,8 @@ enum Ender {
     PeerInOrder,
     /// Its peer, or the way to it.
     Peer,
-    /// brunt, for what a call on it got or did not get.
-    Brunt,
+    /// brunt, for what a call on it got or did not get; for this reason the others fail.
+    Brunt(&'static str),
 }
 
 /// Which call bears the failure of its connection. The others end with the connection.
@@ -1187,7 +1187,7 @@ impl Left {
         let is_behind = match loss.ender {
             Ender::LastAnswer => true,
             Ender::PeerInOrder => self.processed_in_order && !call.alone && !nothing_sent,
-            Ender::Peer | Ender::Brunt => false,
+            Ender::Peer | Ender::Brunt(_) => false,
         };
         let is_behind = is_behind && !is_broken(Rule::BehindALastAnswer);
         let has_crossed = call.alone && self.crossed_within_ns > 0 && now.since(call.sent) <= self.crossed_within_ns;
@@ -1205,8 +1205,7 @@ impl Left {
         match loss.ender {
             Ender::LastAnswer if call.turned_away >= MOST_TURNED_AWAY => Fate::Fails(Failure::Closed, TURNED_AWAY),
             _ if is_bearer => Fate::Fails(loss.failure, loss.reason),
-            Ender::Brunt if loss.reason == CUT => Fate::Fails(Failure::Closed, CUT),
-            Ender::Brunt => Fate::Fails(Failure::Closed, GIVEN_UP),
+            Ender::Brunt(reason) => Fate::Fails(Failure::Closed, reason),
             _ => Fate::Fails(Failure::Closed, "the connection ended with an earlier call"),
         }
     }
@@ -1351,7 +1350,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             _ => Bearer::First,
         };
         let is_peers = matches!(failure, Failure::Closed | Failure::Read | Failure::Write | Failure::Tls);
-        let ender = if is_peers { Ender::Peer } else { Ender::Brunt };
+        let ender = if is_peers { Ender::Peer } else { Ender::Brunt(GIVEN_UP) };
         self.lose(load, token, Loss { ender, bearer, failure, reason }, now);
     }
 
@@ -1363,7 +1362,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         reason: &'static str,
         now: Tick,
     ) {
-        let (ender, bearer) = (Ender::Brunt, Bearer::Nobody);
+        let (ender, bearer) = (Ender::Brunt(reason), Bearer::Nobody);
         self.lose(load, token, Loss { ender, bearer, failure: Failure::Closed, reason }, now);
     }
 
@@ -1383,7 +1382,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         reason: &str,
         now: Tick,
     ) {
-        self.lose(load, token, Loss { ender: Ender::Brunt, bearer: Bearer::Call(bearer), failure, reason }, now);
+        self.lose(
+            load,
+            token,
+            Loss { ender: Ender::Brunt(GIVEN_UP), bearer: Bearer::Call(bearer), failure, reason },
+            now,
+        );
     }
 
     /// A ready connection is gone. [`Left::fate`] says what becomes of the calls on it.
@@ -1577,8 +1581,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 mod tests {
     use super::*;
     use crate::network::calls::Counted;
+    use crate::network::failures::CUT;
 
-    /// What becomes of a call on a connection that answered before and was not framed, of which the peer can have all bytes.
+    /// The fate of a call whose bytes were all sent, on a connection of HTTP/1.1 that had answered before.
     fn fate(ender: Ender, change: impl FnOnce(&mut Call<u32>)) -> Fate<'static> {
         let left = Left { processed_in_order: true, bytes_taken: 100, crossed_within_ns: 10 };
         let mut call = Call::new(7, Tick::EPOCH, true, Counted::AtOnce);
@@ -1629,7 +1634,11 @@ mod tests {
         assert_eq!(fate_by(Ender::Peer, "reset", true), Fate::Fails(Failure::Read, "reset"));
         let others = Fate::Fails(Failure::Closed, "the connection ended with an earlier call");
         assert_eq!(fate_by(Ender::PeerInOrder, "closed", false), others);
-        assert_eq!(fate_by(Ender::Brunt, CUT, false), Fate::Fails(Failure::Closed, CUT), "no server was missing");
+        assert_eq!(
+            fate_by(Ender::Brunt(CUT), "left", false),
+            Fate::Fails(Failure::Closed, CUT),
+            "no server was missing"
+        );
     }
 
     #[test]

@@ -36,7 +36,7 @@ const PARTS = {
 /** Parts that are the same object whenever they are read. */
 const OBJECTS = new Set(["headers", "cookies", "timings", "request", "ocsp"]);
 
-/** An answer, or why there is none. The engine makes them: its parts are read when they are asked for. */
+/** The response to a request, or the reason why it failed. Native code makes it, and reads its parts from the engine on first use. */
 export function Response() {
     throw new TypeError("a Response comes from a request");
 }

@@ -95,6 +95,9 @@ struct Written {
     kind: Kind,
     /// The condition as written; of `made`, the kind of load.
     threshold: String,
+    /// The condition as brunt judges it, and its words, where `threshold` is in those of another tool; missing elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    judged: Option<Threshold>,
     /// The figure of a threshold: nanoseconds, a share from 0 to 1, bytes or a number. `null` where nothing was measured, and
     /// for conditions without a figure.
     value: Option<AtLeast<f64>>,
@@ -129,6 +132,7 @@ enum Kind {
 impl From<ThresholdResult> for Written {
     fn from(result: ThresholdResult) -> Self {
         let ThresholdResult { condition, value, got, held, sure } = result;
+        let judged = condition.threshold().filter(|threshold| threshold.judged().is_some()).cloned();
         let (kind, threshold) = match condition {
             Condition::Threshold(threshold) => (Kind::Threshold, threshold.to_string()),
             Condition::Default(threshold) => (Kind::Default, threshold.to_string()),
@@ -136,7 +140,7 @@ impl From<ThresholdResult> for Written {
             Condition::FailIf(condition) => (Kind::FailIf, condition),
             Condition::Made(of) => (Kind::Made, of.name().to_owned()),
         };
-        Self { kind, threshold, value, got, held, sure }
+        Self { kind, threshold, judged, value, got, held, sure }
     }
 }
 
@@ -144,9 +148,9 @@ impl TryFrom<Written> for ThresholdResult {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, Self::Error> {
-        let Written { kind, threshold, value, got, held, sure } = written;
+        let Written { kind, threshold, judged, value, got, held, sure } = written;
         let condition = match kind {
-            Kind::Threshold => Condition::Threshold(threshold.try_into().map_err(said)?),
+            Kind::Threshold => Condition::Threshold(judged.map_or_else(|| threshold.try_into().map_err(said), Ok)?),
             Kind::Default => Condition::Default(threshold.try_into().map_err(said)?),
             Kind::Guard => Condition::Guard(threshold.try_into().map_err(said)?),
             Kind::FailIf => Condition::FailIf(threshold),
@@ -620,5 +624,22 @@ mod tests {
             let result = judged(text, &summary);
             assert_eq!((result.got.to_string(), result.held), (got.to_owned(), held), "{text}");
         }
+    }
+
+    /// A decision is read back from its file with the conditions of its runs, whatever words they are shown in.
+    #[test]
+    fn a_condition_in_another_tools_words_is_read_back() {
+        let words = brunt_plan::threshold::Words { figure: "http_reqs: count".to_owned(), condition: ">3".to_owned() };
+        let threshold = "figure http_reqs:sum > 3".parse::<Threshold>().unwrap().in_words(words);
+        let result = ThresholdResult {
+            condition: Condition::Threshold(threshold),
+            value: None,
+            got: Words::from("4".to_owned()),
+            held: true,
+            sure: true,
+        };
+        let json = serde_json::to_string(&result).unwrap();
+        assert!(json.contains("\"threshold\":\"http_reqs: count>3\""), "{json}");
+        assert_eq!(serde_json::from_str::<ThresholdResult>(&json).unwrap(), result);
     }
 }

@@ -144,12 +144,12 @@ pub fn shown(figure: &str, value: f64) -> Option<String> {
 /// One condition on a figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "Written", into = "Written")]
 pub struct Threshold {
-    /// As it is shown: as written, or in the words behind `shown as`.
+    /// As written.
     text: String,
-    /// The whole text, where it has such words.
-    source: Option<String>,
+    /// As its author wrote it in another tool's words.
+    words: Option<Words>,
     /// Its subject, with the kind if the text names one; `None` for all calls.
     name: Option<(Option<Kind>, String)>,
     /// Whether it ends the run as soon as it can no longer pass.
@@ -174,17 +174,14 @@ impl FromStr for Threshold {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = |problem: String| ThresholdError { text: text.to_owned(), problem };
-        let (condition, words) = without_words(text);
         let (at, (sign, operator)) =
-            Operator::find(condition).ok_or_else(|| error("there is none of < <= > >= == in it".to_owned()))?;
-        let (left, right) = (condition.get(..at).unwrap_or(""), condition.get(at + sign.len()..).unwrap_or(""));
+            Operator::find(text).ok_or_else(|| error("there is none of < <= > >= == in it".to_owned()))?;
+        let (left, right) = (text.get(..at).unwrap_or(""), text.get(at + sign.len()..).unwrap_or(""));
         let (right, abort) = without_abort(right);
-        let source = words.map(|_| text.to_owned());
-        let shown = words.unwrap_or(condition).to_owned();
         if let Some(watched) = left.trim().strip_prefix(WATCHED) {
             let (name, figure, limit) = watched_of(watched, right).map_err(error)?;
             let name = Some((Some(Kind::Watched), name));
-            return Ok(Self { text: shown, source, name, abort, figure, operator: *operator, limit });
+            return Ok(Self { text: text.to_owned(), words: None, name, abort, figure, operator: *operator, limit });
         }
         let (name, figure) = match left.rsplit_once(':') {
             Some((name, figure)) => (Some(name_of(name).map_err(error)?), figure),
@@ -206,7 +203,7 @@ impl FromStr for Threshold {
                 return Err(error(problem.map_or_else(unknown, |problem| problem.to_string())));
             }
         };
-        Ok(Self { text: shown, source, name, abort, figure, operator: *operator, limit })
+        Ok(Self { text: text.to_owned(), words: None, name, abort, figure, operator: *operator, limit })
     }
 }
 
@@ -221,11 +218,6 @@ pub enum Abort {
         /// The time.
         after_ns: u64,
     },
-}
-
-/// A condition without the words in which it is shown, and these: `figure cost:sum < 5 shown as cost: count<5`.
-fn without_words(text: &str) -> (&str, Option<&str>) {
-    text.split_once(" shown as ").map_or((text, None), |(condition, words)| (condition, Some(words.trim())))
 }
 
 /// The right side of a condition without the word by which it ends the run.
@@ -294,7 +286,10 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 
 impl fmt::Display for Threshold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        match &self.words {
+            Some(words) => write!(f, "{}{}", words.figure, words.condition),
+            None => f.write_str(&self.text),
+        }
     }
 }
 
@@ -306,13 +301,65 @@ impl TryFrom<String> for Threshold {
     }
 }
 
-impl From<Threshold> for String {
+/// A condition in another tool's words: its left side, and its right side with the operator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Words {
+    /// Such as `http_req_duration: p(95)`.
+    pub figure: String,
+    /// Such as `<500`.
+    pub condition: String,
+}
+
+/// A threshold as JSON has it.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Threshold"))]
+#[serde(untagged)]
+enum Written {
+    /// A condition.
+    Text(String),
+    /// A condition, and the words in which a script has it.
+    Worded {
+        /// The condition.
+        threshold: String,
+        /// The words.
+        words: Words,
+    },
+}
+
+impl From<Threshold> for Written {
     fn from(threshold: Threshold) -> Self {
-        threshold.source.unwrap_or(threshold.text)
+        match threshold.words {
+            None => Self::Text(threshold.text),
+            Some(words) => Self::Worded { threshold: threshold.text, words },
+        }
+    }
+}
+
+impl TryFrom<Written> for Threshold {
+    type Error = ThresholdError;
+
+    fn try_from(written: Written) -> Result<Self, Self::Error> {
+        match written {
+            Written::Text(text) => text.parse(),
+            Written::Worded { threshold, words } => Ok(threshold.parse::<Self>()?.in_words(words)),
+        }
     }
 }
 
 impl Threshold {
+    /// Shows it in these words.
+    #[must_use]
+    pub fn in_words(self, words: Words) -> Self {
+        Self { words: Some(words), ..self }
+    }
+
+    /// The condition as brunt judges it, where it is shown in other words.
+    pub fn judged(&self) -> Option<&str> {
+        self.words.as_ref().map(|_| self.text.as_str())
+    }
+
     /// A condition as a script writes it: `condition` follows the figure, such as `< 50ms`. It ends the run when it can
     /// no longer pass if `abort` is set, or if the condition says so.
     ///
@@ -414,7 +461,7 @@ impl Threshold {
         let name = subject.map(|(kind, name)| (Some(kind), name.to_owned()));
         let before = subject.map_or_else(String::new, |(kind, name)| format!("{} {name}:", kind.word()));
         let text = format!("{before}{}{}{}", figure.share_name(), operator.sign(), figure.unit().show(limit));
-        Self { text, source: None, name, abort: None, figure, operator, limit }
+        Self { text, words: None, name, abort: None, figure, operator, limit }
     }
 
     /// Whether it limits the share of calls or iterations that are not ok.
@@ -463,24 +510,20 @@ impl Threshold {
         self.operator
     }
 
-    /// The sides of the condition as it was read, the right one with the operator.
+    /// The sides of the condition as brunt judges it, the right one with the operator.
     fn sides(&self) -> (&str, &str) {
-        let text = without_words(self.source.as_deref().unwrap_or(&self.text)).0;
-        let end = Operator::find(text).map_or(0, |(at, _)| at);
-        text.split_at_checked(end).unwrap_or((text, ""))
+        let end = Operator::find(&self.text).map_or(0, |(at, _)| at);
+        self.text.split_at_checked(end).unwrap_or((&self.text, ""))
     }
 
     /// Its left side as written: `p99`, `home:p95`.
     pub fn figure(&self) -> &str {
-        let end = Operator::find(&self.text).map_or(0, |(at, _)| at);
-        self.text.get(..end).unwrap_or("").trim()
+        self.words.as_ref().map_or_else(|| self.sides().0.trim(), |words| &words.figure)
     }
 
     /// Its right side as written, with the operator and without `abort`: `<50ms`.
     pub fn condition(&self) -> &str {
-        let begin = Operator::find(&self.text).map_or(0, |(at, _)| at);
-        let right = self.text.get(begin..).unwrap_or("").trim();
-        without_abort(right).0
+        self.words.as_ref().map_or_else(|| without_abort(self.sides().1).0, |words| &words.condition)
     }
 
     /// The limit, in the figure's base unit: nanoseconds, a share from 0 to 1, bytes or a number.

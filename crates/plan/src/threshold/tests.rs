@@ -10,10 +10,13 @@ fn a_script_says_the_figure_and_the_condition_apart() {
     );
     assert!(Threshold::expected("p99", "<20ms abort", false).unwrap().aborts().is_some());
     assert_eq!("p99<20ms abort-now".parse::<Threshold>().unwrap().aborts(), Some(Abort::AtOnce { after_ns: 0 }));
-    let late = "figure shop:p95 < 20 abort-now after 10s shown as shop: p(95)<20".parse::<Threshold>().unwrap();
+    let late = "figure shop:p95 < 20 abort-now after 10s".parse::<Threshold>().unwrap();
     assert_eq!(late.aborts(), Some(Abort::AtOnce { after_ns: 10_000_000_000 }));
-    assert_eq!((late.to_string().as_str(), late.figure(), late.condition()), ("shop: p(95)<20", "shop: p(95)", "<20"));
-    assert_eq!(String::from(late.clone()).parse::<Threshold>().unwrap(), late);
+    let worded = late.in_words(Words { figure: "shop{a:<b}: p(95)".to_owned(), condition: "<20".to_owned() });
+    let shown = (worded.to_string(), worded.figure(), worded.condition());
+    assert_eq!(shown, ("shop{a:<b}: p(95)<20".to_owned(), "shop{a:<b}: p(95)", "<20"));
+    let json = serde_json::to_string(&worded).unwrap();
+    assert_eq!(serde_json::from_str::<Threshold>(&json).unwrap(), worded, "{json}");
     assert!(Threshold::expected("p99", "<20ms", false).unwrap().aborts().is_none());
     let error = Threshold::expected("p99", "20ms", true).unwrap_err().to_string();
     assert!(error.contains("got 'p99 20ms") && error.contains("there is none of <"), "{error}");

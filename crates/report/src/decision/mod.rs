@@ -2,8 +2,6 @@
 //! all of them show the same figures; each has the verdict of every run.
 
 use std::io::{self, Write};
-use std::path::Path;
-use std::str::FromStr;
 
 use brunt_decide::capacity::{Capacity, LEVELS, Searched, key_of_connections};
 use brunt_decide::compare::Compared;
@@ -11,7 +9,7 @@ use brunt_decide::sweep::Sweep;
 use brunt_plan::plan::Plan;
 use serde::Serialize;
 
-use crate::format::{self, Asked, FormatError};
+use crate::format::{self, Asked};
 use crate::numbers::clean;
 use crate::style::{Detail, Paint, Style};
 use crate::text::{self, origin_lines};
@@ -65,33 +63,9 @@ impl Format {
         };
         Asked { name, extension: Some(extension) }
     }
-
-    /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        self.asked().name
-    }
-
-    /// The format for a file of this name, by its extension.
-    ///
-    /// # Errors
-    /// When the extension, in upper or lower case, is none of [`Format::extensions`].
-    pub fn of_path(path: &Path) -> Result<Self, FormatError> {
-        format::of_path(&Self::ALL, Self::asked, path)
-    }
-
-    /// The extensions that tell a format, `.txt, .json, … or .html`.
-    pub fn extensions() -> String {
-        format::extensions(&Self::ALL, Self::asked)
-    }
 }
 
-impl FromStr for Format {
-    type Err = FormatError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        format::named(&Self::ALL, Self::asked, text)
-    }
-}
+format::named_formats!(Format);
 
 /// Writes `decision` in `format`.
 ///
@@ -274,6 +248,8 @@ fn of_connections(document: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
