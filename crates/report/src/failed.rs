@@ -33,7 +33,7 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
         .find_map(|result| sentence_of(result, summary))
 }
 
-/// Such as `66.7% of 1,500 calls, 1,001 × 429 from 0:03; default limit 1%. Meant? --ok-status 2xx,3xx,429`, or
+/// Such as `66.7% of 1,500 calls, 1,001 × 429 from 0:03; default limit 1%. If 429 is expected: --ok-status 2xx,3xx,429`, or
 /// where an outage explains it `no server for 2.0s of 6s, 33.3% of 600 calls failed; default limit 1%.` `None`
 /// for an explicit threshold, or one on something with a name.
 pub(crate) fn sentence_of(result: &ThresholdResult, summary: &Summary) -> Option<String> {
@@ -153,7 +153,7 @@ pub(crate) fn worst(summary: &Summary) -> (String, String) {
     let meant = match kind {
         Kind::Status(status) if (400..500).contains(&status) => {
             let ok = if *ok == OkStatus::default() { "2xx,3xx".to_owned() } else { String::from(ok.clone()) };
-            format!(" Meant? --ok-status {ok},{status}")
+            format!(" If {status} is expected: --ok-status {ok},{status}")
         }
         _ => String::new(),
     };

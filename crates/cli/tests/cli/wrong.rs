@@ -88,7 +88,7 @@ fn flags_that_are_wrong() {
         ("--key f", "--key needs the certificate of that private key: give it with --cert"),
         ("--sni a:1", "'--sni <NAME>': expected a host name such as example.org"),
         // Results
-        ("--threshold p99", "there is none of < <= > >= =="),
+        ("--threshold p99", "a comparison is missing: <, <=, >, >= or =="),
         ("--threshold p99<50", "expected a duration with its unit, such as 50ms"),
         ("--threshold latency<5ms", "'latency' is not a figure"),
         ("--format xml", "[possible values: text, wrk, json, csv, junit, html, markdown]"),

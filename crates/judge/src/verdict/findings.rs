@@ -216,7 +216,7 @@ fn no_time_left(run: Judged<'_>, bounds: bool) -> Option<Finding> {
     let message = if is_starved {
         format!("a worker was ready to run and had no CPU for {:.0}% of the time", waited * 100.0)
     } else if waited >= WAITED {
-        format!("a worker used {:.0}% of a CPU and waited for one for {:.0}% of the time", used * 100.0, waited * 100.0)
+        format!("a worker used {:.0}% of a CPU and had none for {:.0}% of the time", used * 100.0, waited * 100.0)
     } else {
         format!("a worker used {:.0}% of a CPU", used * 100.0)
     };
@@ -257,17 +257,17 @@ fn blurred(run: Judged<'_>, figures: &[FigureVerdict]) -> Option<Finding> {
         None => (Cause::OwnDelays, LATE.to_owned(), Advice::QuieterMachine),
     };
     let wide: Vec<_> = figures.iter().filter(|figure| !figure.holds).map(between).collect();
-    let message = if wide.is_empty() { reason } else { format!("{reason}, which leaves {}", wide.join(", ")) };
+    let message = if wide.is_empty() { reason } else { format!("{reason}; {}", wide.join(", ")) };
     let seconds = spoiled.seconds();
     Some(Finding { cause, spoils: Spoils::Latency, message, advice, seconds, decisive })
 }
 
-/// Such as `p99 between 1.90ms and 2.60ms`.
+/// Such as `p99 is between 1.90ms and 2.60ms`.
 fn between(figure: &FigureVerdict) -> String {
     let low = Duration(figure.low_ns);
     match figure.high_ns {
-        Some(high) => format!("{} between {low} and {}", figure.figure, Duration(high)),
-        None => format!("{} at {low} or more", figure.figure),
+        Some(high) => format!("{} is between {low} and {}", figure.figure, Duration(high)),
+        None => format!("{} is {low} or more", figure.figure),
     }
 }
 

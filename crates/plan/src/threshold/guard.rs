@@ -131,7 +131,7 @@ mod tests {
             ("p99>500ms for 1500ms", "in whole seconds"),
             ("p97,5>500ms for 5s", "'p97,5' is not a figure"),
             ("p99>500ms abort for 5s", "leave 'abort' out"),
-            ("p99 500ms for 5s", "there is none of < <= > >= =="),
+            ("p99 500ms for 5s", "a comparison is missing: <, <=, >, >= or =="),
         ] {
             let error = text.parse::<Guard>().unwrap_err().to_string();
             assert!(error.contains(problem) && error.contains(text), "{text}: {error}");

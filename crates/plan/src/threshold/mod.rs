@@ -175,7 +175,7 @@ impl FromStr for Threshold {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = |problem: String| ThresholdError { text: text.to_owned(), problem };
         let (at, (sign, operator)) =
-            Operator::find(text).ok_or_else(|| error("there is none of < <= > >= == in it".to_owned()))?;
+            Operator::find(text).ok_or_else(|| error("a comparison is missing: <, <=, >, >= or ==".to_owned()))?;
         let (left, right) = (text.get(..at).unwrap_or(""), text.get(at + sign.len()..).unwrap_or(""));
         let (right, abort) = without_abort(right);
         if let Some(watched) = left.trim().strip_prefix(WATCHED) {

@@ -19,7 +19,7 @@ fn a_script_says_the_figure_and_the_condition_apart() {
     assert_eq!(serde_json::from_str::<Threshold>(&json).unwrap(), worded, "{json}");
     assert!(Threshold::expected("p99", "<20ms", false).unwrap().aborts().is_none());
     let error = Threshold::expected("p99", "20ms", true).unwrap_err().to_string();
-    assert!(error.contains("got 'p99 20ms") && error.contains("there is none of <"), "{error}");
+    assert!(error.contains("got 'p99 20ms") && error.contains("a comparison is missing: <"), "{error}");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn the_nearest_name_is_a_few_slips_away() {
 #[test]
 fn nonsense_is_refused_with_a_way_out() {
     for (text, expected) in [
-        ("p99", "there is none of < <= > >= =="),
+        ("p99", "a comparison is missing: <, <=, >, >= or =="),
         ("p100<1s", "'p100' is not a figure"),
         ("px<1s", "'px' is not a figure"),
         ("p99<fast", "expected a duration"),

@@ -226,7 +226,7 @@ fn fitted(fit: &Fit, sentences: &mut Vec<(Role, String)>) {
 /// The bend of throughput, by the law.
 fn bends(fit: &Fit, sentences: &mut Vec<(Role, String)>) {
     if let Some(knee) = &fit.knee {
-        let text = format!("knee at {} connections: from there on, more of them mostly wait", whole(knee));
+        let text = format!("knee at {} connections: more of them mostly queue", whole(knee));
         sentences.push((Role::Plain, text));
     }
     let text = match &fit.peak {
