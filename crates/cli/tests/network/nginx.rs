@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::net::{Ipv6Addr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -195,24 +195,28 @@ impl Nginx {
     /// Tells it to read its configuration anew, which is when it closes its connections: as soon as it has answered on all
     /// of a client's, of which there are so many. Waits until it has answered on as many new ones.
     pub fn reload(&self, connections: usize) {
-        let log = self.dir.path("access.log");
-        // Without the line that is just being written.
-        let read = || {
-            let mut lines = fs::read_to_string(&log).unwrap();
-            lines.truncate(lines.rfind('\n').map_or(0, |end| end + 1));
-            lines
+        let numbers = || -> BTreeSet<u64> {
+            self.last_lines().lines().map(|line| line_of(line).get("connection").parse().unwrap()).collect()
         };
-        let numbers = |lines: &str| -> BTreeSet<u64> {
-            lines.lines().map(|line| line_of(line).get("connection").parse().unwrap()).collect()
-        };
-        until("nginx has answered on all connections", || numbers(&read()).len() >= connections);
-        let before = read();
-        let newest = numbers(&before).last().copied().unwrap_or(0);
+        until("nginx has answered on all connections", || numbers().len() >= connections);
+        let newest = numbers().last().copied().unwrap_or(0);
         self.send(Signal::HUP);
-        until("nginx has answered on new connections", || {
-            let log = read();
-            numbers(&log[before.len()..]).range(newest + 1..).count() >= connections
-        });
+        until("nginx has answered on new connections", || numbers().range(newest + 1..).count() >= connections);
+    }
+
+    /// The last lines that it wrote down, whole ones: a flood writes them faster than a busy machine reads all of them.
+    fn last_lines(&self) -> String {
+        const MOST: u64 = 256 << 10;
+
+        let mut log = fs::File::open(self.dir.path("access.log")).unwrap();
+        let begin = log.metadata().unwrap().len().saturating_sub(MOST);
+        log.seek(SeekFrom::Start(begin)).unwrap();
+        let mut bytes = Vec::new();
+        log.take(MOST).read_to_end(&mut bytes).unwrap();
+        let lines = String::from_utf8(bytes).unwrap();
+        let first = if begin == 0 { 0 } else { lines.find('\n').map_or(0, |end| end + 1) };
+        let end = lines.rfind('\n').map_or(first, |end| end + 1);
+        lines[first..end].to_owned()
     }
 
     fn errors(&self) -> String {
