@@ -173,7 +173,7 @@ fn modes(plan: &Plan, total: &Snapshot) -> Option<Remark> {
         return None;
     }
     let times = total.response_times().known;
-    let Some(modes) = two_modes(&times) else { return delayed(&times) };
+    let Some(modes) = two_modes(&times) else { return delayed(total, &times) };
     let slow = times.count_above(modes.split) as f64 / times.count() as f64;
     has_throughout(&total.timeline, &modes, slow).then(|| Remark {
         advice: Some(if DELAYED_ACK_NS.contains(&modes.high) { Advice::SetNoDelay } else { Advice::CompareModes }),
@@ -192,23 +192,23 @@ fn modes(plan: &Plan, total: &Snapshot) -> Option<Remark> {
     })
 }
 
-/// Nearly all answers take as long as an acknowledgement that waits, and some are far faster: the first on a connection, which Linux
-/// acknowledges at once.
-fn delayed(times: &Histogram) -> Option<Remark> {
+/// Nearly all answers take as long as an acknowledgement that waits, and either begin far earlier, or some are far faster: the first on a
+/// connection, which Linux may acknowledge at once.
+fn delayed(total: &Snapshot, times: &Histogram) -> Option<Remark> {
     let waited: u64 = times.values().filter(|(value, _)| DELAYED_ACK_NS.contains(value)).map(|(_, n)| n).sum();
     let all = times.count();
     let share = waited as f64 / all.max(1) as f64;
-    let is_found = waited >= MODE.1 && share >= NEARLY_ALL && times.min()? < DELAYED_ACK_NS.start / 4;
+    let far_less = |ns: u64| ns < DELAYED_ACK_NS.start / 4;
+    let begin_early = total.first_byte_times().quantile(0.5).is_some_and(far_less);
+    let is_found = waited >= MODE.1 && share >= NEARLY_ALL && (begin_early || far_less(times.min()?));
+    let contrast = if begin_early { "and began far earlier" } else { "and others far less" };
     is_found.then(|| Remark {
         advice: Some(Advice::SetNoDelay),
         calls: Some(waited),
         share_ratio: Some(share),
         ..Remark::new(
             About::Modes,
-            format!(
-                "{} of the answers took 40ms, as long as an acknowledgement waits, and others far less",
-                percent(share)
-            ),
+            format!("{} of the answers took 40ms, as long as an acknowledgement waits, {contrast}", percent(share)),
         )
     })
 }

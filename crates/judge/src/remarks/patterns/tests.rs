@@ -10,6 +10,7 @@ use brunt_record::recording::Recording;
 
 use super::super::episodes::tests::{End, MS, carried_out, evenly, kinds, remarks};
 use super::super::{About, Remark};
+use crate::advice::Advice;
 
 /// A run of requests: name, calls, how many of them failed, how long each took.
 fn requests(all: &[(&str, u64, u64, u64)]) -> (Plan, Recording) {
@@ -84,6 +85,19 @@ fn two_kinds_of_answers_are_told_apart() {
         assert!((share - 0.2).abs() < 0.05, "{remark:?}");
         assert!(remark.message.contains("took about 2.0") || remark.message.contains("took about 1.9"), "{remark:?}");
     }
+}
+
+#[test]
+fn answers_that_wait_for_an_acknowledgement_begin_far_earlier() {
+    let with = |took: u64, first_byte: u64| {
+        let (plan, mut run) = carried_out(10, evenly(40, 10), |_| End::Ok(took));
+        run.measured.times.record_n(Timing::FirstByte, first_byte, 400);
+        remarks((plan, run))
+    };
+    let found = with(44 * MS, MS / 5);
+    assert_eq!(only(&found).advice, Some(Advice::SetNoDelay), "{found:?}");
+    assert_eq!(with(44 * MS, 43 * MS), [], "a target that takes its time");
+    assert_eq!(with(80 * MS, MS / 5), [], "an answer that takes its time");
 }
 
 #[test]
