@@ -56,6 +56,8 @@ pub struct StreamClient<P: OverStreams> {
     limit: usize,
     /// The error for which the peer ends the connection, once it has announced one.
     closing: Option<ErrorCode>,
+    /// Whether that is still to be counted.
+    closing_untold: bool,
     held: Option<Held>,
     keep_alive: Option<KeepAlive>,
 }
@@ -68,9 +70,23 @@ impl<P: OverStreams> StreamClient<P> {
             protocol,
             limit: usize::MAX,
             closing: None,
+            closing_untold: false,
             held: None,
             keep_alive: None,
         }
+    }
+
+    /// The error for which the peer ends the connection, in words.
+    fn goodbye(&self) -> Option<String> {
+        let (code, said) = (self.closing?, self.connection.said());
+        Some(match said {
+            "" => format!("GOAWAY with {code}"),
+            // What servers of gRPC say whose clients ping more often than they allow.
+            "too_many_pings" if self.keep_alive.is_some() => {
+                format!("GOAWAY with {code}: {said}, so a longer --ping-every is wanted")
+            }
+            _ => format!("GOAWAY with {code}: {said}"),
+        })
     }
 
     /// Pings a peer that has been silent for so many seconds, if that is wanted, and gives it up if it then stays silent
@@ -150,7 +166,10 @@ impl<P: OverStreams> StreamClient<P> {
                 self.failed(position, Failure::Protocol, reason)
             }
             Event::GoAway { code, unprocessed } => {
-                self.closing = (code != ErrorCode::NO_ERROR).then_some(code).or(self.closing);
+                if code != ErrorCode::NO_ERROR {
+                    self.closing_untold = self.closing.is_none();
+                    self.closing = Some(code);
+                }
                 Progress::Draining { unprocessed }
             }
             Event::Aside | Event::Head { .. } | Event::Data { .. } | Event::Trailers { .. } => Progress::Aside,
@@ -274,7 +293,7 @@ impl<P: OverStreams> Client for StreamClient<P> {
     }
 
     fn farewell(&self) -> Option<Cow<'static, str>> {
-        self.closing.map(|code| format!("the peer ended the connection: GOAWAY with {code}").into())
+        Some(format!("the peer ended the connection: {}", self.goodbye()?).into())
     }
 
     fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
@@ -331,6 +350,11 @@ impl<P: OverStreams> Client for StreamClient<P> {
         let counters = self.connection.take_counters();
         if counters.goaways > 0 {
             note("GOAWAY", counters.goaways);
+        }
+        if std::mem::take(&mut self.closing_untold)
+            && let Some(goodbye) = self.goodbye()
+        {
+            note(&goodbye, 1);
         }
         self.protocol.take_events(&counters, note);
         for (code, count) in (0..).zip(counters.resets).filter(|(_, count)| *count > 0) {

@@ -45,6 +45,18 @@ fn grpc_go() {
 }
 
 #[test]
+#[ignore = "needs go: make test installs it"]
+fn a_server_that_forbids_pings_is_quoted() {
+    let peer = Other::go("v1", &Directory::new());
+    // Between its two calls a connection is silent long enough for more pings than grpc-go forgives.
+    let load = ["-r", "0.125", "-n", "2", "-c", "1", "-t", "1", "--ping-every", "1s"];
+    let told = report(0, [&load[..], &["--proto", PROTO, "--call", "Add", "--args", EVERYTHING, &peer.url]].concat());
+    told.assert_all(2, 0);
+    let goodbye = "GOAWAY with ENHANCE_YOUR_CALM: too_many_pings, so a longer --ping-every is wanted";
+    assert!(told.number(&format!("/outcomes/events/{goodbye}")) > 0, "{}", told.at("/outcomes"));
+}
+
+#[test]
 #[ignore = "needs node and npm: make test installs them"]
 fn grpc_js() {
     let peer = Other::node();

@@ -1,6 +1,6 @@
 //! Control frames for a connection and its streams: SETTINGS, `WINDOW_UPDATE`, `RST_STREAM` and GOAWAY.
 
-use super::{AT_ONCE_BYTES, Connection, Event, MOST_OWED_ACKS, MOST_WINDOW, Violation, protocol_error};
+use super::{AT_ONCE_BYTES, Connection, Event, LONGEST_SAID, MOST_OWED_ACKS, MOST_WINDOW, Violation, protocol_error};
 use crate::frame::{ErrorCode, Head, PAYLOAD_BYTES, flag, setting, write_settings_ack};
 use crate::stream::Stream;
 
@@ -109,10 +109,13 @@ impl<T> Connection<T> {
         Ok(Event::Reset { position, code })
     }
 
-    /// The peer takes no more streams, and has processed none after `last`.
-    pub(super) fn goaway(&mut self, last: u32, code: ErrorCode) -> Event<'static> {
+    /// The peer takes no more streams, and has processed none after `last`. `debug` is what it says besides.
+    pub(super) fn goaway(&mut self, last: u32, code: ErrorCode, debug: &[u8]) -> Event<'static> {
         self.counters.goaways += 1;
         self.is_leaving = true;
+        if debug.len() <= LONGEST_SAID && debug.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+            self.said = String::from_utf8_lossy(debug).into_owned();
+        }
         let unprocessed = self.streams.partition_point(|stream| stream.id <= last);
         for stream in self.streams.drain(unprocessed..) {
             self.abandoned = self.abandoned.max(stream.id);

@@ -104,6 +104,9 @@ pub enum Event<'b> {
     },
 }
 
+/// The longest text of a GOAWAY that is kept, in bytes: the same few texts, as gRPC's servers have them.
+const LONGEST_SAID: usize = 64;
+
 /// A violation of the protocol by the peer. The connection cannot be used after it; GOAWAY was appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
@@ -220,6 +223,8 @@ pub struct Connection<T> {
     continued: Option<Continued>,
     is_open: bool,
     is_leaving: bool,
+    /// What it said besides, if that is short and can be shown.
+    said: String,
     /// Whether the socket takes no bytes, and the answers owed to the peer meanwhile.
     is_stalled: bool,
     owed_acks: u32,
@@ -251,6 +256,7 @@ impl<T> Connection<T> {
             continued: None,
             is_open: false,
             is_leaving: false,
+            said: String::new(),
             is_stalled: false,
             owed_acks: 0,
             owed_pong: None,
@@ -327,6 +333,11 @@ impl<T> Connection<T> {
     /// The data of a stream, to change it.
     pub fn data_mut(&mut self, position: usize) -> Option<&mut T> {
         self.streams.get_mut(position).map(|stream| &mut stream.data)
+    }
+
+    /// What the peer said in words when it announced the connection's end; empty where that is long or no text.
+    pub fn said(&self) -> &str {
+        &self.said
     }
 
     /// Returns the counts since the last time.

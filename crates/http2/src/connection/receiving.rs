@@ -338,7 +338,8 @@ impl<T> Connection<T> {
                 Ok(Event::Aside)
             }
             (kind::GOAWAY, 8..) if head.stream == 0 => {
-                Ok(self.goaway(number_at(payload, 0) & 0x7fff_ffff, ErrorCode(number_at(payload, 4))))
+                let (last, code) = (number_at(payload, 0) & 0x7fff_ffff, ErrorCode(number_at(payload, 4)));
+                Ok(self.goaway(last, code, payload.get(8..).unwrap_or(&[])))
             }
             (kind::PING | kind::GOAWAY, _) if head.stream != 0 => Err(protocol_error("PING or GOAWAY on a stream")),
             (kind::PUSH_PROMISE, _) => Err(protocol_error("PUSH_PROMISE, which was not allowed")),
