@@ -36,6 +36,13 @@ pub fn python(name: &str, requirements: impl Into<PathBuf>, flags: &[&str]) -> P
     installed(name, std::slice::from_ref(&requirements), make).join("bin/python")
 }
 
+/// A folder of these files, `package.json` and its lock among them, with the packages from npm that those name.
+pub fn node(name: &str, files: &[PathBuf]) -> PathBuf {
+    installed(name, files, |home| {
+        succeed(Command::new("npm").args(["ci", "--silent", "--no-audit", "--no-fund"]).current_dir(home));
+    })
+}
+
 /// Runs a command that must succeed.
 #[track_caller]
 pub fn succeed(command: &mut Command) {

@@ -68,9 +68,7 @@ impl Other {
     /// @grpc/grpc-js, with its own reflection.
     pub fn node() -> Self {
         let files = ["node/package.json", "node/package-lock.json", "node/server.js"].map(in_peers);
-        let home = installed("grpc-peer-node", &files, |home| {
-            succeed(Command::new("npm").args(["ci", "--silent", "--no-audit", "--no-fund"]).current_dir(home));
-        });
+        let home = installed::node("grpc-peer-node", &files);
         Self::started(Command::new("node").arg(home.join("server.js")).arg(PROTO))
     }
 

@@ -1,4 +1,4 @@
-//! The servers: installed once, at pinned versions, from Python's package index.
+//! The servers: installed once, at pinned versions, from the package indices of Python and Node.js.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -20,6 +20,7 @@ const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/thrift/peers");
 pub enum Implementation {
     Apache,
     Thriftpy,
+    Node,
 }
 
 /// How a server is spoken to.
@@ -35,6 +36,7 @@ pub struct Listener {
 /// A running server. It ends with its test, however that ends.
 pub struct Peer {
     child: Child,
+    pub implementation: Implementation,
     pub listeners: Vec<Listener>,
     pub dir: Directory,
 }
@@ -44,13 +46,17 @@ impl Peer {
         let dir = Directory::new();
         let made = server_certificate().unwrap();
         let (certificate, key) = (dir.file("cert.pem", made.certificate_pem), dir.file("key.pem", made.key_pem));
-        let (script, source) = match implementation {
-            Implementation::Apache => ("apache.py", generated(&dir)),
-            Implementation::Thriftpy => ("thriftpy.py", PEERS.to_owned()),
+        let script = |name| Path::new(PEERS).join(name);
+        let (program, script, source) = match implementation {
+            Implementation::Apache => (python(), script("apache.py"), generated(&dir, "py")),
+            Implementation::Thriftpy => (python(), script("thriftpy.py"), PEERS.to_owned()),
+            Implementation::Node => (PathBuf::from("node"), node().join("node.js"), generated(&dir, "js:node")),
         };
-        let mut child = Command::new(python())
-            .arg(Path::new(PEERS).join(script))
+        let mut child = Command::new(program)
+            .arg(&script)
             .args([&source, &certificate, &key])
+            // The compiler's code asks for Node's library where it stands.
+            .env("NODE_PATH", script.with_file_name("node_modules"))
             .env("PYTHONDONTWRITEBYTECODE", "1")
             // It ends when this does.
             .stdin(Stdio::piped())
@@ -68,8 +74,8 @@ impl Peer {
             let [protocol, transport, kind] = [protocol, transport, kind].map(str::to_owned);
             listeners.push(Listener { protocol, transport, kind, port: port.parse().unwrap() });
         }
-        assert!(listeners.len() >= 12, "{script} did not start");
-        Self { child, listeners, dir }
+        assert!(listeners.len() >= 11, "{} did not start", script.display());
+        Self { child, implementation, listeners, dir }
     }
 
     /// The flags and the URL for one way to speak to it.
@@ -111,14 +117,22 @@ impl Drop for Peer {
 }
 
 /// What Apache Thrift's compiler makes of the IDL.
-fn generated(dir: &Directory) -> String {
+fn generated(dir: &Directory, language: &str) -> String {
     let path = dir.path("generated");
     fs::create_dir(&path).unwrap();
-    succeed(Command::new("thrift").args(["-r", "--gen", "py", "-out", &path, IDL]));
+    succeed(Command::new("thrift").args(["-r", "--gen", language, "-out", &path, IDL]));
     path
 }
 
 /// A Python that has both libraries, made when it is needed for the first time.
 fn python() -> PathBuf {
     installed::python("thrift-peers", Path::new(PEERS).join("requirements.txt"), &[])
+}
+
+/// Node's library, installed when it is needed for the first time.
+fn node() -> PathBuf {
+    let lives = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/network/peers/lives");
+    let packages = ["package.json", "package-lock.json"].map(|file| Path::new(lives).join(file));
+    let files: Vec<_> = packages.into_iter().chain([Path::new(PEERS).join("node.js")]).collect();
+    installed::node("thrift-node", &files)
 }

@@ -36,22 +36,39 @@ const ECHOES: &[(&str, &str)] = &[
     ("whole", WHOLE),
 ];
 
+/// Whether a listener can echo what this method is called with.
+fn can_echo(implementation: Implementation, protocol: &str, name: &str) -> bool {
+    match (implementation, protocol) {
+        // Each truth value in a container is read as false.
+        (Implementation::Node, "compact") => !matches!(name, "bools" | "nested" | "whole"),
+        // Keys of maps that are numbers are read as texts.
+        (Implementation::Thriftpy, "json") => name != "nested",
+        _ => true,
+    }
+}
+
 #[track_caller]
 fn call(peer: &Peer, kind: &str, method: &str, args: &str, result: &str) {
-    for listener in peer.of_kind(kind) {
+    let name = method.rsplit('_').next().unwrap();
+    for listener in peer.of_kind(kind).filter(|listener| can_echo(peer.implementation, &listener.protocol, name)) {
         let calls = ["-n", "4", "-c", "2", "--call", method, "--args", args, "--result", result];
         let args = peer.args(listener);
         report(0, calls.into_iter().chain(args.iter().map(String::as_str))).assert_all(4, 0);
     }
 }
 
-fn every_type_is_echoed(implementation: Implementation) {
+fn every_type_is_echoed(implementation: Implementation) -> Peer {
     let peer = Peer::start(implementation);
     for (name, value) in ECHOES {
         for kind in ["plain", "other"] {
             call(&peer, kind, &format!("Everything.echo_{name}"), &format!(r#"{{"v": {value}}}"#), value);
         }
     }
+    peer
+}
+
+fn everything_is_called(implementation: Implementation) {
+    let peer = every_type_is_echoed(implementation);
     call(&peer, "plain", "echo_default", "{}", "42");
     call(&peer, "plain", "nothing", "{}", "null");
     call(&peer, "plain", "healthy", "{}", "true");
@@ -64,11 +81,17 @@ fn every_type_is_echoed(implementation: Implementation) {
 #[test]
 #[ignore = "needs thrift-compiler, python3-venv: make test installs them"]
 fn every_type_is_echoed_by_apache_thrift() {
-    every_type_is_echoed(Implementation::Apache);
+    everything_is_called(Implementation::Apache);
 }
 
 #[test]
 #[ignore = "needs thrift-compiler, python3-venv: make test installs them"]
 fn every_type_is_echoed_by_thriftpy2() {
-    every_type_is_echoed(Implementation::Thriftpy);
+    everything_is_called(Implementation::Thriftpy);
+}
+
+#[test]
+#[ignore = "needs thrift-compiler, nodejs, npm: make test installs them"]
+fn every_type_is_echoed_by_node() {
+    every_type_is_echoed(Implementation::Node);
 }

@@ -7,7 +7,7 @@ import sys
 import threading
 
 import thriftpy2
-from thriftpy2.protocol import TBinaryProtocolFactory, TCompactProtocolFactory
+from thriftpy2.protocol import TApacheJSONProtocolFactory, TBinaryProtocolFactory, TCompactProtocolFactory
 from thriftpy2.thrift import TMultiplexedProcessor, TProcessor
 from thriftpy2.transport import (
     TBufferedTransportFactory,
@@ -23,7 +23,7 @@ directory, certificate, key = sys.argv[1:]
 shared = thriftpy2.load(f"{directory}/shared.thrift", module_name="shared_thrift")
 everything = thriftpy2.load(f"{directory}/everything.thrift", module_name="everything_thrift")
 
-PROTOCOLS = {"binary": TBinaryProtocolFactory(), "compact": TCompactProtocolFactory()}
+PROTOCOLS = {"binary": TBinaryProtocolFactory(), "compact": TCompactProtocolFactory(), "json": TApacheJSONProtocolFactory()}
 TRANSPORTS = {"framed": TFramedTransportFactory(), "unframed": TBufferedTransportFactory()}
 
 # The module of included types is the one that the main file was loaded with.
@@ -38,8 +38,9 @@ def converse(connection, processor, protocol, transport, context):
         if context:
             connection = context.wrap_socket(connection, server_side=True)
         carried = TRANSPORTS[transport].get_transport(TSocket(sock=connection))
-        spoken = PROTOCOLS[protocol].get_protocol(carried)
         while True:
+            # The reader of JSON gives its first message again and again.
+            spoken = PROTOCOLS[protocol].get_protocol(carried)
             processor.process(spoken, spoken)
     except (TTransportException, OSError, EOFError):
         pass
@@ -69,6 +70,9 @@ context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(certificate, key)
 for protocol in PROTOCOLS:
     for transport in TRANSPORTS:
+        if protocol == "json":
+            listen("other", plain, protocol, transport)
+            continue
         listen("plain", plain, protocol, transport)
         listen("multiplexed", multiplexed, protocol, transport)
         listen("tls", plain, protocol, transport, context)
