@@ -94,8 +94,12 @@ struct Asking {
 }
 
 impl Prepared for Asking {
-    fn client(&self, _keep: bool) -> Box<dyn Client> {
-        self.inner.client(true)
+    fn client(&self, keep: bool) -> Box<dyn Client> {
+        self.client_of(0, keep)
+    }
+
+    fn client_of(&self, number: u64, _keep: bool) -> Box<dyn Client> {
+        self.inner.client_of(number, true)
     }
 
     fn user(&self) -> Box<dyn User> {

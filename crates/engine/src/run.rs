@@ -207,7 +207,7 @@ fn flood_parts(
         let connections = share.part_of(first).max(u64::from(plan.connections.is_growing())) as usize;
         let (protocol, keep) = (Arc::clone(prepared), user.interests().answers);
         let several = routes.len() > 1;
-        let make: Arc<MakeClient> = Arc::new(move || protocol.client(keep));
+        let make: Arc<MakeClient> = Arc::new(move |nth| protocol.client_of(share.number(nth).unwrap_or(nth), keep));
         let origins = Origins::of_flood(routes, &make, plan.pipeline as usize);
         let load =
             Flood::new(Arc::clone(plan), share, connections, user, quotas.clone(), several).within(horizon.clone());

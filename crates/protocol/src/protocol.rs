@@ -215,6 +215,12 @@ pub trait Prepared: Send + Sync {
     /// answer for [`Client::parts`].
     fn client(&self, keep: bool) -> Box<dyn Client>;
 
+    /// The state for the connection of a flood with this number, where connections differ: by default all are alike.
+    /// Numbers begin at 0, and no two connections of a run have the same, over all its workers and machines.
+    fn client_of(&self, _number: u64, keep: bool) -> Box<dyn Client> {
+        self.client(keep)
+    }
+
     /// The source of calls on one worker, unless a script is it.
     fn user(&self) -> Box<dyn User>;
 

@@ -76,9 +76,16 @@ pub trait User: Send {
         &[]
     }
 
-    /// Which of [`names`](Self::names) the call with this number has: the same each time it is asked.
+    /// Which of [`names`](Self::names) the call with this number has, or a number beyond them if it has none: the same
+    /// each time it is asked.
     fn name(&self, _index: u64) -> usize {
         0
+    }
+
+    /// Which of [`names`](Self::names) the calls on the connection with this number have, if connections decide that
+    /// ([`Prepared::client_of`](crate::Prepared::client_of)) and not calls. A call without a connection then has none.
+    fn connection_name(&self, _number: u64) -> Option<usize> {
+        None
     }
 
     /// The ids by which the call with this number is traced, if it is: the same each time it is asked.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::nginx::{Nginx, counts};
+use crate::nginx::{Listen, Nginx, counts};
 use crate::program::{Directory, brunt};
 use crate::report::{Report, report};
 
@@ -43,7 +43,7 @@ fn statuses_are_counted_and_judged() {
         [args.as_slice(), &["--ok-status", "201", "--threshold", "error_rate<80%", &nginx.url("/")]].concat(),
     );
     assert_eq!(run.outcome("not_ok"), 50);
-    assert_eq!(nginx.log().len(), 120);
+    assert_eq!(nginx.count(), 120);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn chunked_bodies() {
     assert!(report_gzip.number("/bytes/wire_in_bytes") < 200 * 3000, "{}", report_gzip.at("/bytes"));
     report(0, ["-n", "200", "-c", "4", "--pipeline", "4", &nginx.url("/index/")]).assert_all(200, 200);
     report(0, ["-n", "20", "-c", "2", &nginx.url("/big")]).assert_all(20, 200);
-    assert_eq!(nginx.log().len(), 420);
+    assert_eq!(nginx.count(), 420);
 }
 
 /// The most memory that brunt had while it ran with these arguments, in KiB, and its result.
@@ -237,6 +237,30 @@ fn every_body_of_a_file_once() {
     let bodies = counts(&log, "request_body");
     assert_eq!(bodies.len(), 500);
     assert!((0..500).all(|i| bodies.contains_key(json!({ "number": i }).to_string().as_str())));
+}
+
+#[test]
+#[ignore = "needs nginx: make test installs it"]
+fn a_body_in_pieces_arrives_whole() {
+    let dir = Directory::new();
+    for (listen, version) in [(Listen::Plain, "1.1"), (Listen::Http2, "2")] {
+        let nginx = Nginx::listening(listen, &[], KEEPS_BODIES);
+        let text = format!(
+            "local brunt = require 'brunt'
+             local http = brunt.http {{ base = '{}', http = '{version}' }}
+             brunt.scenario('s', function()
+               local n = 0
+               http:post('/', {{ body = function() n = n + 1 if n <= 3 then return ('piece %d;'):format(n) end end }})
+             end):inject {{ brunt.iterations_each(2, 2) }}",
+            nginx.url("/")
+        );
+        report(0, ["run", "-t", "1", &dir.file("s.lua", text)]).assert_all(4, 200);
+        assert_eq!(
+            counts(&nginx.log(), "request_body"),
+            BTreeMap::from([("piece 1;piece 2;piece 3;", 4)]),
+            "{version}"
+        );
+    }
 }
 
 #[test]

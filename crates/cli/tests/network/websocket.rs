@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_testbed::server::{Config, Delay, Listen, ServedProtocol, Server};
 use brunt_testbed::tls::Tls;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::program::{Directory, run};
 use crate::report::report;
@@ -144,8 +144,11 @@ async def push(socket):
 
 async def serve(socket, path):
     pushing = asyncio.create_task(push(socket)) if path == "/push" else None
+    messages = []
     try:
         async for message in socket:
+            if message not in messages and len(messages) < 10:
+                messages.append(message if isinstance(message, str) else None)
             if path == "/fragments":
                 await socket.send([message[:3], message[3:4], message[4:]])
             else:
@@ -156,6 +159,7 @@ async def serve(socket, path):
         await socket.wait_closed()
         print(json.dumps({
             "path": path,
+            "messages": messages if len(str(messages)) < 100 else None,
             "code": socket.close_code,
             "subprotocol": socket.subprotocol,
             "extensions": [extension.name for extension in socket.extensions],
@@ -244,6 +248,53 @@ fn a_handshake_says_what_it_is_told_to() {
     assert_eq!(ended["subprotocol"], "chat");
     assert_eq!(ended["x"], "yes");
     assert_eq!(ended["authorization"], "Basic bWU6c2VjcmV0");
+}
+
+#[test]
+#[ignore = "needs python3-websockets: make test installs it"]
+fn each_connection_has_a_url_and_a_message() {
+    let dir = Directory::new();
+    let mut server = Python::start();
+    let of_you = server.url("/b").replace("127.0.0.1", "you:pw@127.0.0.1");
+    let urls = dir.file("urls", format!("/a?token=t0p\n# a comment\n{of_you}\n/c\n"));
+    let messages = dir.file("messages", "one\r\n\ntwo\n");
+    let lines = ["--url-lines", &urls, "--body-lines", &messages, "--basic", "me:pw"];
+    // As many connections as workers make ahead, and a connection for each call.
+    for (count, flags) in [(40, ["-c", "4", "-t", "2"].as_slice()), (4, &["-c", "1", "-t", "1", "--reconnect"])] {
+        let count_flag = ["-n", &count.to_string()].map(str::to_owned);
+        let url = server.url("/unused");
+        let words =
+            flags.iter().copied().chain(count_flag.iter().map(String::as_str)).chain(lines).chain([url.as_str()]);
+        let report = report(0, words);
+        report.assert_all(count, 0);
+        let mut seen: Vec<_> = (0..4).map(|_| server.ended()).collect();
+        seen.sort_by_key(|ended| ended["path"].to_string() + &ended["messages"].to_string());
+        let seen: Vec<_> =
+            seen.iter().map(|ended| (&ended["path"], &ended["messages"], &ended["authorization"])).collect();
+        let (me, you) = (&json!("Basic bWU6cHc="), &json!("Basic eW91OnB3"));
+        let (one, two) = (&json!(["one"]), &json!(["two"]));
+        let expected = [("/a?token=t0p", one, me), ("/a?token=t0p", two, me), ("/b", two, you), ("/c", one, me)];
+        assert!(
+            seen.iter()
+                .zip(&expected)
+                .all(|((path, message, user), (at, sent, who))| { *path == *at && message == sent && user == who }),
+            "{flags:?}: {seen:?}"
+        );
+        let named = report.at("/names/requests").as_array().unwrap().iter();
+        let named: Vec<_> = named.map(|named| (named["name"].as_str().unwrap(), named["due"].as_u64())).collect();
+        let each = Some(count / 4);
+        assert_eq!(named, [("/a", Some(count / 2)), ("/b", each), ("/c", each)], "{flags:?}");
+        assert!(!report.at("/plan").to_string().contains("t0p"));
+    }
+    let wrong = |urls: &str, messages: &str, expected: &str| {
+        let (urls, messages) = (dir.file("urls", urls), dir.file("messages", messages));
+        let done = run(["--url-lines", &urls, "--body-lines", &messages, &server.url("/")]).with_status(2);
+        assert!(done.stderr.contains(expected), "{}", done.stderr);
+    };
+    wrong("/a\nws://other.test/\n", "one", "urls, line 2: ws://other.test is not the target");
+    wrong("/a\nhttp://127.0.0.1/\n", "one", "urls, line 2: 'http://127.0.0.1' is not ws:// or wss://");
+    wrong("# nothing\n", "one", "there is no URL in it");
+    wrong("/a", "\n", "there is no message in it");
 }
 
 #[test]

@@ -191,6 +191,13 @@ impl Flood {
         }
     }
 
+    /// Which of its user's names the call with this number has, on the connection with that number among the worker's
+    /// from 1; 0 without one.
+    fn name(&self, call: u64, connection: u64) -> usize {
+        let number = connection.checked_sub(1).and_then(|nth| self.share.number(nth));
+        number.and_then(|number| self.user.connection_name(number)).unwrap_or_else(|| self.user.name(call))
+    }
+
     /// Whether new calls are made.
     fn is_loading(&self) -> bool {
         self.part.is_on() && self.refusal.is_none()

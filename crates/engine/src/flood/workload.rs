@@ -151,11 +151,14 @@ impl<D: Driver> Workload<D> for Flood {
     #[inline]
     fn ended(&mut self, network: &mut FloodNetwork<D>, call: &Call<u64>, end: End<'_>, now: Tick) {
         if network.recorder.samples.is_some() {
-            let texts = Texts { name: Workload::<D>::request_name(self, call.tag).unwrap_or_default(), tags: "" };
+            let connection = network.connection_number(call);
+            let name = Workload::<D>::request_name(self, call.tag, connection).unwrap_or_default();
+            let texts = Texts { name, tags: "" };
             network.write_down(call, end, now, &Told { texts, ..Told::default() });
         }
         if !self.names.is_empty() {
-            self.names.record(&mut network.recorder, self.user.name(call.tag), call, end, now);
+            let name = self.name(call.tag, network.connection_number(call));
+            self.names.record(&mut network.recorder, name, call, end, now);
         }
         // Scripts see the calls that count while the load is on, and only those.
         if let End::Answered(status) = end
@@ -168,11 +171,11 @@ impl<D: Driver> Workload<D> for Flood {
         }
     }
 
-    fn request_name(&self, number: u64) -> Option<&str> {
+    fn request_name(&self, number: u64, connection: u64) -> Option<&str> {
         if self.names.is_empty() {
             return None;
         }
-        self.user.names().get(self.user.name(number)).map(String::as_str)
+        self.user.names().get(self.name(number, connection)).map(String::as_str)
     }
 
     fn trace_id(&self, number: u64) -> Option<String> {

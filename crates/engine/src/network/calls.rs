@@ -140,6 +140,14 @@ impl<T> Call<T> {
         }
     }
 
+    /// The connection that it is on, or waits for.
+    pub(crate) fn token(&self) -> Option<ConnectionId> {
+        match self.place {
+            Place::InFlight(token) | Place::Queued(token) => Some(token),
+            Place::Waiting => None,
+        }
+    }
+
     /// Whether its answer need not come.
     pub(crate) fn is_optional(&self) -> bool {
         self.counted == Counted::OnceEnded

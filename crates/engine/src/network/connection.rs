@@ -623,11 +623,12 @@ impl Connections {
         token
     }
 
-    /// A connection begins to be made: gives it the next number.
-    fn number(&mut self, token: ConnectionId) {
+    /// A connection begins to be made: gives it the next number. Returns how many were begun before it.
+    fn number(&mut self, token: ConnectionId) -> u64 {
+        let before = self.begun;
         self.begun += 1;
-        let number = self.begun;
-        self[token].number = number;
+        self[token].number = self.begun;
+        before
     }
 
     /// Frees the place of a connection that is gone. False if it was free already.
@@ -770,9 +771,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if let Some(route) = self.origins.route(origin).filter(tells) {
             connection.addresses.extend(route.in_turn(token.place()).cloned());
         }
-        let (client, most) = (self.origins.client(origin), self.origins.asked_of(origin));
-        connection.link = Link::new(client, most, now);
-        self.connections.number(token);
+        let number = self.connections.number(token);
+        let (client, most) = (self.origins.client(origin, number), self.origins.asked_of(origin));
+        self.connections[token].link = Link::new(client, most, now);
         self.census.begins();
         self.look_at_next(token);
         let until = now.saturating_add(self.terms.connect_timeout_ns).min(Tick::LAST);

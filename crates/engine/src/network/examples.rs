@@ -72,7 +72,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             return;
         }
         let Some(trace_id) = load.trace_id(call.tag) else { return };
-        let request = load.request_name(call.tag).unwrap_or_default().to_owned();
+        let request = load.request_name(call.tag, self.connection_number(call)).unwrap_or_default().to_owned();
         let due_ns = self.recorder.measured_at(call.due);
         self.recorder.slow(TracedCall { due_ns, took_ns, status, request, trace_id });
     }
@@ -97,7 +97,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             },
             _ => String::new(),
         };
-        let request = load.request_name(call.tag).unwrap_or_default().to_owned();
+        let request = load.request_name(call.tag, self.connection_number(call)).unwrap_or_default().to_owned();
         let due_ns = self.recorder.measured_at(call.due);
         let trace_id = trace_id.unwrap_or_default();
         let took_ns = call.response_ns(now);

@@ -28,7 +28,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             && let Some(call) = call.filter(|call| call.measured)
             && self.recorder.is_ok(answer.status)
         {
-            let name = load.request_name(call.tag).unwrap_or_default();
+            let name = load.request_name(call.tag, connection.number).unwrap_or_default();
             let due_ns = self.recorder.measured_at(call.due);
             let client = &connection.link.client;
             if let Some(look) = client.looked() {

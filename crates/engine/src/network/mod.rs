@@ -198,6 +198,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
+    /// The number of the connection that a call is on or waits for, among those that the worker began to make, from 1; 0 without
+    /// one.
+    pub(crate) fn connection_number(&self, call: &Call<T>) -> u64 {
+        call.token().map_or(0, |token| self.connections[token].number)
+    }
+
     /// Whether something can be done without waiting for the operating system.
     pub(crate) fn has_work(&self) -> bool {
         !self.inbound.unread.is_empty() || !self.freed.is_empty()

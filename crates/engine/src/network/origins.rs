@@ -22,8 +22,8 @@ const MOST_ORIGINS: usize = 1000;
 /// Finds the way to a target: its addresses, and TLS if its scheme wants it. May block.
 pub(crate) type Find = dyn Fn(&Target, &ScriptClient) -> Result<Route, RouteError> + Send + Sync;
 
-/// Makes the state of a new connection.
-pub(crate) type MakeClient = dyn Fn() -> Box<dyn Client> + Send + Sync;
+/// Makes the state of a new connection, given its number among those that the worker began to make, from 0.
+pub(crate) type MakeClient = dyn Fn(u64) -> Box<dyn Client> + Send + Sync;
 
 /// How an origin can be reached.
 enum Reach {
@@ -216,10 +216,10 @@ impl Origins {
         }
     }
 
-    /// The state of a new connection.
-    pub(crate) fn client(&self, origin: OriginId) -> Box<dyn Client> {
+    /// The state of a new connection, the worker's one with this number from 0.
+    pub(crate) fn client(&self, origin: OriginId, number: u64) -> Box<dyn Client> {
         match self.list.get(origin.0) {
-            Some(origin) => (origin.clients)(),
+            Some(origin) => (origin.clients)(number),
             None => Box::new(NoClient),
         }
     }
@@ -281,7 +281,7 @@ impl Origins {
             authority: target.place(),
             reach,
             pipeline: if of.keep_alive == KeepAlive::Call { 1 } else { of.pipeline as usize },
-            clients: Arc::new(move || caller.connection()),
+            clients: Arc::new(move |_| caller.connection()),
             shared,
             keep_alive: of.keep_alive,
             renewal: Renewal::default(),
@@ -368,7 +368,7 @@ mod tests {
             move || Ok(if counted.fetch_add(1, Ordering::SeqCst) == 0 { vec![at(2), at(1)] } else { vec![at(3)] });
         let again = Some(Again::new(find, SECOND_NS));
         let route = Route { addresses: vec![at(1), at(2)], sources: Vec::new(), tunnel: None, tls: None, again };
-        let clients: Arc<MakeClient> = Arc::new(|| Box::new(NoClient));
+        let clients: Arc<MakeClient> = Arc::new(|_| Box::new(NoClient));
         let mut origins = Origins::of_flood([route], &clients, 1);
         let mut renew = |seconds: u64| origins.renew_addresses(OriginId::FIRST, Tick::from_ns(seconds * SECOND_NS));
         assert!(!renew(5) && !renew(5));

@@ -128,8 +128,9 @@ pub(crate) trait Workload<D: Driver>: Sized {
         false
     }
 
-    /// The name of a call's request, where calls have names.
-    fn request_name(&self, _tag: Self::Tag) -> Option<&str> {
+    /// The name of a call's request, where calls have names. `connection` is the number of the call's connection among those that
+    /// the worker began to make, from 1; 0 without one.
+    fn request_name(&self, _tag: Self::Tag, _connection: u64) -> Option<&str> {
         None
     }
 

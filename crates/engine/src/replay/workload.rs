@@ -117,7 +117,7 @@ impl<D: Driver> Workload<D> for Replaying {
         self.log.call(tag.number)
     }
 
-    fn request_name(&self, tag: Tag) -> Option<&str> {
+    fn request_name(&self, tag: Tag, _connection: u64) -> Option<&str> {
         Some(self.log.name(tag.number).1)
     }
 

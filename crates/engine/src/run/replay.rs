@@ -47,7 +47,7 @@ fn replay<M: Machine>(
     let part = |(share, log): (Share, Box<dyn Replay>)| {
         let protocol = Arc::clone(&prepared);
         // Answers are compared with the log.
-        let make: Arc<MakeClient> = Arc::new(move || protocol.client(true));
+        let make: Arc<MakeClient> = Arc::new(move |_| protocol.client(true));
         let origins = Origins::of_flood([route.clone()], &make, 1);
         WorkerPart {
             load: Replaying::new(log, plan, share, thinks).within(shared.line.horizon()),

@@ -82,8 +82,12 @@ impl Shared {
 
 impl Prepared for FloodTrace {
     fn client(&self, keep: bool) -> Box<dyn Client> {
+        self.client_of(0, keep)
+    }
+
+    fn client_of(&self, number: u64, keep: bool) -> Box<dyn Client> {
         Box::new(SeenClient {
-            inner: self.shared.prepared.client(keep),
+            inner: self.shared.prepared.client_of(number, keep),
             narrator: self.shared.prepared.narrator(),
             told: None,
             shared: Arc::clone(&self.shared),

@@ -73,9 +73,7 @@ fn alert_received(alert: AlertDescription) -> String {
     };
     match alert {
         AlertDescription::HandshakeFailure => {
-            "the target refuses the handshake: it wants a client's certificate (--cert), or has no cipher, key or signature algorithm in common \
-             with brunt (which has no P-521 keys, unless -k leaves them unverified)"
-                .to_owned()
+            "the target refuses the handshake: it wants a client's certificate (--cert), or shares no cipher or signature algorithm with brunt (P-521 keys: give -k)".to_owned()
         }
         AlertDescription::UnknownCA => of_client("an authority has signed that it does not know"),
         AlertDescription::CertificateExpired => of_client("has expired"),

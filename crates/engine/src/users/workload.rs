@@ -148,7 +148,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
         self.calls.get(slot).and_then(|call| call.asked.timeout_ns)
     }
 
-    fn request_name(&self, slot: u32) -> Option<&str> {
+    fn request_name(&self, slot: u32, _connection: u64) -> Option<&str> {
         self.names.name(self.calls.get(slot)?.asked.label)
     }
 

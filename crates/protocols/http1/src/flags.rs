@@ -1,7 +1,6 @@
 //! The flags of HTTP, and the options that they make.
 
 use brunt_plan::bodies::shown_body;
-use brunt_plan::content::without_mark;
 use brunt_protocol::OptionsError;
 use brunt_protocol::flags::{Flag, FlagValues, Takes};
 use brunt_protocol::headers::{BASIC, HEADER, Header, basic, headers, is_token};
@@ -75,7 +74,7 @@ pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
         user: basic(given)?.filter(|_| given.user().is_some()),
         body: body.map(Content),
         url_lines: url_lines(given)?,
-        body_lines: lines(given, "body-lines"),
+        body_lines: Lines::given(given, "body-lines"),
         order: if given.text("order") == Some("random") { Order::Random } else { Order::Sequential },
         messages,
         expect_body: given.text("expect-body").map(str::to_owned),
@@ -95,18 +94,13 @@ fn wrong(problem: impl Into<String>) -> OptionsError {
 
 /// The requests of a file, one a line; or with header fields in lines below each, as vegeta has them.
 fn url_lines(given: &FlagValues) -> Result<Option<Lines>, OptionsError> {
-    let Some(mut lines) = lines(given, "url-lines") else { return Ok(None) };
+    let Some(mut lines) = Lines::given(given, "url-lines") else { return Ok(None) };
     match line::with_fields(&lines.content.0) {
         Ok(None) => {}
         Ok(Some(content)) => lines.content = Content(content),
         Err(problem) => return Err(wrong(format!("{}, {problem}", lines.file))),
     }
     Ok(Some(lines))
-}
-
-fn lines(given: &FlagValues, name: &str) -> Option<Lines> {
-    let (file, content) = given.file(name)?;
-    Some(Lines { file: file.to_owned(), content: Content(without_mark(&content.0).to_vec()) })
 }
 
 /// The token of a method (RFC 9110, section 9.1).

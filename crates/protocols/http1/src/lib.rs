@@ -10,7 +10,6 @@ mod flags;
 mod hints;
 mod http2;
 mod line;
-mod names;
 mod negotiated;
 pub mod options;
 mod request;

@@ -7,6 +7,7 @@ pub use brunt_plan::content::Content;
 use brunt_plan::plan::ProtocolOptions;
 use brunt_plan::secret::Template;
 use brunt_protocol::headers::{Header, credentials};
+pub use brunt_protocol::lines::Lines;
 use brunt_protocol::messages::MessageOptions;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -212,24 +213,6 @@ pub enum Order {
     Sequential,
     /// Each call takes any, by the run's seed.
     Random,
-}
-
-/// The lines of a file, which travels by content.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Lines {
-    /// The file's name, for errors.
-    pub file: String,
-    /// Its content.
-    pub content: Content,
-}
-
-impl Lines {
-    /// The lines for display, each by `show`.
-    fn shown(&self, show: impl Fn(&[u8]) -> Vec<u8>) -> Value {
-        let content = self.content.0.split(|byte| *byte == b'\n').map(show).collect::<Vec<_>>().join(&b'\n');
-        serde_json::to_value(Self { file: self.file.clone(), content: Content(content) }).unwrap_or_default()
-    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use brunt_plan::plan::Plan;
 use brunt_plan::random::choice;
 use brunt_plan::secret::{REDACTED, Template};
-use brunt_plan::target::{self, Target, Url};
+use brunt_plan::target::{self, Target};
 
 use brunt_protocol::OptionsError;
 use brunt_protocol::headers::{Header, authorization, check_token, header_value};
@@ -17,8 +17,9 @@ use brunt_protocol::headers::{Header, authorization, check_token, header_value};
 use self::framing::{Framing, in_chunks};
 use super::hints::{KEEPS, asks_to_close, closing_hint};
 use super::line::Line;
-use super::names;
 use super::options::{Lines, Options, Order};
+use brunt_protocol::lines::{is_same, place_of};
+use brunt_protocol::names;
 use brunt_protocol::traced::{TRACEPARENT, TraceIds, Tracing};
 use brunt_protocol::user::{Message, Refusal, Tail, User};
 
@@ -104,11 +105,11 @@ impl Bodies {
         match self {
             // A request that announces chunks has to end them (RFC 9112 §7.1).
             Self::None => Self::One(in_chunks(&[]).into()),
-            Self::One(body) => Self::One(in_chunks(body).into()),
+            Self::One(body) => Self::One(in_chunks(&[body]).into()),
             Self::Lines { content, lines } => {
                 let mut framed = Vec::with_capacity(content.len() + lines.len() * 16);
                 let body = |range: &Range<usize>| content.get(range.clone()).unwrap_or(&[]);
-                let lines = lines.iter().map(|range| append(&mut framed, &in_chunks(body(range)))).collect();
+                let lines = lines.iter().map(|range| append(&mut framed, &in_chunks(&[body(range)]))).collect();
                 Self::Lines { content: framed.into(), lines }
             }
         }
@@ -286,16 +287,6 @@ fn one_line(options: &Options, plan: &Plan) -> Result<RequestLines, OptionsError
     Ok(RequestLines { lines: vec![line], text, ..RequestLines::default() })
 }
 
-/// The non-empty lines of a file, with their numbers from 1, as ranges in its content.
-fn lines_of(content: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
-    let mut start = 0;
-    content.split(|&byte| byte == b'\n').enumerate().filter_map(move |(number, line)| {
-        let range = start..start + line.strip_suffix(b"\r").unwrap_or(line).len();
-        start += line.len() + 1;
-        (!range.is_empty()).then_some((number + 1, range))
-    })
-}
-
 fn url_lines(
     lines: &Lines,
     options: &Options,
@@ -308,13 +299,9 @@ fn url_lines(
     // The header fields for lines to each target that have none of their own.
     let mut sections = Vec::new();
     let all_framing = Framing::of(&options.headers, options.http)?;
-    for (number, range) in lines_of(&lines.content.0) {
-        let error = |problem: String| OptionsError(format!("{}, line {number}: {problem}", lines.file));
-        let line = lines.content.0.get(range).unwrap_or(&[]);
-        let line = std::str::from_utf8(line).map_err(|e| error(format!("not UTF-8: {e}")))?.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
+    for (number, line) in lines.requests() {
+        let error = |problem: String| lines.wrong(number, &problem);
+        let line = line.map_err(error)?;
         if line.contains(REDACTED) {
             return Err(error("a secret was left out of it when the plan was written; put it back".to_owned()));
         }
@@ -328,7 +315,7 @@ fn url_lines(
         if let Some(method) = &method {
             check_method(method).map_err(|e| error(e.0))?;
         }
-        let (target, path, user) = place_of(&url, &plan.target).map_err(error)?;
+        let (target, path, user) = place_of(&url, &plan.target, ["http", "https"]).map_err(error)?;
         // A line's own user goes before the user and the Authorization field of all lines, and behind a field of its own.
         if let Some(user) = user
             && !headers.iter().any(|field| field.name().eq_ignore_ascii_case("authorization"))
@@ -362,7 +349,7 @@ fn url_lines(
             _ => (sections.get(number).cloned(), all_framing),
         };
         let body = body.map(|body| match framing {
-            Framing::Chunked => append(&mut text, &in_chunks(&body)),
+            Framing::Chunked => append(&mut text, &in_chunks(&[&body])),
             Framing::Length | Framing::Own => append(&mut text, &body),
         });
         request_lines.push(RequestLine { method, path, headers, body, framing, target: number });
@@ -402,30 +389,6 @@ fn append(text: &mut Vec<u8>, part: &[u8]) -> Range<usize> {
     start..text.len()
 }
 
-/// The target, the path and the user of a URL: the plan's target if it is only a path.
-fn place_of(url: &str, base: &Target) -> Result<(Target, String, Option<String>), String> {
-    let at = |target: &Target| Target { path: "/".to_owned(), ..target.clone() };
-    if url.starts_with('/') {
-        target::check_path(url).map_err(|e| e.to_string())?;
-        return Ok((at(base), url.split('#').next().unwrap_or("/").to_owned(), None));
-    }
-    if !url.contains("://") {
-        return Err(format!("expected a path that begins with / or a whole URL, got '{url}'"));
-    }
-    let Url { target: line, user } = Url::parse(url).map_err(|e| e.to_string())?;
-    if !matches!(line.scheme.as_str(), "http" | "https") {
-        return Err(format!("'{}://{}' is not http:// or https://", line.scheme, line.authority()));
-    }
-    let path = line.path.clone();
-    Ok((if is_same(&line, base) { at(base) } else { at(&line) }, path, user))
-}
-
-/// Whether two targets are the same host and port, by the same scheme.
-pub(super) fn is_same(a: &Target, b: &Target) -> bool {
-    let port = |to: &Target| to.port.unwrap_or(if to.scheme == "https" { 443 } else { 80 });
-    a.scheme == b.scheme && a.host == b.host && port(a) == port(b)
-}
-
 /// Which calls are traced: none where requests have a `traceparent` of their own.
 fn tracing(options: &Options) -> Result<Option<Tracing>, OptionsError> {
     let Some(share) = options.trace_ratio else { return Ok(None) };
@@ -462,7 +425,7 @@ fn standard_method(method: &str) -> Option<&'static str> {
 }
 
 fn body_lines(lines: &Lines) -> Result<Bodies, OptionsError> {
-    let ranges: Vec<_> = lines_of(&lines.content.0).map(|(_, range)| range).collect();
+    let ranges: Vec<_> = lines.ranges().map(|(_, range)| range).collect();
     if ranges.is_empty() {
         return Err(OptionsError(format!("{}: there is no body in it", lines.file)));
     }

@@ -10,9 +10,10 @@ use super::fields::fields_of;
 use super::hints::{DISCARD, Streaming, closing_hint, streams_hint};
 use super::options::Version;
 use super::request::framing::{check_coding, in_chunks};
-use super::request::{check_method, is_idempotent, is_same};
+use super::request::{check_method, is_idempotent};
 use super::{content_coding, cookies};
 use brunt_protocol::headers::header_fields;
+use brunt_protocol::lines::is_same;
 use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_protocol::scenario::{
     Caller, CompleteAnswer, Dialect, Encoded, Fields, LEAST_SHARED_BYTES, Setting, Value, shared_body,
@@ -172,7 +173,10 @@ struct Call<'v> {
     url: &'v str,
     headers: &'v Value<'v>,
     cookies: Option<&'v [u8]>,
-    body: Option<&'v [u8]>,
+    /// The body's pieces, most often one; none without a body.
+    body: Vec<&'v [u8]>,
+    /// Whether the script gave it piece by piece. Over HTTP/1.1 each piece is then a chunk.
+    in_pieces: bool,
     content_type: Option<&'v [u8]>,
     discards: bool,
     /// A redirect has led away from where the script went.
@@ -190,9 +194,10 @@ impl<'v> Call<'v> {
             let text = value(at).as_str();
             text.ok_or_else(|| OptionsError(format!("{what} must be a string, not {}", value(at).kind())))
         };
-        let body = match value(4) {
-            Value::Nil => None,
-            Value::Text(text) => Some(text.as_ref()),
+        let (body, in_pieces) = match value(4) {
+            Value::Nil => (Vec::new(), false),
+            Value::Text(text) => (vec![text.as_ref()], false),
+            Value::Table(pieces) => (pieces.iter().filter_map(|(_, piece)| piece.as_bytes()).collect(), true),
             other => return Err(OptionsError(format!("the body must be a string, not {}", other.kind()))),
         };
         Ok(Self {
@@ -201,6 +206,7 @@ impl<'v> Call<'v> {
             headers: value(2),
             cookies: value(3).as_bytes(),
             body,
+            in_pieces,
             content_type: value(5).as_bytes(),
             discards: value(6) == &Value::Boolean(true),
             elsewhere: value(7) == &Value::Boolean(true),
@@ -300,17 +306,24 @@ impl Caller for HttpCaller {
         if let Some((_, coding)) = coding {
             check_coding(coding, has("content-length"), self.version)?;
         }
+        let length: usize = call.body.iter().map(|piece| piece.len()).sum();
         // A method that usually has a body states when it has none (RFC 9110 §8.6).
         let expected = matches!(call.method, "POST" | "PUT" | "PATCH");
-        if (call.body.is_some() || expected) && coding.is_none() && !has("content-length") {
-            bytes.extend_from_slice(format!("Content-Length: {}\r\n", call.body.map_or(0, <[u8]>::len)).as_bytes());
+        let mut is_chunked = coding.is_some();
+        if !is_chunked && !has("content-length") {
+            if call.in_pieces && self.version == Version::One {
+                field(bytes, "Transfer-Encoding", b"chunked");
+                is_chunked = true;
+            } else if !call.body.is_empty() || call.in_pieces || expected {
+                field(bytes, "Content-Length", length.to_string().as_bytes());
+            }
         }
         bytes.extend_from_slice(b"\r\n");
-        let body = call.body.unwrap_or(&[]);
-        match coding {
-            Some(_) => bytes.extend_from_slice(&in_chunks(body)),
-            None if body.len() >= LEAST_SHARED_BYTES => out.tail = Some(shared_body(body)),
-            None => bytes.extend_from_slice(body),
+        match &call.body[..] {
+            pieces if is_chunked => bytes.extend_from_slice(&in_chunks(pieces)),
+            [body] if length >= LEAST_SHARED_BYTES => out.tail = Some(shared_body(body)),
+            pieces if length >= LEAST_SHARED_BYTES => out.tail = Some(shared_body(&pieces.concat())),
+            pieces => pieces.iter().for_each(|piece| bytes.extend_from_slice(piece)),
         }
         out.follows = call.follows;
         out.idempotent = is_idempotent(call.method.as_bytes());
@@ -482,6 +495,22 @@ mod tests {
         );
         assert_eq!(post, expected);
         assert_eq!((call.idempotent, call.target.map(|target| target.scheme)), (false, Some("https".to_owned())));
+    }
+
+    #[test]
+    fn each_piece_of_a_body_is_a_chunk() {
+        let large = "x".repeat(100_000);
+        let given = |pieces: &[&str], version: &str| {
+            let caller = caller(&[("http", Value::text(version).into_owned())]);
+            let pieces = Value::list(pieces.iter().map(|piece| Value::text(piece)));
+            let values = [Value::text("POST"), Value::text("/"), Value::Nil, Value::Nil, pieces];
+            encoded(&*caller, &values).map(|(request, _)| request.split_once(AGENT).unwrap().1.to_owned()).unwrap()
+        };
+        assert_eq!(given(&["ab", "c"], "1.1"), "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n");
+        assert_eq!(given(&[], "1.1"), "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+        assert!(given(&[&large], "1.1").contains("\r\n\r\n10000\r\nxxx"), "no chunk is longer than 64 KiB");
+        assert_eq!(given(&["ab", "c"], "2"), "Content-Length: 3\r\n\r\nabc");
+        assert_eq!(given(&[], "2"), "Content-Length: 0\r\n\r\n");
     }
 
     #[test]

@@ -29,7 +29,7 @@
 ---@field timeout? brunt.Duration How long it may take.
 ---@field headers? table<string, string|false> `false` leaves out one that the client sends otherwise.
 ---@field query? table<string, any> Added to the path; a list comes several times.
----@field body? string As it is.
+---@field body? string|fun(): string? As it is; a function gives it in pieces, nil behind the last, and each is sent as a chunk.
 ---@field json? any As JSON.
 ---@field form? table<string, any> As a form.
 ---@field multipart? table<string, string|brunt.FilePart|(string|brunt.FilePart)[]> As a form with files; a list is several of one name.
@@ -168,7 +168,7 @@ function Client:page(path, options) end
 ---@field messages? "sse"|"lines"|"chunks" Server-sent events unless it says otherwise.
 ---@field headers? table<string, string>
 ---@field query? table<string, any> Added to the path; a list comes several times.
----@field body? string As it is.
+---@field body? string|fun(): string? As it is; a function gives it in pieces, nil behind the last, and each is sent as a chunk.
 ---@field json? any As JSON.
 ---@field form? table<string, any> As a form.
 ---@field multipart? table<string, string|brunt.FilePart|(string|brunt.FilePart)[]> As a form with files; a list is several of one name.

@@ -8,9 +8,10 @@ use super::options::Options;
 use brunt_protocol::OptionsError;
 use brunt_protocol::flags::{Flag, FlagValues, Takes};
 use brunt_protocol::headers::{BASIC, HEADER, basic, headers};
+use brunt_protocol::lines::Lines;
 
 /// The flags of WebSocket.
-pub(super) const FLAGS: [Flag; 6] = [
+pub(super) const FLAGS: [Flag; 8] = [
     HEADER,
     BASIC,
     Flag::new(
@@ -18,6 +19,18 @@ pub(super) const FLAGS: [Flag; 6] = [
         Takes::TextOrFile("TEXT|@FILE|SIZE"),
         "The message to send, which must come back: a text, the content of a file, or this many bytes (125B, 16KB) \
          [default: hello]",
+    )
+    .conflicts_with(&["body-lines"]),
+    Flag::new(
+        "url-lines",
+        Takes::File("F"),
+        "A URL for each connection: the lines of a file, or of standard input for - (a path, or a whole URL of the same host), in turn over \
+         all workers",
+    ),
+    Flag::new(
+        "body-lines",
+        Takes::File("F"),
+        "A message for each connection, which sends it over and over: the lines of a file, in turn over all workers",
     ),
     Flag::new("binary", Takes::Nothing, "Send it as a binary message"),
     Flag::new("subprotocol", Takes::Texts("NAME"), "Offer this subprotocol, repeatable, by preference"),
@@ -39,6 +52,8 @@ pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
     };
     Ok(Options {
         message: Content(message),
+        url_lines: Lines::given(given, "url-lines"),
+        body_lines: Lines::given(given, "body-lines"),
         binary,
         headers: headers(given)?,
         basic: basic(given)?,

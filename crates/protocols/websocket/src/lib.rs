@@ -14,18 +14,17 @@ mod scenario;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_plan::plan::{Plan, ProtocolOptions};
 use brunt_plan::random::Random;
 
 use self::client::WebSocketClient;
-use self::flood::Echo;
+use self::flood::{Calls, Turns};
 use self::options::Options;
 use brunt_protocol::Direction;
 use brunt_protocol::flags::{Flag, FlagValues, shown_options};
 use brunt_protocol::scenario::Dialect;
-use brunt_protocol::user::{RepeatingUser, User};
+use brunt_protocol::user::User;
 use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
 
 pub use self::handshake::accept;
@@ -63,44 +62,35 @@ impl Protocol for WebSocket {
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
         let options: Options = read_options(plan, self.name())?;
-        if options.message.0.len() > MOST_MESSAGE_BYTES {
-            return Err(OptionsError(format!(
-                "the message has {} bytes, and at most {MOST_MESSAGE_BYTES} are taken back: give a shorter one",
-                options.message.0.len()
-            )));
-        }
-        if !options.binary && std::str::from_utf8(&options.message.0).is_err() {
-            return Err(OptionsError("the message is not UTF-8, as text must be: give --binary".to_owned()));
-        }
-        let request = handshake::Request::prepare(&options, &plan.target, |name| plan.environment.value(name))?;
         Ok(Arc::new(PreparedWebSocket {
-            request: Arc::new(request),
-            echo: Arc::new(Echo::new(&options)),
+            turns: Arc::new(Turns::prepare(&options, plan)?),
             reconnect: plan.reconnect,
             seed: RandomState::new().hash_one(plan.seed),
-            connections: AtomicU64::new(0),
         }))
     }
 }
 
 /// What all connections of a run share.
 struct PreparedWebSocket {
-    request: Arc<handshake::Request>,
-    echo: Arc<Echo>,
+    turns: Arc<Turns>,
     reconnect: bool,
     /// Masking keys and nonces must not follow from the plan (RFC 6455, section 10.3).
     seed: u64,
-    connections: AtomicU64,
 }
 
 impl Prepared for PreparedWebSocket {
-    fn client(&self, _keep: bool) -> Box<dyn Client> {
-        let random = Random::new(self.seed, self.connections.fetch_add(1, Ordering::Relaxed));
-        Box::new(WebSocketClient::flood(Arc::clone(&self.request), Arc::clone(&self.echo), self.reconnect, random))
+    fn client(&self, keep: bool) -> Box<dyn Client> {
+        self.client_of(0, keep)
+    }
+
+    fn client_of(&self, number: u64, _keep: bool) -> Box<dyn Client> {
+        let random = Random::new(self.seed, number);
+        let (request, echo) = self.turns.of(number);
+        Box::new(WebSocketClient::flood(request, echo, self.reconnect, random))
     }
 
     fn user(&self) -> Box<dyn User> {
-        Box::new(RepeatingUser::new([], false))
+        Box::new(Calls(Arc::clone(&self.turns)))
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {

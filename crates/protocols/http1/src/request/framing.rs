@@ -53,10 +53,11 @@ pub(crate) fn check_coding(coding: &[u8], has_length: bool, version: Version) ->
     Err(OptionsError(problem.to_owned()))
 }
 
-/// A body in chunks (RFC 9112 §7.1), with the last one.
-pub(crate) fn in_chunks(body: &[u8]) -> Vec<u8> {
-    let mut framed = Vec::with_capacity(body.len() + body.len() / MOST_CHUNK_BYTES * 10 + 16);
-    for chunk in body.chunks(MOST_CHUNK_BYTES) {
+/// The pieces of a body in chunks (RFC 9112 §7.1), at least one each, with the last one.
+pub(crate) fn in_chunks(pieces: &[&[u8]]) -> Vec<u8> {
+    let length: usize = pieces.iter().map(|piece| piece.len() + 16).sum();
+    let mut framed = Vec::with_capacity(length + length / MOST_CHUNK_BYTES * 10 + 16);
+    for chunk in pieces.iter().flat_map(|piece| piece.chunks(MOST_CHUNK_BYTES)) {
         framed.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
         framed.extend_from_slice(chunk);
         framed.extend_from_slice(b"\r\n");
@@ -98,7 +99,7 @@ mod tests {
         #[test]
         fn a_body_in_chunks_is_read_back(length in 0_usize..200_000) {
             let body: Vec<u8> = (0..length).map(|at| at as u8).collect();
-            let framed = in_chunks(&body);
+            let framed = in_chunks(&[&body]);
             let mut read = Vec::new();
             let end = Chunked::new().receive(&framed, |data, _| { read.extend_from_slice(data); Ok(None) }).unwrap();
             prop_assert_eq!(end, (framed.len(), Decoded::Complete));

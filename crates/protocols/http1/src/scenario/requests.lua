@@ -63,6 +63,19 @@ local function multipart_of(fields, headers)
   return table.concat(texts), "multipart/form-data; boundary=" .. boundary
 end
 
+-- A body that is given piece by piece, as a list; each piece is a chunk.
+local function pieces_of(next_piece)
+  local pieces = {}
+  for piece in next_piece do
+    if type(piece) ~= "string" then
+      wrong("a piece of the body must be a string, not " .. type(piece))
+    elseif piece ~= "" then
+      pieces[#pieces + 1] = piece
+    end
+  end
+  return pieces
+end
+
 local function body_of(options)
   local given = 0
   for _, kind in ipairs({ "body", "json", "form", "multipart" }) do
@@ -71,7 +84,9 @@ local function body_of(options)
   if given > 1 then
     wrong("a request has one body: give one of body, json, form and multipart")
   end
-  if options.body ~= nil then
+  if type(options.body) == "function" then
+    return pieces_of(options.body), nil
+  elseif options.body ~= nil then
     return options.body, nil
   elseif options.json ~= nil then
     return require("brunt").json.encode(options.json), "application/json"
@@ -258,7 +273,8 @@ local function signable(self, method, url, headers, body, content_type)
     url = url,
     headers = headers,
     common = self.headers,
-    body = body,
+    -- Signatures cover the body and not its chunks.
+    body = type(body) == "table" and table.concat(body) or body,
     content_type = content_type,
     send = function(options, method, url, headers, body, content_type)
       local _, origin = url_of(url)

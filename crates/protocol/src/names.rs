@@ -1,21 +1,20 @@
-//! Names of the requests in a file's lines: method and path where these are few, otherwise templates, with identifiers
-//! folded.
+//! Names for requests in the report: as they are where these are few, otherwise templates, with identifiers folded.
 
 use std::collections::{BTreeSet, HashMap};
 
 /// The most names that are plain method and path.
 const FEW: usize = 30;
 /// The most names. Further requests are called [`OTHERS`].
-pub(super) const MOST: usize = 100;
+const MOST: usize = 100;
 /// The name for a number in a path, and for another identifier, as replays of logs have them.
 const NUMBER: &str = "{n}";
 const ID: &str = "{id}";
 /// The name of all requests beyond the most names.
-pub(super) const OTHERS: &str = brunt_record::figures::OTHERS;
+const OTHERS: &str = brunt_record::figures::OTHERS;
 
 /// Names for requests in the order of their lines, and the index of each line's name. Empty if all requests have the
 /// same name. Memory is bounded by these names, even for files of very many lines.
-pub(super) fn names<L: Iterator<Item = String>>(lines: impl Fn() -> L) -> (Vec<String>, Vec<u32>) {
+pub fn names<L: Iterator<Item = String>>(lines: impl Fn() -> L) -> (Vec<String>, Vec<u32>) {
     let mut different = BTreeSet::new();
     let are_few = lines().all(|line| {
         different.insert(line);
