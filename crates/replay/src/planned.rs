@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use brunt_protocol::headers::{Header, header_value};
+use brunt_protocol::OptionsError;
+use brunt_protocol::headers::{Header, authorization, header_value};
 use brunt_protocol::plan::plan::Plan;
 use brunt_protocol::plan::replay::Replay;
+use brunt_protocol::plan::secret::Template;
 use brunt_protocol::record::SECOND_NS;
 
 use crate::config::Config;
@@ -146,15 +148,19 @@ fn factor(part: Part, number: f64) -> Result<f64, PlannedError> {
     Err(PlannedError { part, problem: format!("expected a number above 0, got {number}") })
 }
 
-/// The fields that every request has.
+/// The fields that every request has: those of flags, and the user of the target's URL.
 fn headers(plan: &Plan) -> Result<Vec<(String, String)>, String> {
-    let Some(headers) = plan.protocol.reveal().get("headers") else { return Ok(Vec::new()) };
+    let env = |name: &str| plan.environment.value(name);
+    let options = plan.protocol.reveal();
     // A wrong field may hold a secret, so it is not shown.
-    let headers: Vec<Header> = serde_json::from_value(headers.clone())
+    let headers: Vec<Header> = options
+        .get("headers")
+        .map_or(Ok(Vec::new()), |headers| serde_json::from_value(headers.clone()))
         .map_err(|_| "expected a list of header fields, each with a name and a value".to_owned())?;
-    let field = |header: &Header| {
-        let value = header_value(header, |name| plan.environment.value(name)).map_err(|error| error.to_string())?;
-        Ok((header.name().to_owned(), value))
-    };
-    headers.iter().map(field).collect()
+    let user = options.get("user").and_then(|user| user.as_str()).map(Template::credentials);
+    let is_given = headers.iter().any(|header| header.name().eq_ignore_ascii_case("authorization"));
+    let user = user.filter(|_| !is_given).map(|user| Ok(("Authorization".to_owned(), authorization(&user, env)?)));
+    let field = |header: &Header| Ok((header.name().to_owned(), header_value(header, env)?));
+    let fields = headers.iter().map(field).chain(user).collect::<Result<_, OptionsError>>();
+    fields.map_err(|error| error.to_string())
 }

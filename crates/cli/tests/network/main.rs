@@ -9,6 +9,7 @@ mod authorization;
 mod broken;
 mod coalescing;
 mod conversations;
+mod credentials;
 mod draining;
 mod faults;
 mod first_minutes;
