@@ -385,7 +385,8 @@ fn googles(name: &str) -> Option<Value> {
         "Timestamp" => json!("2026-01-01T00:00:00Z"),
         "Duration" => json!("1s"),
         "FieldMask" | "StringValue" | "BytesValue" => json!(""),
-        "Struct" | "Empty" => json!({}),
+        // The type of message in an `Any` is not known: it holds nothing.
+        "Struct" | "Empty" | "Any" => json!({}),
         "Value" => json!(null),
         "ListValue" => json!([]),
         "BoolValue" => json!(false),
@@ -457,6 +458,10 @@ mod tests {
         assert!(fields.contains_key("yes") && !fields.contains_key("raw"), "one of a oneof: {example:#}");
         assert!(!fields.contains_key("itself") && fields["inner"]["deep"].get("back").is_none(), "{example:#}");
         assert_eq!(fields["colours"], json!(["NONE"]));
+        for message in schema.pool().all_messages() {
+            let example = super::example(&message);
+            fitting::message(&message, &example).unwrap_or_else(|misfit| panic!("{misfit}: {example:#}"));
+        }
     }
 
     #[test]

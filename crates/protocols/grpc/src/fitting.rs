@@ -42,6 +42,9 @@ pub fn messages(method: &MethodDescriptor, args: &Value) -> Result<Vec<DynamicMe
 /// # Errors
 /// Names the field that does not fit.
 pub fn message(message_type: &MessageDescriptor, value: &Value) -> Result<DynamicMessage, Misfit> {
+    if message_type.full_name() == ANY && value.as_object().is_some_and(Map::is_empty) {
+        return Ok(DynamicMessage::new(message_type.clone()));
+    }
     let mut value = value.clone();
     let has_empty = conform(message_type, message_type, &mut value);
     let mut track = serde_path_to_error::Track::new();
@@ -336,9 +339,11 @@ mod tests {
         let text = "syntax = \"proto3\"; package t; import \"google/protobuf/any.proto\"; import \"google/protobuf/duration.proto\";
             message Box { google.protobuf.Any one = 1; repeated google.protobuf.Any many = 2; map<string, google.protobuf.Any> named = 3;
               Box inner = 4; google.protobuf.Duration took = 5; string name = 6; }
-            service S { rpc Send(Box) returns (Box); }";
+            service S { rpc Send(Box) returns (Box); rpc Raw(google.protobuf.Any) returns (Box); }";
         let sources = Sources::from([("t.proto".to_owned(), text.to_owned())]);
-        let method = compile(&["t.proto".to_owned()], &sources).unwrap().method("Send").unwrap();
+        let schema = compile(&["t.proto".to_owned()], &sources).unwrap();
+        assert_eq!(encoded(&messages(&schema.method("Raw").unwrap(), &json!({})).unwrap()[0]), b"");
+        let method = schema.method("Send").unwrap();
         let args = json!({"one": {}, "many": [{}, {"@type": "x/t.Box", "name": "a"}], "named": {"k": {}}, "inner": {"one": {}}});
         let bytes = encoded(&messages(&method, &args).unwrap()[0]);
         let full = [&[10, 7][..], b"x/t.Box", &[18, 3, 50, 1, b'a']].concat();
