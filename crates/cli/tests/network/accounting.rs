@@ -50,7 +50,7 @@ fn a_time_is_as_many_lines_as_answers() {
         // On a busy machine the last calls of a rate may find no connection in time; without one, all are answered.
         let unsent = if args.contains("-r ") { report.outcome("unsent") } else { 0 };
         assert_eq!(report.outcome("due"), answered + unsent, "{args}");
-        assert_eq!(nginx.log().len() as u64, answered, "{args}");
+        assert_eq!(nginx.count() as u64, answered, "{args}");
     }
 }
 
@@ -62,7 +62,7 @@ fn a_warm_up_is_in_the_log_and_in_no_figure() {
         let nginx = Nginx::start(HELLO);
         let report = report(0, [["-n", "100", "-w", "200ms", "-c", "2"].as_slice(), load, &[&nginx.url("/")]].concat());
         report.assert_all(100, 200);
-        let warmed_up = nginx.log().len() - 100;
+        let warmed_up = nginx.count() - 100;
         assert!(warm_up.contains(&warmed_up), "{load:?} {warmed_up}");
     }
 }
@@ -75,7 +75,7 @@ fn calls_that_the_end_cuts_off_are_unfinished() {
     nginx.file("large", 1_000_000);
     let report = report(3, ["-d", "300ms", "--drain", "100ms", "-c", "5", &nginx.url("/large")]);
     assert_eq!((report.outcome("due"), report.outcome("unfinished")), (5, 5));
-    assert_eq!(nginx.log().len(), 5);
+    assert_eq!(nginx.count(), 5);
 }
 
 /// A run until it is ended, which says each second how far it is, and leaves its result in a file.
@@ -129,7 +129,7 @@ fn a_server_that_goes_and_comes_back() {
     // A connection that waits to be accepted when the server goes is reset.
     let known = ["connect", "closed", "read", "write"];
     assert!(report.failures().keys().all(|name| known.contains(name)), "{:?}", report.reasons());
-    assert_eq!(nginx.log().len() as u64, report.outcome("answered"));
+    assert_eq!(nginx.count() as u64, report.outcome("answered"));
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_reload_under_load_fails_nothing() {
         assert_eq!(report.outcome("due"), answered + failed + report.outcome("unsent"), "{url} {load}");
         assert_eq!(report.statuses().into_keys().collect::<Vec<_>>(), [200], "{url} {load}");
         // An answer may be lost with the reset that those behind it get.
-        let logged = nginx.log().len() as u64;
+        let logged = nginx.count() as u64;
         assert!((answered..=answered + failed).contains(&logged), "{url} {load} {logged}");
     }
 }
@@ -189,5 +189,5 @@ fn ctrl_c_ends_early_with_every_answer_counted() {
     run.send(Signal::INT);
     let report = Report::parse(&run.wait().with_status(130));
     assert_eq!(report.at("/ending"), "interrupted");
-    assert_eq!(nginx.log().len() as u64, report.outcome("answered"));
+    assert_eq!(nginx.count() as u64, report.outcome("answered"));
 }

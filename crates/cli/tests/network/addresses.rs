@@ -76,7 +76,7 @@ fn source_addresses_are_used_or_nothing_is() {
     let done = run(["-n", "10", "--source-ip", "127.0.0.1", &v6]).with_status(3);
     let way_out = "none of the source addresses is an IPv6 one: give one with --source-ip";
     assert!(done.stderr.contains(way_out), "{}", done.stderr);
-    assert_eq!(nginx.log().len(), 0);
+    assert_eq!(nginx.count(), 0);
 }
 
 #[test]

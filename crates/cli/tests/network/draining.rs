@@ -68,6 +68,6 @@ fn an_nginx_that_is_reloaded_processes_each_call_once() {
         running.send(Signal::INT);
         let report = Report::parse(&running.wait().with_status(130));
         assert_drained(&report, 2, 2 + 3);
-        assert_eq!(nginx.log().len() as u64, report.outcome("answered"), "{load}");
+        assert_eq!(nginx.count() as u64, report.outcome("answered"), "{load}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::io::{BufRead as _, BufReader, ErrorKind};
 use std::net::{Ipv6Addr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -184,39 +184,47 @@ impl Nginx {
         log.lines().map(line_of).collect()
     }
 
+    /// Lets it finish what it does, and counts the requests that it wrote down: a flood of a minute leaves more lines than memory should hold.
+    pub fn count(mut self) -> usize {
+        self.end(Signal::QUIT);
+        self.follow().count()
+    }
+
     /// Waits until it has answered this many requests.
     pub fn wait_for(&self, requests: usize) {
-        let log = self.dir.path("access.log");
+        let (mut log, mut count) = (self.follow(), 0);
         until(&format!("nginx has been asked {requests} times"), || {
-            fs::read_to_string(&log).unwrap().matches('\n').count() >= requests
+            count += log.by_ref().take(10_000).count();
+            count >= requests
         });
     }
 
     /// Tells it to read its configuration anew, which is when it closes its connections: as soon as it has answered on all
     /// of a client's, of which there are so many. Waits until it has answered on as many new ones.
     pub fn reload(&self, connections: usize) {
-        let numbers = || -> BTreeSet<u64> {
-            self.last_lines().lines().map(|line| line_of(line).get("connection").parse().unwrap()).collect()
-        };
-        until("nginx has answered on all connections", || numbers().len() >= connections);
-        let newest = numbers().last().copied().unwrap_or(0);
+        let mut numbers = self.follow().map(|line| line_of(&line).get("connection").parse::<u64>().unwrap());
+        let mut seen = BTreeSet::new();
+        until("nginx has answered on all connections", || {
+            seen.extend(numbers.by_ref().take(10_000));
+            seen.len() >= connections
+        });
+        let newest = seen.last().copied().unwrap_or(0);
         self.send(Signal::HUP);
-        until("nginx has answered on new connections", || numbers().range(newest + 1..).count() >= connections);
+        until("nginx has answered on new connections", || {
+            seen.extend(numbers.by_ref().take(10_000));
+            seen.range(newest + 1..).count() >= connections
+        });
     }
 
-    /// The last lines that it wrote down, whole ones: a flood writes them faster than a busy machine reads all of them.
-    fn last_lines(&self) -> String {
-        const MOST: u64 = 256 << 10;
-
-        let mut log = fs::File::open(self.dir.path("access.log")).unwrap();
-        let begin = log.metadata().unwrap().len().saturating_sub(MOST);
-        log.seek(SeekFrom::Start(begin)).unwrap();
-        let mut bytes = Vec::new();
-        log.take(MOST).read_to_end(&mut bytes).unwrap();
-        let lines = String::from_utf8(bytes).unwrap();
-        let first = if begin == 0 { 0 } else { lines.find('\n').map_or(0, |end| end + 1) };
-        let end = lines.rfind('\n').map_or(first, |end| end + 1);
-        lines[first..end].to_owned()
+    /// The lines of its log, as far as they are there; asked again, those that came since.
+    fn follow(&self) -> impl Iterator<Item = String> + use<> {
+        let mut log = BufReader::new(fs::File::open(self.dir.path("access.log")).unwrap());
+        let mut line = String::new();
+        std::iter::from_fn(move || {
+            // The last line may just be being written.
+            log.read_line(&mut line).unwrap();
+            line.ends_with('\n').then(|| std::mem::take(&mut line))
+        })
     }
 
     fn errors(&self) -> String {

@@ -1,3 +1,3 @@
 service Life {
-  string call()
+  string call(1: string text)
 }

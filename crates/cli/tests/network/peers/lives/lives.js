@@ -14,6 +14,38 @@ function answers() {
   if (++answered === 10 && is('restarts')) process.exit(0);
 }
 
+// A server that is given its connections by another one, which writes garbage behind each answer of HTTP/2, or hangs up at once.
+function behindAnother(inject) {
+  const { Duplex } = require('stream');
+  return require('net').createServer((socket) => {
+    const ends = endsOfStreams();
+    const connection = new Duplex({
+      read: () => socket.resume(),
+      write: (bytes, _, done) => socket.write(ends(bytes) ? Buffer.concat([bytes, GARBAGE]) : bytes, done),
+      final: (done) => socket.end(done),
+    });
+    socket.on('data', (bytes) => connection.push(bytes) || socket.pause());
+    socket.on('end', () => connection.push(null)).on('error', () => {}).on('close', () => connection.destroy());
+    connection.on('error', () => {}).on('close', () => socket.destroy());
+    inject(connection);
+    if (is('closes')) socket.destroy();
+  });
+}
+
+// Tells of each piece of what a server of HTTP/2 sends whether a frame ends in it that ends a stream (RFC 9113, section 4.1).
+function endsOfStreams() {
+  let rest = Buffer.alloc(0);
+  return (bytes) => {
+    let ends = false;
+    rest = Buffer.concat([rest, bytes]);
+    while (rest.length >= 9 && rest.length >= 9 + rest.readUIntBE(0, 3)) {
+      ends ||= rest[3] < 2 && (rest[4] & 1) === 1;
+      rest = rest.subarray(9 + rest.readUIntBE(0, 3));
+    }
+    return ends;
+  };
+}
+
 function listens(server) {
   if (is('closes')) server.prependListener('connection', (socket) => socket.destroy());
   server.listen({ port: Number(port), host: HERE, backlog: 128 }, () => console.log(server.address().port));
@@ -58,7 +90,7 @@ const speaks = {
         if (is('drains') && number === 5) session.close();
       });
     });
-    listens(server);
+    listens(is('garbage') ? behindAnother((connection) => server.emit('connection', connection)) : server);
   },
   websocket() {
     const { WebSocketServer } = require('ws');
@@ -93,6 +125,10 @@ const speaks = {
     };
     const server = new grpc.Server(is('drains') ? { 'grpc.max_connection_age_ms': 200 } : {});
     server.addService({ Call: method('Call', false), Send: method('Send', true) }, { Call: answer, Send: answer });
+    if (is('closes', 'garbage')) {
+      const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
+      return listens(behindAnother((connection) => injector.injectConnection(connection)));
+    }
     server.bindAsync(`${HERE}:${port}`, grpc.ServerCredentials.createInsecure(), (_, bound) => console.log(bound));
   },
   thrift() {
@@ -122,6 +158,7 @@ const speaks = {
     server.on('connection', (socket) => {
       let number = 0;
       socket.on('error', () => {});
+      if (is('first')) socket.write('\x80\x01\0\x02\0\0\0\x04call\x7f\0\0\0\x0b\0\0\0\0\0\x02hi\0', 'latin1');
       const write = socket.write.bind(socket);
       socket.write = (...bytes) => {
         write(...bytes);

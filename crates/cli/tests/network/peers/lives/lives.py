@@ -100,6 +100,30 @@ def http2():
     serve(Handler)
 
 
+def passes(source, to):
+    try:
+        while came := source.recv(65536):
+            to.sendall(came)
+    except OSError:
+        pass
+    to.close()
+
+
+def ends_of_streams():
+    """Tells of each piece of what a server of HTTP/2 sends whether a frame ends in it that ends a stream (RFC 9113, section 4.1)."""
+    rest = bytearray()
+
+    def ends(came):
+        rest.extend(came)
+        found = False
+        while len(rest) >= 9 and len(rest) >= (length := 9 + int.from_bytes(rest[:3], "big")):
+            found |= rest[3] < 2 and rest[4] & 1 == 1
+            del rest[:length]
+        return found
+
+    return ends
+
+
 def websocket():
     from websockets.sync.server import serve as serves
 
@@ -144,9 +168,27 @@ def grpc():
 
     options = [("grpc.max_connection_age_ms", 200)] if behaviour == "drains" else []
     server = library.server(ThreadPoolExecutor(8), handlers=[Life()], options=options)
-    tells(server.add_insecure_port(f"{HERE}:{port}"))
+    if behaviour not in ("closes", "garbage"):
+        tells(server.add_insecure_port(f"{HERE}:{port}"))
+        server.start()
+        server.wait_for_termination()
+    # The library keeps its sockets to itself: what else they say is said by another in front.
+    behind = server.add_insecure_port(f"{HERE}:0")
     server.start()
-    server.wait_for_termination()
+
+    class Front(socketserver.BaseRequestHandler):
+        def handle(self):
+            with socket.create_connection((HERE, behind)) as other:
+                greeting = other.recv(65536)
+                if behaviour == "closes":
+                    return
+                threading.Thread(target=passes, args=(self.request, other), daemon=True).start()
+                ends = ends_of_streams()
+                while greeting:
+                    self.request.sendall(greeting + (GARBAGE if ends(greeting) else b""))
+                    greeting = other.recv(65536)
+
+    serve(Front)
 
 
 def thrift():
@@ -155,6 +197,15 @@ def thrift():
     from thrift.transport.TTransport import TBufferedTransport, TTransportException
     from thrift.transport.TSocket import TSocket
 
+    def says(wire, name, sequence):
+        wire.writeMessageBegin(name, TMessageType.REPLY, sequence)
+        wire.writeStructBegin("result")
+        wire.writeFieldBegin("success", TType.STRING, 0)
+        wire.writeString("ok")
+        wire.writeFieldStop()
+        wire.writeMessageEnd()
+        wire.trans.flush()
+
     class Handler(socketserver.BaseRequestHandler):
         def handle(self):
             if behaviour == "closes":
@@ -162,25 +213,27 @@ def thrift():
             stream = TSocket()
             stream.setHandle(self.request)
             wire = TBinaryProtocol(TBufferedTransport(stream))
+            if behaviour == "first":
+                says(wire, "call", 0x7F000000)
             for number in range(1, 6 if behaviour == "drains" else 1 << 30):
                 try:
                     name, _, sequence = wire.readMessageBegin()
                 except TTransportException:
                     return
+                if behaviour == "early":
+                    says(wire, name, sequence)
                 wire.skip(TType.STRUCT)
                 wire.readMessageEnd()
                 answers()
+                if behaviour == "early":
+                    continue
                 if behaviour == "refuses":
                     wire.writeMessageBegin(name, TMessageType.EXCEPTION, sequence)
                     TApplicationException(TApplicationException.UNKNOWN_METHOD, "no").write(wire)
+                    wire.writeMessageEnd()
+                    wire.trans.flush()
                 else:
-                    wire.writeMessageBegin(name, TMessageType.REPLY, sequence)
-                    wire.writeStructBegin("result")
-                    wire.writeFieldBegin("success", TType.STRING, 0)
-                    wire.writeString("ok")
-                    wire.writeFieldStop()
-                wire.writeMessageEnd()
-                wire.trans.flush()
+                    says(wire, name, sequence)
                 if behaviour == "garbage":
                     self.request.sendall(GARBAGE)
 
