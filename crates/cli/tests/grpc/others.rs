@@ -49,7 +49,7 @@ fn grpc_go() {
 fn a_server_that_forbids_pings_is_quoted() {
     let peer = Other::go("v1", &Directory::new());
     // Between its two calls a connection is silent long enough for more pings than grpc-go forgives.
-    let load = ["-r", "0.125", "-n", "2", "-c", "1", "-t", "1", "--ping-every", "1s"];
+    let load = ["-r", "0.2", "-d", "10s", "-c", "1", "-t", "1", "--ping-every", "1s"];
     let told = report(0, [&load[..], &["--proto", PROTO, "--call", "Add", "--args", EVERYTHING, &peer.url]].concat());
     told.assert_all(2, 0);
     let goodbye = "GOAWAY with ENHANCE_YOUR_CALM: too_many_pings, so a longer --ping-every is wanted";

@@ -56,8 +56,12 @@ fn our_proxy_coalesces_and_is_safe() {
     page.set((metrics.to_owned(), "/metrics")).unwrap();
     let (url, count) = (format!("http://{}/x?y=z", proxy.address), format!("http://{upstream}/count"));
     let done = check(&[&url, "--origin-count", &count, "--with-post"]).with_status(0);
-    assert!(done.stdout.contains("✓ coalesced: 16 requests, 2 origin hits: 8.0 requests a hit"), "{}", done.stdout);
-    assert!(done.stdout.contains("by x-coalesced: 2 led, 14 followed"), "{}", done.stdout);
+    // Two groups of eight, where none of a group comes after its answer.
+    let hits =
+        done.stdout.split("✓ coalesced: 16 requests, ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
+    assert!(hits.is_some_and(|hits: u32| (2..8).contains(&hits)), "{}", done.stdout);
+    let led = format!("by x-coalesced: {} led, {} followed", hits.unwrap(), 16 - hits.unwrap());
+    assert!(done.stdout.contains(&led), "{}", done.stdout);
     assert!(!done.stdout.contains('✗') && !done.stdout.contains("cannot tell"), "{}", done.stdout);
     let last = " things tried was anybody given another's answer, if 6 of them are dropped on the way\n";
     assert!(done.stdout.ends_with(last), "{}", done.stdout);

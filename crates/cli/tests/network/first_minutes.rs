@@ -42,7 +42,7 @@ fn a_rate_has_the_connections_that_it_takes() {
 #[test]
 fn a_number_of_connections_that_is_too_low_is_named_with_one_that_is_not() {
     let server = slow(Duration::from_millis(200));
-    let done = run(["-r", "200", "-c", "2", "-d", "2s", "--drain", "100ms", &server.url()]).with_status(0);
+    let done = run(["-r", "50", "-c", "2", "-d", "2s", "--drain", "100ms", &server.url()]).with_status(0);
     assert!(done.stdout.contains("all 2 connections were busy"), "{done:#?}");
     assert!(done.stdout.contains("raise -c to about "), "{done:#?}");
 }
@@ -82,10 +82,10 @@ fn refusals_and_redirects_stand_above_the_verdict() {
     let refusing = saying(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     let leading = saying(b"HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     let done = run(["-n", "10", "-c", "1", "--reconnect", &format!("http://{refusing}/")]).with_status(0);
-    let (said, verdict) = (done.stdout.find("every answer was 401"), done.stdout.find("measured well"));
+    let (said, verdict) = (done.stdout.find("every answer was 401"), done.stdout.find("Measurement"));
     assert!(said.is_some() && said < verdict, "{done:#?}");
     let done = run(["-n", "10", "-c", "1", "--reconnect", &format!("http://{leading}/")]).with_status(0);
     assert!(done.stdout.contains(&format!("a redirect (302) to http://{leading}/login")), "{done:#?}");
     let once = run(["--once", &format!("http://{refusing}/")]).with_status(0);
-    assert!(once.stdout.contains("the answer was 401") && !once.stdout.contains("measured well"), "{once:#?}");
+    assert!(once.stdout.contains("the answer was 401") && !once.stdout.contains("Measurement"), "{once:#?}");
 }

@@ -282,8 +282,11 @@ fn each_connection_has_a_url_and_a_message() {
         );
         let named = report.at("/names/requests").as_array().unwrap().iter();
         let named: Vec<_> = named.map(|named| (named["name"].as_str().unwrap(), named["due"].as_u64())).collect();
-        let each = Some(count / 4);
-        assert_eq!(named, [("/a", Some(count / 2)), ("/b", each), ("/c", each)], "{flags:?}");
+        // Whichever connection is free makes the next call.
+        assert_eq!(named.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["/a", "/b", "/c"], "{flags:?}");
+        let calls: Option<Vec<u64>> = named.iter().map(|(_, calls)| *calls).collect();
+        let calls = calls.unwrap();
+        assert!(calls.iter().sum::<u64>() == count && calls.iter().all(|calls| *calls > 0), "{flags:?}: {calls:?}");
         assert!(!report.at("/plan").to_string().contains("t0p"));
     }
     let wrong = |urls: &str, messages: &str, expected: &str| {

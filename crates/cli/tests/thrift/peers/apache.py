@@ -82,6 +82,7 @@ for protocol in PROTOCOLS:
         listen("other", plain, protocol, "header")
     # Answers of HTTP/1.0, which end with their connections.
     server = THttpServer.THttpServer(plain, ("127.0.0.1", 0), PROTOCOLS[protocol])
+    server.httpd.RequestHandlerClass.log_message = lambda *_: None
     print(protocol, "http", "other", server.httpd.server_address[1], flush=True)
     threading.Thread(target=server.serve, daemon=True).start()
 print("ready", flush=True)

@@ -1,5 +1,5 @@
 """A server in Python that speaks PROTOCOL and behaves as BEHAVIOUR says, on PORT (0: any). Prints its port; ends with its standard input."""
-import os, socket, socketserver, sys, threading
+import logging, os, socket, socketserver, sys, threading
 
 protocol, behaviour, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
 HERE = "127.0.0.1"
@@ -7,6 +7,9 @@ GARBAGE = b"\xff\x00 garbage \xff\xff\n"
 socketserver.ThreadingTCPServer.allow_reuse_address = True
 socketserver.ThreadingTCPServer.daemon_threads = True
 socketserver.ThreadingTCPServer.request_queue_size = 128
+# Connections that peers reset are none of its business.
+socketserver.BaseServer.handle_error = lambda *_: None
+logging.disable(logging.CRITICAL)
 
 
 def tells(port):
