@@ -199,7 +199,7 @@ fn a_body_is_sent_in_chunks_where_a_field_says_so() {
         Options { method: "POST".into(), url_lines: Some(lines(content)), body: body(&long), ..Options::default() };
     let mut flood = Flood::new(Arc::new(Requests::prepare(&options, &plan(), |_| None).unwrap()));
     let tail = |flood: &mut Flood, index| flood.call(index).unwrap().tail.unwrap().bytes().to_vec();
-    assert_eq!(tail(&mut flood, 0), in_chunks(long.as_bytes()));
+    assert_eq!(tail(&mut flood, 0), in_chunks(&[long.as_bytes()]));
     assert_eq!(tail(&mut flood, 1), long.as_bytes());
 }
 
