@@ -58,7 +58,10 @@ impl AllowedLogs {
 impl Logs for AllowedLogs {
     fn open(&self, plan: &Plan, portion: Portion) -> Result<OpenLog, String> {
         let Load::Replay(replay) = &plan.load else { return Err("the plan replays no log".to_owned()) };
-        let path = self.find(Path::new(&replay.log))?;
+        let [log] = replay.logs.as_slice() else {
+            return Err("the plan has several logs, and agents replay one".to_owned());
+        };
+        let path = self.find(Path::new(log))?;
         let expected = replay.fingerprint.as_ref().ok_or("the plan does not say which log it means")?;
         fingerprint::check(&path, expected).map_err(|error| error.to_string())?;
         let config = Config::from_plan(plan, replay).map_err(|error| error.to_string())?;
@@ -75,7 +78,7 @@ pub fn with_way_out(error: LogError) -> anyhow::Error {
     let way = match &error {
         LogError::Unknown { .. } => {
             format!(
-                "give --log-format ({}), --layout for a layout of your own, or --fields for JSON",
+                "give --log-format ({}), --layout for a layout of your own, or --fields for JSON and CSV",
                 format_names().join(", ")
             )
         }

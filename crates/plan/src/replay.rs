@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a log is replayed. The log itself does not travel with a plan.
+/// How logs are replayed. The logs themselves do not travel with a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own, and a field of the plan")]
 pub struct Replay {
-    /// The log's file.
-    pub log: String,
+    /// The logs' files, whose requests are replayed together, by time.
+    pub logs: Vec<String>,
     /// Its format, by its name.
     pub format: String,
     /// The divisor of the log's time.
@@ -78,7 +78,7 @@ impl Replay {
     /// A log of this format without changes, with a session for each client.
     pub fn new(log: &str, format: &str) -> Self {
         Self {
-            log: log.to_owned(),
+            logs: vec![log.to_owned()],
             format: format.to_owned(),
             speed: 1.0,
             scale: 1.0,
@@ -107,6 +107,6 @@ impl Replay {
         let speed = if self.speed == 1.0 { String::new() } else { format!(" at {}x", self.speed) };
         let scale = if self.scale == 1.0 { String::new() } else { format!(", {}x the requests", self.scale) };
         let pace = if self.think { ", pauses kept" } else { "" };
-        format!("replay of {} ({}){speed}{scale}{pace}", self.log, self.format)
+        format!("replay of {} ({}){speed}{scale}{pace}", self.logs.join(" "), self.format)
     }
 }

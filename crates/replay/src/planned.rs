@@ -101,8 +101,8 @@ impl Config {
             )));
         }
         Ok(Self {
-            path: PathBuf::from(&replay.log),
-            more: Vec::new(),
+            path: replay.logs.first().map(PathBuf::from).unwrap_or_default(),
+            more: replay.logs.iter().skip(1).map(PathBuf::from).collect(),
             format,
             options,
             selection: selection(plan, replay)?,

@@ -328,10 +328,8 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         rate: reading.rate,
         trace_ratio: calling.trace,
         fingerprint,
-        ..Replayed::new(
-            &if by_agents { path.display().to_string() } else { named(logs) },
-            reading.log_format.map_or("", Format::name),
-        )
+        logs: if by_agents { vec![path.display().to_string()] } else { names(logs) },
+        ..Replayed::new("", reading.log_format.map_or("", Format::name))
     };
     let transport = plan::transport(&args.connecting, plan::tls(&args.tls)?)?;
     let workers = calling.threads.unwrap_or(1);
@@ -402,7 +400,11 @@ fn logs_of(logs: &[PathBuf], repeats: bool) -> Result<(&PathBuf, &[PathBuf])> {
 
 /// The names of logs, such as `access.log access.log.1.gz`.
 fn named(logs: &[PathBuf]) -> String {
-    logs.iter().map(|log| log.display().to_string()).collect::<Vec<_>>().join(" ")
+    names(logs).join(" ")
+}
+
+fn names(logs: &[PathBuf]) -> Vec<String> {
+    logs.iter().map(|log| log.display().to_string()).collect()
 }
 
 /// The absolute path of a log, as agents open it, and its fingerprint.

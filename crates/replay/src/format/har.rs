@@ -102,6 +102,7 @@ struct Content {
 /// # Errors
 /// When it is not an archive.
 pub fn entries(archive: &[u8], options: &Options) -> Result<Vec<Result<Entry, Skip>>, String> {
+    let archive = archive.strip_prefix("\u{feff}".as_bytes()).unwrap_or(archive);
     let archive: Archive = serde_json::from_slice(archive)
         .map_err(|error| format!("line {}, column {}: not an HTTP archive", error.line(), error.column()))?;
     Ok(archive.log.entries.into_iter().map(|entry| read(entry, options)).collect())

@@ -46,7 +46,7 @@ pub enum Format {
     Caddy,
     /// Traefik's access log, in JSON.
     Traefik,
-    /// Envoy's access log, in JSON.
+    /// Envoy's access log, in JSON, in its default format or in Istio's.
     Envoy,
     /// The access log of `brunt proxy`, in JSON.
     Proxy,
@@ -206,6 +206,8 @@ enum Kind {
     Template(Template),
     Json(Fields),
     Tokens(Layout),
+    /// Envoy's, whose lines are JSON or tokens.
+    Envoy(Fields),
     W3c(Columns),
     /// The fields, and the columns once the first line was read.
     Table(Fields, Option<Vec<String>>),
@@ -229,7 +231,7 @@ impl Parser {
             Format::S3 => Kind::Tokens(Layout::S3),
             Format::Caddy => Kind::Json(fields().unwrap_or_else(Fields::caddy)),
             Format::Traefik => Kind::Json(fields().unwrap_or_else(Fields::traefik)),
-            Format::Envoy => Kind::Json(fields().unwrap_or_else(Fields::envoy)),
+            Format::Envoy => Kind::Envoy(fields().unwrap_or_else(Fields::envoy)),
             Format::Proxy => Kind::Json(fields().unwrap_or_else(Fields::proxy)),
             Format::Ndjson => Kind::Json(fields().unwrap_or_else(Fields::own)),
             Format::Vegeta => Kind::Json(fields().unwrap_or_else(Fields::vegeta)),
@@ -247,13 +249,14 @@ impl Parser {
         if line.len() > MOST_LINE_BYTES {
             return Err(Skip::TooLong);
         }
+        let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
         if is_nothing(line) {
             if let (Kind::W3c(columns), Ok(text)) = (&mut self.kind, std::str::from_utf8(line)) {
-                columns.take(text.trim_start_matches('\u{feff}').trim_end());
+                columns.take(text.trim_end());
             }
             return Ok(None);
         }
-        let text = std::str::from_utf8(line).map_err(|_| Skip::Binary)?.trim_start_matches('\u{feff}').trim_end();
+        let text = std::str::from_utf8(line).map_err(|_| Skip::Binary)?.trim_end();
         if has_control(text) {
             return Err(Skip::Binary);
         }
@@ -261,6 +264,13 @@ impl Parser {
             Kind::Template(template) => template.read(&unwrapped(text), &self.options)?,
             Kind::Json(fields) => fields.read_line(without_prefix(&unwrapped(text)), &self.options)?,
             Kind::Tokens(layout) => tokens::read(*layout, &unwrapped(text), &self.options)?,
+            Kind::Envoy(fields) => {
+                let line = unwrapped(text);
+                match without_prefix(&line) {
+                    json if json.starts_with('{') && json.ends_with('}') => fields.read_line(json, &self.options)?,
+                    _ => tokens::read(Layout::Envoy, &line, &self.options)?,
+                }
+            }
             Kind::W3c(columns) => columns.read(text, &self.options)?,
             Kind::Table(fields, columns) => match columns {
                 None => {

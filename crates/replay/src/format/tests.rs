@@ -194,7 +194,8 @@ fn an_archive() {
         {"startedDateTime":"never","request":{"method":"GET","url":"https://shop.test/"}},
         {"startedDateTime":"2026-01-01T00:00:02Z","request":{}},
         {"request":{"method":"GET","url":"https://shop.test/"}}]}}"#;
-    let entries = har::entries(archive, &Options::default()).unwrap();
+    let marked = ["\u{feff}".as_bytes(), archive.as_slice()].concat();
+    let entries = har::entries(&marked, &Options::default()).unwrap();
     let first = entries[0].as_ref().unwrap();
     assert_eq!((first.url.as_str(), first.headers.len(), first.status), ("https://shop.test/a", 1, Some(201)));
     assert_eq!((first.body.as_deref(), first.duration_ns), (Some(b"hi".as_slice()), Some(12_500_000)));

@@ -1,4 +1,4 @@
-//! Lines of load balancers and stores, which have a fixed order of fields: HAProxy, ELB and ALB, S3.
+//! Lines of load balancers and stores, which have a fixed order of fields: HAProxy, ELB and ALB, S3, Envoy.
 
 use super::{Options, SessionBy, cookie, header, request_line};
 use crate::entry::{Entry, Skip, Took};
@@ -31,6 +31,8 @@ pub(super) enum Layout {
     Elb,
     /// Server access logs of S3.
     S3,
+    /// Envoy's default format, and Istio's.
+    Envoy,
 }
 
 /// The fields of a line, which blanks separate.
@@ -68,6 +70,8 @@ struct Found<'a> {
     took: Option<Took>,
     agent: Option<&'a str>,
     referer: Option<&'a str>,
+    /// The requested host, if a field of its own has it.
+    host: Option<&'a str>,
 }
 
 /// Reads a line of this layout.
@@ -77,6 +81,7 @@ pub(super) fn read(layout: Layout, line: &str, options: &Options) -> Result<Entr
         Layout::Haproxy => haproxy(&all),
         Layout::Elb => elb(&all),
         Layout::S3 => s3(&all),
+        Layout::Envoy => envoy(&all),
     };
     entry(&found.ok_or(Skip::Malformed)?, options)
 }
@@ -149,6 +154,33 @@ fn s3<'a>(all: &[Token<'a>]) -> Option<Found<'a>> {
     })
 }
 
+/// `[TIME] "REQUEST" STATUS FLAGS … RECEIVED SENT DURATION UPSTREAM "FORWARDED FOR" "AGENT" "ID" "HOST" …`: Istio has further
+/// fields behind the flags.
+fn envoy<'a>(all: &[Token<'a>]) -> Option<Found<'a>> {
+    let pair = |pair: &[Token<'a>]| matches!(pair, [Token::Bracketed(_), Token::Quoted(_)]);
+    let time = all.windows(2).position(pair)?;
+    let ends = |ends: &[Token<'a>]| {
+        let [Token::Plain(received), Token::Plain(sent), Token::Plain(_), Token::Plain(_), quoted @ ..] = ends else {
+            return false;
+        };
+        let are_numbers = [received, sent].iter().all(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        are_numbers && quoted.iter().all(|token| matches!(token, Token::Quoted(_)))
+    };
+    let sent = time + 3 + all.get(time + 3..)?.windows(8).position(ends)? + 1;
+    let forwarded = text(all, sent + 3)?;
+    Some(Found {
+        time: text(all, time)?,
+        client: forwarded.split(',').next().unwrap_or_default().trim(),
+        request: text(all, time + 1)?,
+        status: text(all, time + 2)?,
+        bytes: text(all, sent)?,
+        took: sum(&[text(all, sent + 1)?], 1e6),
+        agent: text(all, sent + 4),
+        host: text(all, sent + 6).filter(|host| *host != "-"),
+        ..Found::default()
+    })
+}
+
 /// A client's address without its port.
 fn without_port(client: &str) -> &str {
     let is_one = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
@@ -163,7 +195,8 @@ fn without_port(client: &str) -> &str {
 
 fn entry(found: &Found<'_>, options: &Options) -> Result<Entry, Skip> {
     let (method, url) = request_line(found.request).ok_or(Skip::NoRequest)?;
-    let mut entry = Entry { method: method.to_owned(), url: url.to_owned(), ..Entry::default() };
+    let host = found.host.map(str::to_owned);
+    let mut entry = Entry { method: method.to_owned(), url: url.to_owned(), host, ..Entry::default() };
     // Balancers write the whole URL, with their own name or the client's Host.
     if let Some((_, rest)) = url.split_once("://") {
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -183,7 +216,7 @@ fn entry(found: &Found<'_>, options: &Options) -> Result<Entry, Skip> {
     let given = fields.into_iter().filter_map(|(name, value)| Some((name, value.filter(|value| *value != "-")?)));
     entry.headers = given.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     entry.session = match &options.session {
-        SessionBy::Client => Some(without_port(found.client).to_owned()),
+        SessionBy::Client => Some(without_port(found.client).to_owned()).filter(|client| client != "-"),
         SessionBy::Cookie(name) => {
             header(&entry.headers, "cookie").and_then(|field| cookie(field, name)).map(str::to_owned)
         }
@@ -203,6 +236,9 @@ mod tests {
     const ELB: &str = r#"2026-05-13T23:39:43.945958Z my-balancer 192.168.131.39:2817 10.0.0.1:80 0.000073 0.001048 0.000057 200 200 0 29 "GET http://www.example.com:80/a?b HTTP/1.1" "curl/7.38.0" - -"#;
     const ALB: &str = r#"h2 2026-07-02T22:23:00.186641Z app/my-balancer/50dc6c495c0c9188 [2001:db8::7]:2817 10.0.0.1:80 0.5 1.5 -1 404 404 34 366 "POST https://www.example.com:443/ HTTP/2.0" "curl/7.46.0" ECDHE TLSv1.2 arn:x "Root=1" "www.example.com" "-" 0 2026-07-02T22:22:48.364000Z "forward" "-" "-""#;
     const S3: &str = r#"79a59df9 examplebucket [06/Feb/2026:00:00:38 +0000] 192.0.2.3 79a59df9 3E57427F3 REST.GET.OBJECT s3-dg.pdf "GET /examplebucket/s3-dg.pdf HTTP/1.1" 200 - 4406583 4406583 70 10 "-" "S3Console/0.4" -"#;
+
+    const ENVOY: &str = r#"[2026-04-15T20:17:00.310Z] "POST /api/v1/a?b=c HTTP/2" 204 - 154 12 226 100 "10.0.35.28, 10.1.1.1" "nsq2http" "cc21d9b0" "locations" "tcp://10.0.2.1:80""#;
+    const ISTIO: &str = r#"2026-04-15T20:17:00.400Z stdout F [2026-04-15T20:17:00.310Z] "GET /b HTTP/1.1" 503 UF,URX upstream_reset_before_response_started{connection_failure} - "connection refused" 0 91 3 - "-" "curl/8" "5f2c" "httpbin:8000" "10.44.1.23:80" outbound|8000||httpbin 10.44.1.22:53032 10.0.1.1:8000 10.44.1.22:4 - default"#;
 
     fn shown(layout: Layout, line: &str) -> String {
         match read(layout, line, &Options::default()) {
@@ -239,7 +275,12 @@ mod tests {
             shown(Layout::S3, S3),
             "192.0.2.3 GET /examplebucket/s3-dg.pdf None Some(200) Some(4406583) Some(70000000)"
         );
-        for layout in [Layout::Haproxy, Layout::Elb, Layout::S3] {
+        assert_eq!(
+            shown(Layout::Envoy, ENVOY),
+            "10.0.35.28 POST /api/v1/a?b=c Some(\"locations\") Some(204) Some(12) Some(226000000)"
+        );
+        assert_eq!(shown(Layout::Envoy, ISTIO), "- GET /b Some(\"httpbin:8000\") Some(503) Some(91) Some(3000000)");
+        for layout in [Layout::Haproxy, Layout::Elb, Layout::S3, Layout::Envoy] {
             assert_eq!(
                 shown(layout, r#"203.0.113.7 - - [01/Jan/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 2 "-" "curl/8""#),
                 "Malformed"
@@ -252,7 +293,14 @@ mod tests {
     fn each_layout_is_recognised() {
         use crate::format::Format;
 
-        for (line, format) in [(HAPROXY, Format::Haproxy), (ELB, Format::Elb), (ALB, Format::Elb), (S3, Format::S3)] {
+        for (line, format) in [
+            (HAPROXY, Format::Haproxy),
+            (ELB, Format::Elb),
+            (ALB, Format::Elb),
+            (S3, Format::S3),
+            (ENVOY, Format::Envoy),
+            (ISTIO, Format::Envoy),
+        ] {
             assert_eq!(Format::recognise(line.as_bytes()), Some(format), "{line}");
         }
     }
@@ -260,14 +308,16 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "[ \\[\\]\":/0-9a-zGET.-]{0,200}") {
-            for layout in [Layout::Haproxy, Layout::Elb, Layout::S3] {
+            for layout in [Layout::Haproxy, Layout::Elb, Layout::S3, Layout::Envoy] {
                 let _ = read(layout, &text, &Options::default());
             }
         }
 
         #[test]
         fn a_cut_line_is_read_or_refused(cut in 0_usize..400) {
-            for (layout, line) in [(Layout::Haproxy, HAPROXY), (Layout::Elb, ELB), (Layout::Elb, ALB), (Layout::S3, S3)] {
+            for (layout, line) in [
+                (Layout::Haproxy, HAPROXY), (Layout::Elb, ELB), (Layout::Elb, ALB), (Layout::S3, S3), (Layout::Envoy, ISTIO),
+            ] {
                 let _ = read(layout, line.get(..cut.min(line.len())).unwrap_or(line), &Options::default());
             }
         }

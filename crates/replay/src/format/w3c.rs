@@ -130,6 +130,7 @@ mod tests {
             shown(iis),
             "1767261600000 203.0.113.7 GET /a?b=1 Some(1000000000) [(\"User-Agent\", \"Mozilla/5.0 (X11)\")]\nIncomplete"
         );
+        assert_eq!(shown(&format!("\u{feff}{iis}")), shown(iis));
         let front = "#Version: 1.0\n#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query x-host-header time-taken\n2026-01-01\t10:00:01\tFRA2\t2390\t2001:db8::7\tPOST\td1.cloudfront.net\t/v\t200\t-\tMozilla/5.0%20(X11)\t-\tshop.test\t0.500\n";
         assert_eq!(
             shown(front),

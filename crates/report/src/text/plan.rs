@@ -30,7 +30,7 @@ pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<St
         return lines;
     }
     let command = match &plan.load {
-        Load::Replay(replay) => format!("brunt replay {}", replay.log),
+        Load::Replay(replay) => format!("brunt replay {}", replay.logs.join(" ")),
         Load::Open { .. } | Load::Closed {} => "brunt".to_owned(),
     };
     let mut lines = vec![format!("{} {}", paint.strong(clean(&command)), paint.strong(clean(&plan.target.url())))];
