@@ -22,7 +22,7 @@ from pathlib import Path
 
 SHAPES = Path(__file__).parent / "shapes"
 # How long one run may take, in seconds.
-LIMIT = 60
+LIMIT = 300
 # Fields that name the tool, or say nothing of the request. Postman names the page that redirected.
 ASIDE = {"host", "user-agent", "accept-encoding", "connection", "postman-token", "content-length", "cache-control", "expect", "referer", "transfer-encoding"}
 
@@ -34,7 +34,10 @@ def give_up(problem):
 
 
 def run(command, **more):
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False, **more)
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False, **more)
+    except subprocess.TimeoutExpired:
+        give_up(f"{command[:3]} has not ended after {LIMIT} s")
 
 
 def brunt(program, script, base, more=()):

@@ -83,7 +83,7 @@ fn told(command: &Command) {
     if !command.shown.is_empty() {
         console::note(&format!("note: what curl shows and keeps is left out: {}", command.shown.join(", ")));
     }
-    for left in &command.left {
+    for left in command.left_out(&[]) {
         console::note(&format!("note: {left}"));
     }
 }
@@ -196,7 +196,7 @@ fn url(command: &Command) -> Result<String> {
     })?;
     let url = url.split('#').next().unwrap_or_default();
     let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
-    let query = joined(command.query(), "&")?;
+    let query = joined(command.query().iter(), "&")?;
     Ok(if query.is_empty() { url } else { format!("{url}{}{query}", if url.contains('?') { '&' } else { '?' }) })
 }
 

@@ -138,6 +138,10 @@ pub struct Command {
     pub cookies: Option<Word>,
     /// Whether it keeps the cookies that answers set (`-c`, or `-b FILE`).
     pub keeps_cookies: bool,
+    /// The file with cookies that it reads (`-b FILE`).
+    pub cookie_file: Option<String>,
+    /// The file into which it writes cookies (`-c FILE`).
+    pub cookie_jar: Option<String>,
     /// Whether it asks for compressed answers.
     pub is_compressed: bool,
     /// Whether it takes any certificate.
@@ -185,10 +189,19 @@ impl Command {
         self.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
     }
 
-    /// The parts of the query beyond the URL's own.
-    pub fn query(&self) -> impl Iterator<Item = &Data> {
-        let data: &[Data] = if self.is_query { &self.data } else { &[] };
-        self.url_query.iter().chain(data)
+    /// The parts that do not become part of the request, with the reasons. It may read cookies that a command `before` it
+    /// has written.
+    pub fn left_out(&self, before: &[Self]) -> Vec<String> {
+        let mut left = self.left.clone();
+        let unread =
+            self.cookie_file.as_ref().filter(|file| before.iter().all(|one| one.cookie_jar.as_ref() != Some(file)));
+        left.extend(unread.map(|file| format!("-b {file}: a file of cookies is not read")));
+        left
+    }
+
+    /// The parts of the query beyond the URL's own: data of `-G` takes the place of `--url-query`, as in curl.
+    pub fn query(&self) -> &[Data] {
+        if self.is_query && !self.data.is_empty() { &self.data } else { &self.url_query }
     }
 }
 

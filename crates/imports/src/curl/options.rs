@@ -305,9 +305,7 @@ fn take(
         Says::Basic => command.is_digest = false,
         Says::Cookie if value.known().is_some_and(|text| !text.contains('=')) => {
             command.keeps_cookies = true;
-            if value.known() != Some("") {
-                command.left.push(format!("-b {}: a file of cookies is not read", known(&value)?));
-            }
+            command.cookie_file = Some(known(&value)?).filter(|file| !file.is_empty());
         }
         Says::Cookie => {
             command.cookies = Some(match command.cookies.take() {
@@ -317,6 +315,7 @@ fn take(
         }
         Says::CookieJar => {
             command.keeps_cookies = true;
+            command.cookie_jar = value.known().map(str::to_owned);
             command.shown.push(format!("--{name}"));
         }
         Says::Range => command.headers.push(("Range".to_owned(), Word::plain("bytes=").joined(&value))),
@@ -493,6 +492,9 @@ fn settle(command: &mut Command) {
         command
             .left
             .push("-X with -L: curl keeps the method behind a redirect; brunt goes on as browsers do".to_owned());
+    }
+    if command.is_query && !command.data.is_empty() && !command.url_query.is_empty() {
+        command.left.push("--url-query: curl sends what -G makes of the data in its place".to_owned());
     }
     if command.is_path_as_is {
         return;

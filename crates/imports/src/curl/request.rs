@@ -19,9 +19,10 @@ use crate::value::Value;
 /// The code of each request: an assignment to `answer`, without `local`, and its check.
 pub(super) fn requests(commands: &[Command], script: &mut Script) -> Result<Vec<String>, ImportError> {
     let every_compressed = commands.iter().all(|command| command.is_compressed);
+    let keeps_cookies = commands.iter().any(|command| command.keeps_cookies);
     let mut codes = Vec::new();
-    for command in commands {
-        told(command, script);
+    for (place, command) in commands.iter().enumerate() {
+        told(command, commands.get(..place).unwrap_or_default(), script);
         for url in &command.urls {
             let (origin, path) = target(url, command.line)?;
             if script.base.is_empty() {
@@ -32,6 +33,11 @@ pub(super) fn requests(commands: &[Command], script: &mut Script) -> Result<Vec<
             if command.is_compressed && !every_compressed {
                 call.headers.push(("Accept-Encoding".to_owned(), Text::plain("gzip, deflate, br, zstd")));
             }
+            let has_cookies = call.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+            if keeps_cookies && !command.keeps_cookies && !has_cookies {
+                // Cookies are kept for those commands that say so.
+                call.headers.push(("Cookie".to_owned(), Text::lua("false")));
+            }
             let mut code = format!("answer = {}\n", call.written());
             let _ = writeln!(code, "brunt.check(answer, {{ [\"is a success\"] = answer.ok }})");
             codes.push(script.bounded(code, &format!("line {}", command.line)));
@@ -39,7 +45,7 @@ pub(super) fn requests(commands: &[Command], script: &mut Script) -> Result<Vec<
     }
     // curl forgets the cookies that answers set, unless -b FILE or -c keeps them.
     let is_one = codes.len() == 1 && !commands.iter().any(|command| command.follows);
-    if !is_one && !commands.iter().any(|command| command.keeps_cookies) {
+    if !is_one && !keeps_cookies {
         script.client.push("cookies = false".to_owned());
     }
     if every_compressed {
@@ -54,15 +60,15 @@ pub(super) fn requests(commands: &[Command], script: &mut Script) -> Result<Vec<
     Ok(codes)
 }
 
-/// Lists the parts of a command that are not in its call.
-fn told(command: &Command, script: &mut Script) {
+/// Lists the parts of a command, which follows these, that are not in its call.
+fn told(command: &Command, before: &[Command], script: &mut Script) {
     let place = format!("line {}", command.line);
     if !command.shown.is_empty() {
         let note = format!("{place}: what curl shows and keeps is left out: {}", command.shown.join(", "));
         script.notes.push(note);
     }
-    for left in &command.left {
-        script.leave(place.clone(), left.clone());
+    for left in command.left_out(before) {
+        script.leave(place.clone(), left);
     }
     if command.is_insecure {
         script.leave(place.clone(), "-k: give -k to brunt run");

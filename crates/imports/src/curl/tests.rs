@@ -23,6 +23,7 @@ fn commands_are_requests() {
             "headers = { Accept = \"application/json\" }, json = { password = brunt.env(\"PASSWORD\") }",
         ),
         ("curl -LG http://a.test/ -d q=1 --data-urlencode 'r=a b&c'", "http:get(\"/?q=1&r=a+b%26c\")"),
+        ("curl -LG http://a.test/ --url-query q=1 -d r=2", "http:get(\"/?r=2\")"),
         ("curl -LI http://a.test/", "http:head(\"/\")"),
         ("curl -L -u me:pw http://a.test/", "basic = { \"me\", brunt.env(\"PASSWORD\") }"),
         ("curl -L --digest -u me:pw http://a.test/", "digest = { \"me\", brunt.env(\"PASSWORD\") }"),
@@ -139,4 +140,17 @@ fn one_command_is_one_request() {
     assert_eq!(of_words(&words("-I http://a/")).unwrap().method(), "HEAD");
     assert!(of_words(&words("http://a/ http://b/")).unwrap_err().to_string().contains("several requests"));
     assert!(single("curl http://a/; curl http://b/").unwrap_err().to_string().contains("several requests"));
+}
+
+#[test]
+fn cookies_are_for_the_commands_that_keep_them() {
+    let made = imported(
+        "curl -c jar http://a.test/\ncurl http://a.test/b\ncurl -b jar http://a.test/c\ncurl -b old http://a.test/d",
+    );
+    let lua = &made.lua;
+    assert!(lua.contains("http:get(\"/\", { redirects = false })"), "{lua}");
+    assert!(lua.contains("http:get(\"/b\", { headers = { Cookie = false }, redirects = false })"), "{lua}");
+    assert!(lua.contains("http:get(\"/c\", { redirects = false })"), "{lua}");
+    let left: Vec<String> = made.left.iter().map(ToString::to_string).collect();
+    assert!(matches!(left.as_slice(), [old] if old.contains("-b old: a file of cookies is not read")), "{left:?}");
 }

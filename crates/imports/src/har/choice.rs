@@ -122,6 +122,9 @@ fn refused(entry: &Entry) -> Option<&'static str> {
     if entry.kind.as_deref() == Some("websocket") || entry.status == 101 {
         return Some("a WebSocket: write it by brunt.ws");
     }
+    if entry.method.eq_ignore_ascii_case("CONNECT") {
+        return Some("a tunnel through a proxy");
+    }
     (!is_token(&entry.method) || !is_field_value(&entry.path)).then_some("no request of HTTP")
 }
 

@@ -141,6 +141,9 @@ fn with_variables(url: &str, server: &Value) -> String {
 
 fn operations<'d>(document: Document<'d>, prefix: &'d str, script: &mut Script) -> Vec<Operation<'d>> {
     let mut operations = Vec::new();
+    for (name, _) in document.root.fields_at("webhooks") {
+        script.leave(name.clone(), "not moved: a webhook is a request that the server makes");
+    }
     for (path, item) in document.root.fields_at("paths") {
         let Some(item) = document.resolved(item) else {
             script.leave(path.clone(), "not moved: a path by a reference out of the document");

@@ -243,7 +243,9 @@ impl<'c> Writer<'c> {
                 let mut fields = Vec::new();
                 for (name, value) in kept("urlencoded").map(pair) {
                     let text = self.field(&name, &value, place);
-                    fields.push((name, text));
+                    // Postman sends the values of one name together.
+                    let last = fields.iter().rposition(|(known, _)| *known == name);
+                    fields.insert(last.map_or(fields.len(), |last| last + 1), (name, text));
                 }
                 if !fields.is_empty() {
                     call.headers.retain(|(name, value)| {

@@ -88,7 +88,7 @@ impl<'c> Variables<'c> {
                 continue;
             };
             made.push(Piece::Plain(before.to_owned()));
-            made.push(Piece::Lua(self.expression(name.trim(), place, script)));
+            made.push(Piece::Lua(self.expression(name, place, script)));
             rest = after;
         }
         made.push(Piece::Plain(rest.to_owned()));
@@ -179,10 +179,10 @@ impl<'c> Variables<'c> {
     }
 }
 
-/// Whether a text is the name of a variable, and not any other text in braces.
+/// Whether a text is the name of a variable, and not any other text in braces. Postman takes blanks at its ends for a part
+/// of the name, and sends `{{ x }}` as it is.
 fn is_variable(name: &str) -> bool {
-    let name = name.trim();
-    !name.is_empty() && name.len() <= 200 && !name.contains(['{', '}', '"', '\n'])
+    !name.is_empty() && name == name.trim() && name.len() <= 200 && !name.contains(['{', '}', '"', '\n'])
 }
 
 /// Collects the names that scripts set anywhere in a collection.
