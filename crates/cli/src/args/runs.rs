@@ -414,6 +414,7 @@ mod tests {
             ("-u me:@PW", "--basic me:@PW"),
             ("-x http://me:pw@p:3128 -c 3", "-c 3 -x http://[redacted]@p:3128"),
             ("--proxy me:pw@p:3128", "-x http://[redacted]@p:3128"),
+            ("--proxy me:@PW@p:3128", "-x http://me:@PW@p:3128"),
             ("-b sid=abc --cookie a=b", "-b [redacted] -b [redacted]"),
             ("--json '{\"password\":\"abc\"}'", "--json '{\"password\":\"[redacted]\"}'"),
             ("-d1s 'http://me:pw@a/?token=abc&b=c'", "-d 1s 'http://[redacted]@a/?token=[redacted]&b=c'"),

@@ -22,10 +22,13 @@ pub fn shown_value(id: &str, value: &str, registry: &Registry) -> String {
     }
 }
 
-/// A proxy's URL, which may lack its scheme.
+/// A proxy's URL, which may lack its scheme, with the names of what the environment gives.
 fn shown_proxy(value: &str) -> String {
-    let url = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
-    shown_url(&url).into_owned()
+    let (scheme, rest) = value.split_once("://").unwrap_or(("http", value));
+    match rest.rsplit_once('@') {
+        Some((user, host)) => format!("{scheme}://{}@{host}", Template::secret(user).shown()),
+        None => format!("{scheme}://{rest}"),
+    }
 }
 
 fn of_protocol(name: &str, registry: &Registry) -> Option<Flag> {
