@@ -112,7 +112,7 @@ fn each_agent_writes_its_own_calls_down_and_a_lost_one_leaves_a_file_without_an_
         ["a1", "a2"].iter().map(|name| bus.agent_with(name, &["--samples", &rows.path("")])).collect();
     let report = bus.run(&["-n", "90", "-c", "4", "-w", "0s", &server.url()]);
     assert_eq!(report["outcomes"]["due"], 90);
-    let mut written = 0;
+    let (mut written, mut times) = (0, Vec::new());
     for (name, agent) in ["a1", "a2"].iter().zip(&agents) {
         agent.says("rows in");
         let text = std::fs::read_to_string(rows.path(&format!("{name}-001.csv"))).unwrap();
@@ -121,8 +121,16 @@ fn each_agent_writes_its_own_calls_down_and_a_lost_one_leaves_a_file_without_an_
         assert!(calls.iter().all(|line| line.split(',').nth(9) == Some(name)), "{text}");
         assert!(text.contains("zero_unix_ns=") && text.contains(&format!("# rows={} ", calls.len())), "{text}");
         written += calls.len();
+        let number = |line: &str, column| line.split(',').nth(column).unwrap().parse::<f64>().unwrap();
+        times.extend(calls.iter().map(|line| number(line, 2) - number(line, 0) - number(line, 15)));
     }
     assert_eq!(written, 90);
+    times.sort_by(f64::total_cmp);
+    let quantiles = report["times"]["response"]["quantiles"].as_array().unwrap();
+    for (name, exact) in [("p50", times[44]), ("p99", times[89])] {
+        let shown = quantiles.iter().find(|quantile| quantile["name"] == name).unwrap()["value_ns"].as_f64().unwrap();
+        assert!((shown - exact).abs() <= exact * 0.008 + 1.0, "{name}: {shown} and {exact}");
+    }
 
     let running = started(&bus, &agents, &["-r", "200", "-d", "8s", "-w", "0s", &server.url()]);
     // Both carry out this run, too.
