@@ -7,13 +7,27 @@ use crate::memory;
 
 /// The error that `what` raised in `file`.
 pub(crate) fn from_lua(what: &str, file: &str, error: &Error) -> ScriptError {
-    let mut words = words(error);
+    let mut words = with_whole_name(words(error), file);
     if memory::is_full(&words) {
         words = format!("{words}\n{}", memory::full());
     }
     // Lua names the file itself, unless the error was raised without a position.
     let named = words.lines().next().is_some_and(|line| line.contains(file));
     if named { ScriptError::failed(what, &words) } else { ScriptError::failed(&format!("{what} of {file}"), &words) }
+}
+
+/// The longest name of a file that `LuaJIT`'s errors and tracebacks have whole, in bytes: `LUA_IDSIZE` in its `luaconf.h`,
+/// less the zero byte. Of a longer one they have `...` and the last 56.
+const LONGEST_WHOLE: usize = 59;
+
+/// An error's text with this file's name whole wherever `LuaJIT` has cut its beginning off.
+pub(crate) fn with_whole_name(text: String, file: &str) -> String {
+    let Some(end) = file.len().checked_sub(LONGEST_WHOLE - 3).filter(|_| file.len() > LONGEST_WHOLE) else {
+        return text;
+    };
+    // The cut may be within a character, of which an error has then lost the rest.
+    let end = String::from_utf8_lossy(file.as_bytes().get(end..).unwrap_or(&[]));
+    text.replace(&format!("...{end}:"), &format!("{file}:"))
 }
 
 /// The error, with the name of the value that the script lacks.
@@ -85,6 +99,20 @@ mod tests {
             "{}",
             error_of(&lua, "error({})")
         );
+    }
+
+    #[test]
+    fn a_long_path_is_whole_in_errors_and_tracebacks() {
+        for folder in ["a/folder-with-a-name/", "ä/ordner-übung/", "äö/ordner-übung/"] {
+            let file = format!("/home/me/projects/{}s.lua", folder.repeat(4));
+            let lua = Lua::new();
+            let code = "local function f() error('own') end\nlocal ok, problem = pcall(f)\nlocal x = nil + 1";
+            let error = lua.load(code).set_name(format!("@{file}")).exec().unwrap_err();
+            let error = from_lua("request()", &file, &error).to_string();
+            assert!(error.starts_with(&format!("request() failed: {file}:3: attempt to ")), "{error}");
+            assert!(error.contains(&format!("\n {file}:3: in main chunk")), "{error}");
+            assert!(!error.contains("..."), "{error}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::OptionsError;
 use crate::flags::{Flag, FlagValues, Takes};
-use crate::scenario::Value;
+use crate::scenario::{Value, is_rounded, rounded};
 
 /// The flag `-H`: a header field.
 pub const HEADER: Flag = Flag::new(
@@ -211,6 +211,9 @@ pub fn header_fields<'v>(whose: &str, table: &'v Value<'_>) -> Result<Vec<Header
         for value in one.into_iter().chain(several) {
             let value = match value {
                 Value::Text(text) => Cow::Borrowed(text.as_ref()),
+                Value::Number(number) if is_rounded(*number) => {
+                    return Err(OptionsError(format!("{whose}: the header {name}: {}", rounded(*number))));
+                }
                 Value::Number(number) => Cow::Owned(number.to_string().into_bytes()),
                 other => {
                     let kind = other.kind();

@@ -33,6 +33,15 @@ impl Files {
         })
     }
 
+    /// The names of the files that were read so far, or that the plan has.
+    pub fn names(&self) -> Vec<String> {
+        let names = |files: &[File]| files.iter().map(|file| file.name.clone()).collect();
+        match self {
+            Self::Plan(files) => names(files),
+            Self::Disk { seen, .. } => names(&seen.lock().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
     /// The content of the file; `None` if it does not exist.
     ///
     /// # Errors

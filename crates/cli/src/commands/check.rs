@@ -270,6 +270,9 @@ fn listed(file: &Path, loaded: &Loaded, outline: &Outline, thresholds: &[&Thresh
     for EndedEarly { scenario, problem } in &outline.ended {
         let _ = writeln!(text, "{scenario} ended early: {problem}");
     }
+    if !outline.ended.is_empty() {
+        let _ = writeln!(text, "Real answers may lead further: brunt run --once {} asks for them.", file.display());
+    }
     if let Some(lines) = lines_of(&outline.unreached) {
         let _ = writeln!(text, "Not reached, and not checked: {lines}.");
     }

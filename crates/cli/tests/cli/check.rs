@@ -57,7 +57,10 @@ fn what_is_wrong_has_file_line_and_column() {
         (visit("http:get('/', {\n  name = 'x',\n  tiemout = 1,\n})"), "FILE:6:3: error: "),
         (visit("brunt.pause('1x')"), "FILE:4:14: error: "),
         (visit("htp:get('/')"), "FILE:4:1: error: attempt to index global 'htp' (a nil value)\n"),
-        (visit("http:gett('/')"), "FILE:4:6: error: attempt to call method 'gett' (a nil value)\n"),
+        (
+            visit("http:gett('/')"),
+            "FILE:4:6: error: attempt to call method 'gett' (a nil value); did you mean 'get'?\n",
+        ),
         ("brunt.expect { p99x = '< 1s' }".to_owned(), "FILE:3:16: error: "),
         (
             format!("{}\nbrunt.expect {{\n  ['hoem:p95'] = '< 1s' }}", visit("http:get('/', { name = 'home' })")),
@@ -80,18 +83,29 @@ fn what_users_of_other_tools_write_is_answered_with_what_there_is() {
         ("local id = http:get('/').jsonpath('$.id')", "write answer:jsonpath(…), with a colon"),
         ("pages.add(1)", "write figure:add(value), with a colon"),
         ("brunt.constant_users(1, 1)", "did you mean brunt.users?"),
+        (
+            "pages:add(http:get('/').timings.duration)",
+            "timings has no 'duration'; it has first_byte, response, service",
+        ),
+        ("local fine = http:get('/').status_code == 200", "an answer has no 'status_code'; write answer.status"),
+        ("http:psot('/')", "(a nil value); did you mean 'post'?"),
+        ("local user = rows[1 % #rows + 1]", "data:length() says how many rows there are, and # does not"),
+        ("rows:next()", "write data:circular() at the top, and feeder:next()"),
+        // Nothing was made up before it.
+        ("local me = ({})[brunt.random(1, 2)]\nhttp:get('/' .. me.name)", "attempt to index local 'me' (a nil value)"),
+        ("brunt.ramp_users(1, '1s')", "to of ramp_users(from, to, length) must be a number, not '1s'"),
     ] {
         let script = format!(
-            "local pages = brunt.trend('pages')\nlocal s = brunt.scenario('s', function()\n{body}\nend)\ns:inject {{ brunt.users(1, 1) }}"
+            "local pages, rows = brunt.trend('pages'), brunt.data {{ 1 }}\nlocal s = brunt.scenario('s', function()\n{body}\nend)\ns:inject {{ brunt.users(1, 1) }}"
         );
         let (_, noted) = self::said(&script, 2);
         assert!(noted.contains(said), "{body}: {noted}");
     }
     // What a function does with made-up answers ends it early, and decides nothing.
-    let script = "brunt.scenario('s', function() brunt.ramp_users(1, '1s') end):inject { brunt.users(1, 1) }";
+    let script = "brunt.scenario('s', function()\nlocal n = http:get('/').body:match('%d+')\nbrunt.pause(n + 1) end):inject { brunt.users(1, 1) }";
     let (shown, _) = said(script, 0);
-    let ended = "s ended early: FILE:3: to of ramp_users(from, to, length) must be a number, not '1s'";
-    assert!(shown.contains(ended), "{shown}");
+    let ended = "s ended early: FILE:5: attempt to perform arithmetic on local 'n' (a nil value); line 4 assigned it: local n =";
+    assert!(shown.contains(ended) && shown.contains("brunt run --once FILE"), "{shown}");
 }
 
 #[test]

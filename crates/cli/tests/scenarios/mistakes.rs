@@ -176,3 +176,69 @@ fn waiting_where_nobody_can_names_the_line() {
         assert!(done.stderr.contains(wrong), "{wrong}: {}", done.stderr);
     }
 }
+
+/// `LuaJIT` cuts the beginning of a long path off.
+#[test]
+fn an_error_has_the_whole_path_of_its_file() {
+    let server = Server::start(Config::default()).unwrap();
+    let directory = Directory::new();
+    let folder = directory.path("a folder whose name takes a good part of the sixty bytes, übrigens");
+    std::fs::create_dir_all(format!("{folder}/lib")).unwrap();
+    let (path, base) = (format!("{folder}/visit.lua"), server.url());
+    let head = format!("local brunt = require 'brunt'\nlocal http = brunt.http {{ base = '{base}' }}\n");
+    let played = |body: &str, args: &[&str], status| {
+        let text =
+            format!("{head}brunt.scenario('s', function()\n{body}\nend):inject {{ brunt.iterations_each(1, 1) }}");
+        std::fs::write(&path, text).unwrap();
+        let done = run(args.iter().copied().chain([path.as_str()])).with_status(status);
+        assert!(!done.stdout.contains("...") && !done.stderr.contains("..."), "{done:#?}");
+        // Lines are broken at the width of a terminal, and a line feed of JSON is written out.
+        [done.stdout, done.stderr].concat().replace("\\n", " ").split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let late = "local body = http:get('/').body if #body > 0 then";
+    for (body, said) in [
+        (format!("{late}\nlocal x = nil + 1 end"), ":5: attempt to perform arithmetic on a nil value"),
+        (format!("{late}\nerror('own') end"), ":5: own"),
+        (format!("{late}\nhttp:get('/', {{ tiemout = 1 }}) end"), ":5: a request has no option 'tiemout'"),
+    ] {
+        let status = if body.contains("tiemout") { 2 } else { 1 };
+        for args in [&["run", "--format", "json"][..], &["run", "--once"]] {
+            let said = format!("{path}{said}");
+            let shown = played(&body, args, status);
+            assert!(shown.contains(&said), "{args:?}: {said}: {shown}");
+        }
+    }
+    let shown = played("local x = {} + 1", &["check"], 2);
+    assert!(shown.contains(&format!("{path}:4: error: attempt to perform arithmetic")), "{shown}");
+}
+
+#[test]
+fn integers_of_64_bits_are_sent_with_all_digits_or_refused_by_name() {
+    let server = Server::start(Config::default()).unwrap();
+    let checked = |call: &str, said: &str| {
+        let text = format!(
+            "local id = 9223372036854775807LL
+             brunt.scenario('s', function() {call} end):inject {{ brunt.iterations_each(1, 1) }}"
+        );
+        let (_directory, path) = script(server.url().trim_end_matches('/'), &text);
+        let status = if said.contains("beyond") { 2 } else { 0 };
+        let done = run(["run", "--once", &path]).with_status(status);
+        assert!([&done.stdout, &done.stderr].iter().any(|text| text.contains(said)), "{call}: {done:#?}");
+    };
+    for (call, said) in [
+        ("http:get('/' .. tostring(id))", "GET /9223372036854775807 "),
+        ("http:get('/', { query = { id = id } })", "GET /?id=9223372036854775807 "),
+        ("http:post('/', { form = { id = id } })", "id=9223372036854775807"),
+        (
+            "http:post('/', { json = { a = { id = id, u = 18446744073709551615ULL } } })",
+            "{\"a\":{\"id\":9223372036854775807,\"u\":18446744073709551615}}",
+        ),
+        ("http:get('/', { headers = { id = id } })", "id: 9223372036854775807"),
+        ("http:post('/', { form = { id = 2 ^ 60 } })", "form: 'id': 1152921504606846976 is beyond 2^53"),
+        ("http:get('/', { query = { id = 2 ^ 60 } })", "query: 'id': 1152921504606846976 is beyond 2^53"),
+        ("http:post('/', { json = { a = { 1, { id = 2 ^ 60 } } } })", "'a[2].id': 1152921504606846976 is beyond 2^53"),
+        ("http:get('/', { headers = { id = 2 ^ 60 } })", "header id: 1152921504606846976 is beyond 2^53"),
+    ] {
+        checked(call, said);
+    }
+}

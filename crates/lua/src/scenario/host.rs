@@ -23,7 +23,7 @@ use super::{charset, digests, pack, reading, tokens, urls, value, written};
 use crate::error;
 use brunt_protocol::Scheme;
 use brunt_protocol::discovery::Inquiry;
-use brunt_protocol::scenario::{Fields, Setting, Value, unknown, unknown_name};
+use brunt_protocol::scenario::{Fields, Setting, Value, is_rounded, rounded, unknown, unknown_name};
 use brunt_script::{ClientKind, Identity, KeepAlive, ScriptClient, is_inside};
 
 /// The most connections that a user may have at once to one origin, as browsers do over HTTP/1.1.
@@ -495,6 +495,15 @@ fn add_values(lua: &Lua, table: &Table) -> mlua::Result<()> {
     table.raw_set("unknown_name", unknown_name)?;
     let number_text = lua.create_function(|_, number: f64| Ok(value::number_text(number)))?;
     table.raw_set("number_text", number_text)?;
+    // The problem with a number that has no exact text; nil where it has one.
+    let inexact = lua.create_function(|_, number: f64| {
+        Ok(match number {
+            number if !number.is_finite() => Some(format!("{number} is no number that can be written")),
+            number if is_rounded(number) => Some(rounded(number)),
+            _ => None,
+        })
+    })?;
+    table.raw_set("inexact", inexact)?;
     let charset = lua.create_function(|lua, (body, content_type): (LuaString, Option<LuaString>)| {
         let content_type = content_type.map(|text| text.to_string_lossy());
         Ok(match charset::decoded(&body.as_bytes(), content_type.as_deref()) {

@@ -19,7 +19,7 @@ use super::host::{Declared, Host};
 use super::operation::{self, Returned};
 use super::resources::Resources;
 use super::{data, nils, value, written};
-use crate::error::{from_lua, lacking};
+use crate::error::{from_lua, lacking, with_whole_name};
 use crate::{memory, state};
 
 /// The parts of the library, in the order in which they run.
@@ -166,6 +166,12 @@ impl LuaLibrary {
         from_lua("a scenario", &self.file, error)
     }
 
+    /// An error's text with the paths of the script and its modules whole.
+    fn with_whole_names(&self, text: String) -> String {
+        let text = with_whole_name(text, &self.file);
+        self.host.common.files.names().iter().fold(text, |text, name| with_whole_name(text, name))
+    }
+
     /// The names of the scenarios, in their order.
     pub(super) fn names(&self) -> Result<Vec<String>, ScriptError> {
         let names = self.table.get::<Function>("names").and_then(|names| names.call(()));
@@ -207,7 +213,8 @@ impl LuaLibrary {
 
     fn rehearsed(&self, place: u32, watches: bool) -> Result<(Option<String>, Option<String>), ScriptError> {
         let problems = self.table.get::<Function>("rehearse").and_then(|rehearse| rehearse.call((place, watches)));
-        problems.map_err(|error| self.failed(&error))
+        let whole = |problem: Option<String>| problem.map(|problem| self.with_whole_names(problem));
+        problems.map(|(misspelt, missing)| (whole(misspelt), whole(missing))).map_err(|error| self.failed(&error))
     }
 
     /// The locals at the script's top that its scenarios assign. The users of a thread share them.
@@ -231,7 +238,7 @@ impl LuaLibrary {
     pub(super) fn ended_early(&self) -> Result<Vec<EndedEarly>, ScriptError> {
         let secrets = &self.host.common.secrets;
         let read = |table: Table| {
-            let problem = secrets.hide(&table.get::<String>("problem")?).into_owned();
+            let problem = secrets.hide(&self.explained(table.get("problem")?)).into_owned();
             Ok(EndedEarly { scenario: table.get("scenario")?, problem })
         };
         self.listed("ended_early", read)
@@ -289,7 +296,8 @@ impl LuaLibrary {
         let source = |file: &str| {
             if file == self.file { Some(self.script.clone()) } else { self.host.common.files.find(file).ok().flatten() }
         };
-        let explained = nils::explained(&traceback, source).unwrap_or_else(|| traceback.clone());
+        let whole = self.with_whole_names(traceback.clone());
+        let explained = nils::explained(&whole, source).unwrap_or(whole);
         if known.len() < MOST_EXPLAINED {
             known.insert(traceback, explained.clone());
         }
@@ -304,8 +312,9 @@ impl LuaLibrary {
                 let problem = ScriptError::failed("a scenario", &problem).to_string();
                 (Operation::Failed { problem, wrong: true, pacing_ns }, again)
             }
-            Ok((Operation::Failed { problem, wrong: false, pacing_ns }, again)) => {
-                (Operation::Failed { problem: self.explained(problem), wrong: false, pacing_ns }, again)
+            Ok((Operation::Failed { problem, wrong, pacing_ns }, again)) => {
+                let problem = if wrong { self.with_whole_names(problem) } else { self.explained(problem) };
+                (Operation::Failed { problem, wrong, pacing_ns }, again)
             }
             Ok(returned) => returned,
             Err(error) => {

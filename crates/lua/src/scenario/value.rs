@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap as _, SerializeSeq as _};
 use serde::{Deserializer, Serialize, Serializer};
 
-use brunt_protocol::scenario::Value;
+use brunt_protocol::scenario::{Value, is_rounded, rounded};
 
 /// The deepest nesting of tables; a deeper table most likely contains itself.
 const DEEPEST: usize = 64;
@@ -73,9 +73,7 @@ fn of_lua_at(value: &LuaValue, arrays: Option<&Table>, depth: usize) -> Result<V
                 return Err(format!("a table is more than {DEEPEST} tables deep: is it within itself?"));
             }
             if let Some(digits) = digits_of(table) {
-                let digits = Value::Text(Cow::Owned(digits.into_bytes()));
-                let is_kept = arrays.is_some();
-                return Ok(if is_kept { Value::Table(vec![(Value::Nil, digits)]) } else { digits });
+                return Ok(kept_digits(digits, arrays));
             }
             let mut entries = Vec::new();
             if arrays.is_some_and(|arrays| table.metatable().is_some_and(|mark| mark == *arrays)) {
@@ -87,8 +85,31 @@ fn of_lua_at(value: &LuaValue, arrays: Option<&Table>, depth: usize) -> Result<V
             }
             Value::Table(entries)
         }
-        other => return Err(format!("a {} cannot leave the script: only plain values can", other.type_name())),
+        other => match integer_of(other) {
+            Some(digits) => kept_digits(digits, arrays),
+            None => return Err(format!("a {} cannot leave the script: only plain values can", kind(other))),
+        },
     })
+}
+
+/// A whole number by its digits: a text for protocols, or what becomes such a number again where lists are told apart.
+fn kept_digits(digits: String, arrays: Option<&Table>) -> Value<'static> {
+    let digits = Value::Text(Cow::Owned(digits.into_bytes()));
+    if arrays.is_some() { Value::Table(vec![(Value::Nil, digits)]) } else { digits }
+}
+
+/// The digits of one of `LuaJIT`'s integers of 64 bits, such as `5LL`; `None` for any other value.
+fn integer_of(value: &LuaValue) -> Option<String> {
+    let LuaValue::Other(_) = value else { return None };
+    let shown = value.to_string().ok()?;
+    let digits = shown.strip_suffix("LL").map(|digits| digits.strip_suffix('U').unwrap_or(digits))?;
+    let is_whole = digits.parse::<i64>().is_ok() || digits.parse::<u64>().is_ok();
+    is_whole.then(|| digits.to_owned())
+}
+
+/// A value's type, by the name that Lua has for it.
+fn kind(value: &LuaValue) -> &'static str {
+    if matches!(value, LuaValue::Other(_)) { "cdata" } else { value.type_name() }
 }
 
 /// `value` as a value of Lua.
@@ -247,43 +268,74 @@ impl<'de> Visitor<'de> for Reader<'_> {
 /// When it has no JSON: a function, a table within itself, NaN, an infinity, a key that is not a string.
 pub(super) fn lua_to_json(lua: &Lua, value: &LuaValue) -> Result<Vec<u8>, String> {
     let arrays = lua.named_registry_value::<Table>(ARRAY).map_err(|e| e.to_string())?;
-    serde_json::to_vec(&Writer { value, arrays: &arrays, depth: 0 }).map_err(|e| e.to_string())
+    serde_json::to_vec(&Writer { value, arrays: &arrays, depth: 0, place: Place::Top }).map_err(|e| e.to_string())
+}
+
+/// Where a value stands within the one that is written.
+enum Place<'a> {
+    Top,
+    Field(&'a Place<'a>, &'a str),
+    Item(&'a Place<'a>, usize),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Top => Ok(()),
+            Self::Field(Self::Top, name) => f.write_str(name),
+            Self::Field(outer, name) => write!(f, "{outer}.{name}"),
+            Self::Item(outer, place) => write!(f, "{outer}[{place}]"),
+        }
+    }
 }
 
 struct Writer<'a> {
     value: &'a LuaValue,
     arrays: &'a Table,
     depth: usize,
+    place: Place<'a>,
 }
 
 impl Writer<'_> {
-    fn within<'v>(&'v self, value: &'v LuaValue) -> Writer<'v> {
-        Writer { value, arrays: self.arrays, depth: self.depth + 1 }
+    fn within<'v>(&'v self, value: &'v LuaValue, place: Place<'v>) -> Writer<'v> {
+        Writer { value, arrays: self.arrays, depth: self.depth + 1, place }
+    }
+
+    /// The error that this value has no JSON, with the field that it is.
+    fn wrong<E: serde::ser::Error>(&self, problem: impl fmt::Display) -> E {
+        match (&self.place, self.depth >= DEEPEST) {
+            (Place::Top, _) | (_, true) => E::custom(problem),
+            (place, false) => E::custom(format_args!("'{place}': {problem}")),
+        }
+    }
+
+    fn digits<S: Serializer>(&self, digits: &str, serializer: S) -> Result<S::Ok, S::Error> {
+        match (digits.parse::<i64>(), digits.parse::<u64>()) {
+            (Ok(number), _) => serializer.serialize_i64(number),
+            (_, Ok(number)) => serializer.serialize_u64(number),
+            _ => Err(self.wrong(format!("'{digits}' is no whole number of 64 bits"))),
+        }
     }
 
     fn table<S: Serializer>(&self, table: &Table, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::Error as _;
 
         if self.depth >= DEEPEST {
-            return Err(S::Error::custom(format!("a table is more than {DEEPEST} tables deep: is it within itself?")));
+            return Err(self.wrong(format!("a table is more than {DEEPEST} tables deep: is it within itself?")));
         }
         if let Some(digits) = digits_of(table) {
-            return match (digits.parse::<i64>(), digits.parse::<u64>()) {
-                (Ok(number), _) => serializer.serialize_i64(number),
-                (_, Ok(number)) => serializer.serialize_u64(number),
-                _ => Err(S::Error::custom(format!("'{digits}' is no whole number of 64 bits"))),
-            };
+            return self.digits(&digits, serializer);
         }
         let length = table.raw_len();
         let marked = table.metatable().is_some_and(|mark| mark == *self.arrays);
         if let Some(problem) = unlisted(table, length, marked).map_err(S::Error::custom)? {
-            return Err(S::Error::custom(problem));
+            return Err(self.wrong(problem));
         }
         if length > 0 || marked {
             let mut list = serializer.serialize_seq(Some(length))?;
             for place in 1..=length {
                 let value = table.raw_get::<LuaValue>(place).map_err(S::Error::custom)?;
-                list.serialize_element(&self.within(&value))?;
+                list.serialize_element(&self.within(&value, Place::Item(&self.place, place)))?;
             }
             return list.end();
         }
@@ -298,10 +350,10 @@ impl Writer<'_> {
         let mut map = serializer.serialize_map(Some(entries.len()))?;
         for (key, value) in &entries {
             let Some(name) = key_of(key) else {
-                let kind = key.type_name();
-                return Err(S::Error::custom(format!("the key of an object must be a string in UTF-8, not a {kind}")));
+                let kind = kind(key);
+                return Err(self.wrong(format!("the key of an object must be a string in UTF-8, not a {kind}")));
             };
-            map.serialize_entry(&name, &self.within(value))?;
+            map.serialize_entry(&name, &self.within(value, Place::Field(&self.place, &name)))?;
         }
         map.end()
     }
@@ -328,7 +380,7 @@ fn unlisted(table: &Table, length: usize, is_array: bool) -> mlua::Result<Option
                 name.to_string_lossy()
             )),
             _ if is_list => {
-                Some(format!("a list has values 1 to {length}, and this one has a {} as a key, too", key.type_name()))
+                Some(format!("a list has values 1 to {length}, and this one has a {} as a key, too", kind(&key)))
             }
             _ => None,
         };
@@ -353,8 +405,6 @@ fn hole(place: f64) -> String {
 
 impl Serialize for Writer<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use serde::ser::Error as _;
-
         match self.value {
             LuaValue::Nil => serializer.serialize_unit(),
             LuaValue::LightUserData(pointer) if pointer.0.is_null() => serializer.serialize_unit(),
@@ -364,14 +414,18 @@ impl Serialize for Writer<'_> {
             LuaValue::Number(number) if number.fract() == 0.0 && number.abs() <= MOST_EXACT => {
                 serializer.serialize_i64(*number as i64)
             }
+            LuaValue::Number(number) if is_rounded(*number) => Err(self.wrong(rounded(*number))),
             LuaValue::Number(number) if number.is_finite() => serializer.serialize_f64(*number),
-            LuaValue::Number(number) => Err(S::Error::custom(format!("{number} is not a JSON number"))),
+            LuaValue::Number(number) => Err(self.wrong(format!("{number} is not a JSON number"))),
             LuaValue::String(text) => match text.to_str() {
                 Ok(text) => serializer.serialize_str(&text),
-                Err(_) => Err(S::Error::custom("a string that is not UTF-8")),
+                Err(_) => Err(self.wrong("a string that is not UTF-8")),
             },
             LuaValue::Table(table) => self.table(table, serializer),
-            other => Err(S::Error::custom(format!("a {} cannot be JSON", other.type_name()))),
+            other => match integer_of(other) {
+                Some(digits) => self.digits(&digits, serializer),
+                None => Err(self.wrong(format!("a {} cannot be JSON", kind(other)))),
+            },
         }
     }
 }
@@ -431,6 +485,31 @@ mod tests {
         assert!(json("{ [true] = 1 }").unwrap_err().contains("must be a string"));
         assert!(json("(function() local t = {}; t.t = t; return t end)()").unwrap_err().contains("within itself"));
         assert!(json("'\\255'").unwrap_err().contains("UTF-8"));
+    }
+
+    #[test]
+    fn integers_are_exact_or_an_error_that_names_the_field() {
+        let lua = crate::state::everything();
+        prepare_arrays(&lua).unwrap();
+        let json = |code: &str| {
+            let value = lua.load(code).eval::<LuaValue>().unwrap();
+            lua_to_json(&lua, &value).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        };
+        assert_eq!(
+            json("{ 9007199254740993LL, -5LL, 18446744073709551615ULL }").as_deref(),
+            Ok("[9007199254740993,-5,18446744073709551615]")
+        );
+        assert_eq!(json("{ 2 ^ 53, 1.5e300 }").as_deref(), Ok("[9007199254740992,1.5e300]"));
+        for (code, expected) in [
+            ("{ order = { { id = 2 ^ 53 + 2 } } }", "'order[1].id': 9007199254740994 is beyond 2^53"),
+            ("{ a = { 1, { b = print } } }", "'a[2].b': a function cannot be JSON"),
+            ("{ a = 0/0 }", "'a': NaN is not a JSON number"),
+            ("{ a = require('ffi').new('int[2]') }", "'a': a cdata cannot be JSON"),
+        ] {
+            assert!(json(code).unwrap_err().contains(expected), "{code}: {:?}", json(code));
+        }
+        let plain = of_lua(&lua.load("{ id = 9007199254740993LL }").eval().unwrap()).unwrap();
+        assert_eq!(plain.get("id").as_str(), Some("9007199254740993"));
     }
 
     #[test]

@@ -327,7 +327,11 @@ impl Figure {
 
     /// A suggestion for an unknown name, for people: the nearest one, or else all names.
     pub(super) fn meant(unknown: &str) -> String {
-        let unknown = unknown.trim().to_lowercase();
+        // k6 writes p(95).
+        let unknown = unknown.trim().to_lowercase().replace(['(', ')'], "");
+        if Self::parse(&unknown).is_some() {
+            return format!("did you mean {unknown}?");
+        }
         let other = OTHER_TOOLS.iter().find(|(name, _)| *name == unknown).map(|(_, ours)| *ours);
         let (time, statistic) = match unknown.split_once('.') {
             Some((time, rest)) if !rest.bytes().all(|b| b.is_ascii_digit()) => (Some(time), rest),

@@ -31,6 +31,7 @@ fn an_unknown_figure_names_the_nearest() {
         ("conect.p99<1s", "connect.p99"),
         ("timeuot==0", "timeout"),
         ("avg<5ms", "mean"),
+        ("p(97.5)<1s", "p97.5"),
     ] {
         let error = text.parse::<Threshold>().unwrap_err().to_string();
         assert!(error.contains(&format!("did you mean {meant}")), "{text}: {error}");

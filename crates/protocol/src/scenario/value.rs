@@ -224,6 +224,19 @@ pub fn unknown(whose: &str, name: &str, known: &[&str]) -> String {
     near(format!("{whose} has no option '{name}'"), name, known)
 }
 
+/// Whether a script's number is a whole one of 64 bits that a double need not hold exactly: beyond 2^53, and below 2^64.
+pub fn is_rounded(number: f64) -> bool {
+    let size = number.abs();
+    size > 9_007_199_254_740_992.0 && size < 18_446_744_073_709_551_616.0
+}
+
+/// The problem with such a number, and how it is written instead.
+pub fn rounded(number: f64) -> String {
+    format!(
+        "{number} is beyond 2^53, where numbers of a script are rounded: write its digits as a text, or as an integer such as 9007199254740993LL"
+    )
+}
+
 /// The error about a name that a module or an object does not have, with the nearest of those that it has.
 pub fn unknown_name(whose: &str, name: &str, known: &[&str]) -> String {
     near(format!("{whose} has no '{name}'"), name, known)
@@ -231,13 +244,21 @@ pub fn unknown_name(whose: &str, name: &str, known: &[&str]) -> String {
 
 /// Adds the nearest name to an error, or all of them where none is near.
 fn near(mut text: String, name: &str, known: &[&str]) -> String {
-    match known.iter().map(|known| (strsim::osa_distance(name, known), *known)).min() {
-        Some((distance, near)) if distance <= 2 => {
-            let _ = write!(text, "; did you mean '{near}'?");
-        }
-        _ => {
-            let _ = write!(text, "; it has {}", known.join(", "));
-        }
-    }
+    let by_letters = known.iter().map(|known| (strsim::osa_distance(name, known), *known)).min();
+    let near: Vec<_> = match by_letters {
+        Some((distance, near)) if distance <= 2 => vec![near],
+        // `iterations` is a part of `iterations_each`, and `post_json` has `json` as one.
+        _ => known.iter().filter(|known| is_part(name, known) || is_part(known, name)).copied().collect(),
+    };
+    let _ = if near.is_empty() {
+        write!(text, "; it has {}", known.join(", "))
+    } else {
+        write!(text, "; did you mean '{}'?", near.join("' or '"))
+    };
     text
+}
+
+/// Whether one name is a part of another, and long enough to say something.
+fn is_part(part: &str, whole: &str) -> bool {
+    part.len() >= 4 && whole.contains(part)
 }

@@ -12,7 +12,7 @@ local client_options = {
   stall_timeout = true, ping_every = true, keep_alive = true, cert = true, key = true,
 }
 
-local Client, Stream = {}, {}
+local Client, Stream = core.object(), core.object()
 Client.__index = Client
 
 -- A field of the answer's metadata, of its head or its trailers; nil if there is none.

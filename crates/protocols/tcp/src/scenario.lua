@@ -19,7 +19,7 @@ end
 
 -- Readers: functions that say piece by piece what an answer consists of -------------------------------------------------
 
-local Reader = {}
+local Reader = core.object()
 Reader.__index = Reader
 
 -- Exactly so many bytes.
@@ -98,7 +98,7 @@ end
 
 -- Sockets ---------------------------------------------------------------------------------------------------------------
 
-local Socket = {}
+local Socket = core.object()
 Socket.__index = Socket
 
 local function on(socket, name, options, ...)
@@ -162,7 +162,7 @@ end
 
 -- Clients ---------------------------------------------------------------------------------------------------------------
 
-local Client = {}
+local Client = core.object()
 Client.__index = Client
 
 -- Connects; the result is a socket, with `ok`, `error` and `reason` of the attempt.

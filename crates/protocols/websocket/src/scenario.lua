@@ -11,7 +11,7 @@ local Answer = core.answer_type({
   end,
 })
 
-local Socket, Client = {}, {}
+local Socket, Client = core.object(), core.object()
 Client.__index = Client
 
 local call_options = { name = true, tags = true, timeout = true }

@@ -13,7 +13,7 @@ local Answer = core.answer_type({
 
 local call_options = { name = true, tags = true, ok = true, timeout = true }
 
-local Client = {}
+local Client = core.object()
 Client.__index = Client
 
 -- One call, by the protocol's flags: missing options come from the client.

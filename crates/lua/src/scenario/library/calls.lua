@@ -81,6 +81,11 @@ end
 
 -- The number of a name, with these tags, if any, for calls that expect these statuses.
 local function label_of(name, tags, ok)
+  if type(name) ~= "string" then
+    -- In a rehearsal it may be made up, and has a text of its own.
+    local text = core.text_of(name) or shared.made_up(name) and tostring(name)
+    name = text or wrong("name must be a text, not " .. shown(name), true)
+  end
   if tags or ok ~= nil then
     return tagged_label(name, tags, ok)
   end

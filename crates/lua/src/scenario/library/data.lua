@@ -7,8 +7,43 @@ local wrong, shown, waiting = core.wrong, core.shown, core.waiting_user
 local check_options, at_the_top = core.check_options, shared.at_the_top
 local EXHAUSTED, STOP = host.operations.EXHAUSTED, host.operations.STOP
 
-local Data, Feeder = {}, {}
-Data.__index, Feeder.__index = Data, Feeder
+local Data, Feeder = core.object(), core.object()
+Feeder.__index = Feeder
+
+-- A row. It belongs to its user: no other user sees changes made to it.
+local function row_of(data, place)
+  if data.rows then
+    return shared.copied(data.rows[place])
+  end
+  local row = host.row(data.data, place)
+  return data.meta and setmetatable(row, data.meta) or row
+end
+
+-- Rows by their numbers, beside the methods.
+Data.__index = function(self, key)
+  if type(key) ~= "number" then
+    return Data[key]
+  elseif key % 1 ~= 0 then
+    wrong("a row has a whole number, not " .. key .. ": data:length() says how many rows there are, and # does not")
+  end
+  return key >= 1 and key <= self:length() and row_of(self, key) or nil
+end
+
+-- Lua's own, and the rows of data in their order.
+local plain_ipairs = ipairs
+local function next_row(data, place)
+  local row = data[place + 1]
+  if row ~= nil then
+    return place + 1, row
+  end
+end
+
+function _G.ipairs(list)
+  if getmetatable(list) == Data then
+    return next_row, list, 0
+  end
+  return plain_ipairs(list)
+end
 
 local function feeder(order)
   return function(self)
@@ -81,14 +116,7 @@ local function own_place(self)
 end
 
 function Feeder:next()
-  local place = self.is_users and own_place(self) or next_place(self)
-  local data = self.data
-  if data.rows then
-    -- A row belongs to its user: no other user sees changes made to it.
-    return shared.copied(data.rows[place])
-  end
-  local row = host.row(data.data, place)
-  return data.meta and setmetatable(row, data.meta) or row
+  return row_of(self.data, self.is_users and own_place(self) or next_place(self))
 end
 
 local function rows_of(kind, name, options)

@@ -2,7 +2,7 @@
 
 local host, brunt, core, shared = ...
 
-local type, plain_tostring, format, find, tonumber = type, tostring, string.format, string.find, tonumber
+local type, plain_tostring, format, find, match, tonumber = type, tostring, string.format, string.find, string.match, tonumber
 local wrong, raise, shown = core.wrong, core.raise, core.shown
 
 -- Rejects arguments that a function cannot take. In a rehearsal the mistake ends the run before it begins, unless it
@@ -25,7 +25,10 @@ local function text_of(value)
   if type(value) == "string" then
     return value
   end
-  if type(value) ~= "number" then
+  if type(value) == "cdata" then
+    -- LuaJIT shows an integer of 64 bits as 5LL or 5ULL.
+    return match(plain_tostring(value), "^(-?%d+)U?LL$")
+  elseif type(value) ~= "number" then
     return getmetatable(value) == host.integers and value.digits or nil
   end
   -- Lua shows fourteen digits. Here a whole number has all of its digits, and a fraction as many as tell it from its
@@ -37,11 +40,12 @@ local function text_of(value)
   return tonumber(short) == value and not find(short, "e", 1, true) and short or host.number_text(value)
 end
 
-core.text_of, core.null = text_of, host.null
+core.text_of, core.inexact, core.null = text_of, host.inexact, host.null
 
--- As Lua's own, but numbers have all of their digits.
+-- As Lua's own, but numbers have all of their digits, and integers of 64 bits nothing else.
 local function exact_tostring(value)
-  return type(value) == "number" and text_of(value) or plain_tostring(value)
+  local kind = type(value)
+  return (kind == "number" or kind == "cdata") and text_of(value) or plain_tostring(value)
 end
 
 _G.tostring = exact_tostring

@@ -27,7 +27,7 @@ local function position()
       return ""
     end
     if info.currentline > 0 and info.source:sub(1, 6) ~= "=brunt" then
-      return info.short_src .. ":" .. info.currentline .. ": "
+      return info.source:gsub("^[@=]", "") .. ":" .. info.currentline .. ": "
     end
   end
   return ""
@@ -54,15 +54,57 @@ local WRITTEN = {
   indexOf = "text:find(part, 1, true)", startsWith = "text:sub(1, #part) == part", starts_with = "text:sub(1, #part) == part",
   length = "#list", push = "list[#list + 1] = value", append = "list[#list + 1] = value", toString = "tostring(value)", split = "text:gmatch(pattern)",
   trim = "text:match(pattern)", replace = "text:gsub(pattern, by)", cookies = "http:cookie(name)", status_code = "answer.status",
-  failure = "answer:fail(reason)", success = "answer:pass()", check = "brunt.check(answer, { name = condition })", console = "brunt.log(level, text)",
+  next = "data:circular() at the top, and feeder:next()", failure = "answer:fail(reason)", success = "answer:pass()", check = "brunt.check(answer, { name = condition })", console = "brunt.log(level, text)",
   JSON = "brunt.json", Math = "math", sleep = "brunt.pause(t)", randomIntBetween = "brunt.random(a, b)", parseInt = "tonumber(text)",
 }
 
+-- What scripts write in place of fields that answers have elsewhere.
+local FIELDS = {
+  status_code = "answer.status", statusCode = "answer.status", code = "answer.status", status_text = "answer.status", text = "answer.body",
+  content = "answer.body", data = "answer:json()", cookies = "http:cookie(name)", header = "answer.headers.name",
+  elapsed = "answer.timings.response", duration = "answer.timings.response", error_code = "answer.error", is_ok = "answer.ok",
+}
+
+-- Refuses a field that an answer has under another name.
+function core.refuse_field(name)
+  if FIELDS[name] then
+    wrong("an answer has no '" .. name .. "'; write " .. FIELDS[name], true)
+  end
+end
+
+-- The tables of methods of the library's objects.
+local objects = {}
+
+-- An empty table for an object's methods, among which errors find the nearest to an unknown one.
+function core.object()
+  local object = {}
+  objects[#objects + 1] = object
+  return object
+end
+
+local function nearest_method(name)
+  local names, listed = {}, {}
+  for _, object in ipairs(objects) do
+    for known in pairs(object) do
+      if not listed[known] and known:sub(1, 2) ~= "__" then
+        listed[known] = true
+        names[#names + 1] = known
+      end
+    end
+  end
+  table.sort(names)
+  return host.unknown_name("", name, names):match("; did you mean .*")
+end
+
 -- An error of Lua, with what to write in place of the name that is nil in it.
 function shared.hinted(problem)
-  local name = type(problem) == "string" and problem:match("attempt to %a+ %a+ '([^']*)' %(a nil value%)")
+  local kind, name
+  if type(problem) == "string" then
+    kind, name = problem:match("attempt to %a+ (%a+) '([^']*)' %(a nil value%)")
+  end
   local written = name and WRITTEN[name]
-  return written and problem:gsub("%(a nil value%)", function(nothing) return nothing .. "; write " .. written end, 1) or problem
+  written = written and "; write " .. written or kind == "method" and nearest_method(name)
+  return written and problem:gsub("%(a nil value%)", function(nothing) return nothing .. written end, 1) or problem
 end
 
 core.wrong, core.raise = wrong, raise

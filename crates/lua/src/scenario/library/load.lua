@@ -161,7 +161,7 @@ function shared.steps(text)
   return nil, steps
 end
 
-local Scenario = {}
+local Scenario = core.object()
 Scenario.__index = Scenario
 
 local injecting = { arrivals = true, most_alive = true, after = true, reuse_users = true, start = true, longest = true,
@@ -384,6 +384,7 @@ function brunt.env(name, default)
   local value = host.env(name)
   if value == nil then
     if default == nil then
+      shared.forgive()
       wrong(host.missing(name))
     end
     return default
@@ -422,6 +423,11 @@ function shared.names()
     names[place] = scenario.name
   end
   return names
+end
+
+-- Whether scenarios are given what setup returns.
+function shared.has_setup()
+  return setup ~= nil
 end
 
 -- Makes setup or teardown a separate scenario; nil if the script has none.

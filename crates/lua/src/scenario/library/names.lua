@@ -12,7 +12,7 @@ local BY_OTHERS = {
   stringify = "encode", dumps = "encode", parse = "decode", loads = "decode", trend = "figure", open = "file", random = "uniform",
 }
 
--- Makes reading a name that `of` does not have an error, whatever servers answer. `whose` names the table.
+-- Makes reading a name that `of` does not have an error, whatever servers answer. `whose` names the table. Returns it.
 local function name_unknown(of, whose)
   local meta = getmetatable(of) or {}
   meta.__index = function(_, name)
@@ -27,7 +27,7 @@ local function name_unknown(of, whose)
     end
     core.wrong(host.unknown_name(whose, tostring(name), names), true)
   end
-  setmetatable(of, meta)
+  return setmetatable(of, meta)
 end
 
 name_unknown(brunt.json, "brunt.json")

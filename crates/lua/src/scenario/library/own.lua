@@ -63,7 +63,7 @@ local function check_colon(self, methods, method)
   end
 end
 
-local Counter, Rate, Trend, Gauge = {}, {}, {}, {}
+local Counter, Rate, Trend, Gauge = core.object(), core.object(), core.object(), core.object()
 local kinds = { counter = Counter, rate = Rate, trend = Trend, gauge = Gauge }
 for _, methods in pairs(kinds) do
   methods.__index = methods

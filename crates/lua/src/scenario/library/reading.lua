@@ -6,7 +6,7 @@ local find = string.find
 local wrong, raise, shown = core.wrong, core.raise, core.shown
 
 -- Methods of answers of any protocol; each searches the body.
-local reading = {}
+local reading = core.object()
 
 -- The answer in words, for errors.
 local function described(answer)
@@ -93,7 +93,7 @@ function reading.match(self, pattern)
   return or_false(self.body:match(pattern))
 end
 
-local Element = {}
+local Element = core.object()
 Element.__index = Element
 
 -- The answer that contains an element.

@@ -12,21 +12,24 @@ local sethook, getinfo, compile_nothing, stdin = debug.sethook, debug.getinfo, j
 local anything = {}
 -- Whether a made-up value was turned into one that does not show it, such as a text.
 local hidden = false
+-- Whether nothing was made up so far: what fails then fails whatever servers answer.
+local pristine = true
 local function same()
+  pristine = false
   return anything
 end
 setmetatable(anything, {
   __index = same,
   __call = same,
   __tostring = function()
-    hidden = true
+    hidden, pristine = true, false
     return "anything"
   end,
   __concat = function(one, other)
     return tostring(one) .. tostring(other)
   end,
   __len = function()
-    hidden = true
+    hidden, pristine = true, false
     return 1
   end,
 })
@@ -81,6 +84,7 @@ end
 -- The values with which each operation is resumed; any other operation ends the rehearsal.
 local started = 0
 local function answered()
+  pristine = false
   return 0, 200, true, 0
 end
 -- Checks that a protocol takes a call whose values are all the script's own.
@@ -93,9 +97,17 @@ local function called(client, label, _, ...)
   if problem then
     return nil, problem, true
   end
+  pristine = false
   return 0, status, true, 0
 end
 local function nothing() end
+-- The parts of answers that are tables, with the fields that they always have.
+local tables = {
+  headers = function() return {} end,
+  cookies = function() return {} end,
+  timings = function() return core.name_unknown({ response = 0, service = 0, first_byte = 0 }, "timings") end,
+  sizes = function() return core.name_unknown({ received = 0, body = 0, head = 0 }, "sizes") end,
+}
 -- Every second message is the end of its stream.
 local messages = 0
 local results = {
@@ -139,7 +151,7 @@ local results = {
     for place = 1, started do
       all[place] = { 0, 200, true, 0 }
     end
-    started = 0
+    started, pristine = 0, false
     return all
   end,
   [operations.READ] = function(_, what)
@@ -147,7 +159,7 @@ local results = {
       return true, anything
     end
     hidden = true
-    return true, (what == "headers" or what == "timings" or what == "cookies" or what == "sizes") and {} or ""
+    return true, tables[what] and tables[what]() or ""
   end,
   [operations.CONTINUE] = nothing,
   [operations.PAUSE] = nothing,
@@ -325,12 +337,24 @@ local function of_no_answer(problem)
   return is_one and shared.hinted(problem) or nil
 end
 
+-- Takes an error for one that need not come: a run may be given what this rehearsal lacks.
+function shared.forgive()
+  pristine = false
+end
+
+-- An error of Lua or of the library before anything was made up; nil for any other, such as the script's own.
+local function of_nothing_made_up(problem)
+  local wrong = shared.wrong_text(problem)
+  local is_luas = type(problem) == "string" and (problem:find(": attempt to ", 1, true) or problem:find(": bad argument ", 1, true))
+  return pristine and (wrong or is_luas and shared.hinted(problem)) or nil
+end
+
 -- The misspelling in the function of the scenario at `place`, or nil; then any other error that no answer can cause.
 -- `watches`: the lines that are reached are noted. The state cannot be used for anything else afterwards.
 function shared.rehearse(place, watches)
   -- Compiled code does not call the hook.
   compile_nothing()
-  rehearses = true
+  rehearses, pristine = true, not shared.has_setup()
   shared.give(anything)
   local thousands = 0
   local thread = shared.begin_rehearsal(place)
@@ -357,7 +381,7 @@ function shared.rehearse(place, watches)
         local problem = tostring(shared.wrong_text(operation) or shared.hinted(operation))
         ends[#ends + 1] = { scenario = core.home("a rehearsal").vu.scenario, problem = problem:match("^[^\n]*") }
       end
-      return nil, { shared.certainly_wrong(operation), of_no_answer(operation) }
+      return nil, { shared.certainly_wrong(operation), of_no_answer(operation) or of_nothing_made_up(operation) }
     end
     local result = results[operation]
     return result, result and { result(...) } or nil

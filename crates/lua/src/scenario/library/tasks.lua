@@ -9,7 +9,7 @@ local waiting = core.waiting_user
 local SPAWN, JOIN, CANCEL, TASK_ENDED =
   host.operations.SPAWN, host.operations.JOIN, host.operations.CANCEL, host.operations.TASK_ENDED
 
-local Task = {}
+local Task = core.object()
 Task.__index = Task
 
 -- The most tasks that a user may have at once.

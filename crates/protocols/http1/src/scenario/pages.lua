@@ -14,7 +14,7 @@ Event.__index = function(self, key)
   return reading[key]
 end
 
-local Stream = {}
+local Stream = core.object()
 Stream.__index = function(self, key)
   local method = Stream[key]
   if method then

@@ -182,7 +182,7 @@ end
 
 local empty = {}
 
-local Client = {}
+local Client = core.object()
 Client.__index = Client
 
 local function whole(self, url)

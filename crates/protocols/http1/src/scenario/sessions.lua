@@ -65,6 +65,7 @@ Answer.__index = function(self, key)
     rawset(self, key, value)
     return value
   end
+  core.refuse_field(key)
 end
 
 -- Forms and URLs ------------------------------------------------------------------------------------------------------
@@ -72,7 +73,10 @@ end
 -- A value of a field as text. What has no text is an error that names the field: a table's address is no text.
 local function field_text(what, name, value)
   local text = core.text_of(value)
-  if text then
+  local problem = type(value) == "number" and core.inexact(value)
+  if problem then
+    return tostring(misused(what .. ": '" .. tostring(name) .. "': " .. problem, value))
+  elseif text then
     return text
   elseif type(value) == "boolean" then
     return tostring(value)
