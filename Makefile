@@ -3,7 +3,7 @@
 # System packages that the tests run against; installed from Debian's registry where they are missing.
 # Go may come from elsewhere, too.
 GO_PACKAGES := $(shell command -v go >/dev/null || echo golang-go)
-TEST_PACKAGES := nginx tinyproxy curl nghttp2-client nghttp2-server wrk openssl util-linux python3-websockets python3-venv thrift-compiler redis-server memcached nats-server prometheus iproute2 $(GO_PACKAGES)
+TEST_PACKAGES := nginx tinyproxy curl nghttp2-client nghttp2-server wrk openssl util-linux python3-websockets python3-venv thrift-compiler redis-server memcached nats-server prometheus iproute2 docker-compose $(GO_PACKAGES)
 DIST_PACKAGES := rpm debootstrap busybox-static python3-venv binutils iproute2 util-linux
 BENCH_PACKAGES := $(TEST_PACKAGES) apache2-utils valgrind varnish
 # What drives a browser in tests of pages; npm may come from elsewhere, and bring its Node.js.

@@ -161,32 +161,37 @@ fn the_run_ends_with_an_agent_if_it_is_to() {
 #[ignore = "needs nats-server: make test installs it"]
 fn an_agent_that_is_told_to_end_says_so() {
     let (bus, server) = (Bus::start(), target());
-    let mut agents = bus.agents(2);
-    let args = ["-r", "200", "-d", "4s", &server.url()];
-    let (others, leaving) = agents.split_at_mut(1);
-    let done = broken(&bus, others, &args, || leaving[0].send(Signal::TERM)).with_status(4);
-    let report = read(&done);
-    closes(&report);
-    assert_eq!(agent(&report, "a2")["lost"]["reason"], "it was ended on its machine");
-    assert_eq!(report["outcomes"]["due"], 800);
-    assert_eq!(leaving[0].wait(), Some(0));
+    // Its terminal hangs up, too.
+    for signal in [Signal::TERM, Signal::HUP] {
+        let mut agents = bus.agents(2);
+        let args = ["-r", "200", "-d", "4s", &server.url()];
+        let (others, leaving) = agents.split_at_mut(1);
+        let done = broken(&bus, others, &args, || leaving[0].send(signal)).with_status(4);
+        let report = read(&done);
+        closes(&report);
+        assert_eq!(agent(&report, "a2")["lost"]["reason"], "it was ended on its machine", "{signal:?}");
+        assert_eq!(report["outcomes"]["due"], 800);
+        assert_eq!(leaving[0].wait(), Some(0));
+    }
 }
 
 #[test]
 #[ignore = "needs nats-server: make test installs it"]
-fn ctrl_c_ends_the_run_of_all_with_its_report() {
+fn a_signal_ends_the_run_of_all_with_its_report() {
     let (bus, server) = (Bus::start(), target());
-    let agents = bus.agents(2);
-    let running = started(&bus, &agents, &["-r", "200", "-d", "10m", &server.url()]);
-    sleep(Duration::from_millis(1500));
-    running.send(Signal::INT);
-    let report = read(&running.wait().with_status(130));
-    closes(&report);
-    assert_eq!(report["ending"], "interrupted");
-    for agent in &agents {
-        agent.says("is free again");
+    for (signal, status) in [(Signal::INT, 130), (Signal::HUP, 129)] {
+        let agents = bus.agents(2);
+        let running = started(&bus, &agents, &["-r", "200", "-d", "10m", &server.url()]);
+        sleep(Duration::from_millis(1500));
+        running.send(signal);
+        let report = read(&running.wait().with_status(status));
+        closes(&report);
+        assert_eq!(report["ending"], "interrupted");
+        for agent in &agents {
+            agent.says("is free again");
+        }
+        assert!(agents.iter().all(|agent| !agent.has_said("nothing was heard")));
     }
-    assert!(agents.iter().all(|agent| !agent.has_said("nothing was heard")));
 }
 
 #[test]

@@ -26,6 +26,61 @@ fn validated(file: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// What keeps agents apart, in place and undisturbed, of each file: kinds with the classes of their pods' resources.
+const TRAITS: &str = "
+import sys, yaml
+for file in sys.argv[1:]:
+    for document in yaml.safe_load_all(open(file)):
+        kind, spec = document['kind'], document.get('spec', {})
+        if kind == 'PodDisruptionBudget':
+            print(kind, 'lets', spec['maxUnavailable'], 'of', spec['selector']['matchLabels']['app'], 'go')
+        if kind not in ('StatefulSet', 'Job'):
+            continue
+        pod = spec['template']
+        [container] = pod['spec']['containers']
+        resources = container['resources']
+        is_guaranteed = resources['requests'] == resources['limits'] and float(resources['limits']['cpu']).is_integer()
+        print(kind, 'of', pod['metadata']['labels']['app'], 'guaranteed', is_guaranteed,
+              'evicted', pod['metadata']['annotations']['cluster-autoscaler.kubernetes.io/safe-to-evict'],
+              'spread by', [each['topologyKey'] for each in pod['spec'].get('topologySpreadConstraints', [])])
+";
+
+#[test]
+#[ignore = "needs python3-venv: make test installs it"]
+fn agents_are_spread_stay_where_they_are_and_have_whole_cores() {
+    let dir = Directory::new();
+    let manifest = run(["agent", "--manifest", "20", "--cores", "4"]).with_status(0).stdout;
+    let agents = dir.file("agents.yaml", manifest);
+    let controller = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/container/kubernetes/controller.yaml");
+    let output = Command::new(python()).args(["-c", TRAITS, &agents, controller]).output().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "StatefulSet of brunt-agent guaranteed True evicted false spread by ['kubernetes.io/hostname']\n\
+         PodDisruptionBudget lets 0 of brunt-agent go\n\
+         Job of brunt guaranteed True evicted false spread by []\n",
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+#[ignore = "needs docker-compose: make test installs it"]
+fn the_compose_file_is_one_that_compose_takes() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/container/compose.yaml");
+    let config = |file: &str| {
+        Command::new("docker-compose").args(["--profile", "run", "-f", file, "config", "--services"]).output().unwrap()
+    };
+    let output = config(file);
+    let services = String::from_utf8_lossy(&output.stdout);
+    let mut services: Vec<_> = services.lines().collect();
+    services.sort_unstable();
+    assert_eq!(services, ["agent", "bus", "controller"], "{}", String::from_utf8_lossy(&output.stderr));
+    // What it would refuse is seen.
+    let dir = Directory::new();
+    let broken = std::fs::read_to_string(file).unwrap().replace("cap_drop", "cap_drops");
+    assert!(!config(&dir.file("broken.yaml", broken)).status.success());
+}
+
 /// What the controllers of the compose file and of the manifest have in their environment works for each command.
 #[test]
 fn a_controller_in_a_container_can_make_every_kind_of_run() {

@@ -9,6 +9,7 @@ mod dice;
 mod log;
 mod machine;
 mod mutations;
+mod rare;
 mod strangers;
 mod world;
 
