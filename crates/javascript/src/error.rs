@@ -26,17 +26,16 @@ pub(crate) fn thrown(ctx: &Ctx<'_>) -> String {
     text.or_else(|| Coerced::<String>::from_js(ctx, value).ok().map(|text| text.0)).unwrap_or_default()
 }
 
-/// A text with a stack, whose first place in the script's own files comes first: `script.js:3:5: TypeError: …`. Places in modules of ours are
-/// left out.
+/// A text with a stack, whose first place in the script's own files comes first: `script.js:3:5: TypeError: …`.
 pub(crate) fn explained(text: &str, script: &str) -> String {
     let mut lines = text.lines();
     let mut head = Vec::new();
     let mut frames = Vec::new();
     for line in lines.by_ref() {
         match frame(line) {
-            Some(place) if !is_ours(place) => frames.push((line.trim(), place)),
+            Some(place) => frames.push((line.trim(), place)),
             None if frames.is_empty() => head.push(line),
-            _ => {}
+            None => {}
         }
     }
     let head = head.join("\n");
@@ -63,23 +62,15 @@ fn frame(line: &str) -> Option<&str> {
     (place != "native").then_some(place)
 }
 
-/// Whether a place is in a module of ours: most of these have none.
-fn is_ours(place: &str) -> bool {
-    place == "<null>"
-        || place.starts_with("brunt:")
-        || place.starts_with("k6:")
-        || place.starts_with("k6/")
-        || place.starts_with("jslib/")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_scripts_own_place_comes_first() {
-        let text = "TypeError: not a function\n    at get (k6/http:3:4)\n    at <anonymous> (s.js:7:9)\n    at call (native)\n    at iterate (brunt:loop:3)";
-        assert_eq!(explained(text, "s.js"), "s.js:7:9: TypeError: not a function\n    at <anonymous> (s.js:7:9)");
+    fn the_place_comes_first() {
+        let text = "TypeError: not a function\n    at get (k6/lib.js:3:4)\n    at <anonymous> (s.js:7:9)";
+        let told = "k6/lib.js:3:4: TypeError: not a function\n    at get (k6/lib.js:3:4)\n    at <anonymous> (s.js:7:9)";
+        assert_eq!(explained(text, "s.js"), told);
         assert_eq!(explained("Error: x", "s.js"), "s.js: Error: x");
     }
 }

@@ -8,6 +8,8 @@ use rquickjs::class::{Class, JsClass, Readable, Trace, Tracer};
 use rquickjs::{Array, Ctx, Exception, Function, JsLifetime, Object, Result, Value};
 use scraper::{ElementRef, Html, Node, Selector};
 
+use crate::native::Functions;
+
 /// A page, which the script's collector frees.
 struct Page {
     html: Html,
@@ -126,25 +128,20 @@ impl Page {
 }
 
 /// Adds the functions.
-pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Result<()> {
-    let set = |name: &str, function: Result<Function<'js>>| object.set(name, function?);
-    set("html", Function::new(ctx.clone(), |ctx: Ctx<'js>, text: String| Class::instance(ctx, Page::new(&text))))?;
-    set(
-        "htmlSelect",
-        Function::new(ctx.clone(), |ctx: Ctx<'js>, page: Class<'js, Page>, node: usize, selector: String| {
+pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>) -> Result<()> {
+    object.set("html", || Function::new(ctx.clone(), |ctx: Ctx<'js>, text: String| Class::instance(ctx, Page::new(&text))))?;
+    object.set("htmlSelect", || Function::new(ctx.clone(), |ctx: Ctx<'js>, page: Class<'js, Page>, node: usize, selector: String| {
             page.borrow().select(node, &selector).map_err(|problem| Exception::throw_message(&ctx, &problem))
         }),
     )?;
-    set(
-        "htmlNode",
-        Function::new(ctx.clone(), |ctx: Ctx<'js>, page: Class<'js, Page>, node: usize| -> Result<Value<'js>> {
+    object.set("htmlNode", || Function::new(ctx.clone(), |ctx: Ctx<'js>, page: Class<'js, Page>, node: usize| -> Result<Value<'js>> {
             let described = page.borrow().described(&ctx, node)?;
             Ok(described.map_or_else(|| Value::new_undefined(ctx), Object::into_value))
         }),
     )?;
     let reads =
         |read: fn(&Page, usize) -> String| move |page: Class<'js, Page>, node: usize| read(&page.borrow(), node);
-    set("htmlText", Function::new(ctx.clone(), reads(Page::text)))?;
-    set("htmlInner", Function::new(ctx.clone(), reads(Page::inner)))?;
-    set("htmlOuter", Function::new(ctx.clone(), reads(Page::outer)))
+    object.set("htmlText", || Function::new(ctx.clone(), reads(Page::text)))?;
+    object.set("htmlInner", || Function::new(ctx.clone(), reads(Page::inner)))?;
+    object.set("htmlOuter", || Function::new(ctx.clone(), reads(Page::outer)))
 }

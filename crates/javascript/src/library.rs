@@ -221,3 +221,44 @@ impl Library for JavaScriptLibrary {
 
     fn flush(&self) {}
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+    use brunt_record::redaction::Secrets;
+    use brunt_script::Files;
+
+    use super::*;
+    use crate::modules::Modules;
+    use crate::program::Source;
+
+    fn library(text: &str) -> JavaScriptLibrary {
+        let modules = Arc::new(Modules::new("s.js".to_owned(), text.as_bytes().to_vec(), Files::Plan(Vec::new())));
+        let source = Source { modules, env: Vec::new(), seed: 1, secrets: Secrets::default() };
+        let probed = source.probe(false).unwrap();
+        JavaScriptLibrary::begin(&Arc::new(source.program(&probed, Vec::new())), 0).unwrap()
+    }
+
+    #[test]
+    fn users_that_end_in_mid_call_leave_nothing_behind() {
+        // Whoever waits for ever, and catches whatever can be caught.
+        let library = library(
+            "import { group, sleep } from 'k6';
+             export default function () { for (;;) try { group('g', () => sleep(1)) } catch {} finally { sleep(1) } }",
+        );
+        let worker = &library.0.0.worker;
+        let held = Rc::strong_count(worker);
+        for slot in 0..1_000 {
+            let mut operation = library.begin_iteration(slot, Tick::default(), u64::from(slot) + 1, 0);
+            while !matches!(operation, Operation::Pause(_)) {
+                operation = library.resume(slot, Tick::default(), Resumption::Number(1)).0;
+            }
+        }
+        // Each user's functions hold the worker.
+        assert!(Rc::strong_count(worker) >= held + 1_000);
+        (0..1_000).for_each(|slot| library.forget(slot, false));
+        assert_eq!(Rc::strong_count(worker), held);
+        assert_eq!(worker.program.users.load(Ordering::Relaxed), 0);
+    }
+}

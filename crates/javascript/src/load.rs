@@ -16,7 +16,7 @@ use brunt_protocol::Registry;
 use brunt_record::figures::OwnKind;
 use brunt_script::{Asking, ClientKind, Files, LoadOptions, Loaded, Outline, OwnRules, ScriptError};
 
-use crate::modules::Modules;
+use crate::modules::{Modules, STRIP_TYPES, is_typed};
 use crate::native::FAILS;
 use crate::options::VARIABLES;
 use crate::program::{Source, clients, revealed};
@@ -29,11 +29,8 @@ use crate::rehearsal::rehearse;
 pub fn load(path: &Path, options: &LoadOptions, registry: &Registry) -> Result<Loaded, ScriptError> {
     let name = path.display().to_string();
     let content = std::fs::read(path).map_err(|e| ScriptError::new(&name, format!("cannot be read: {e}")))?;
-    if path.extension().is_some_and(|extension| extension == "ts") {
-        return Err(ScriptError::new(
-            &name,
-            "brunt takes JavaScript, and no types: strip them first, as by esbuild script.ts --outfile=script.js",
-        ));
+    if is_typed(&name) {
+        return Err(ScriptError::new(&name, STRIP_TYPES));
     }
     let directory = path.parent().unwrap_or(Path::new("")).to_owned();
     let files = Files::Disk { directory, confined: options.sandbox != Sandbox::Open, seen: Mutex::default() };

@@ -6,8 +6,8 @@ use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{Ctx, Exception, Module};
 
-use crate::modules::{Modules, NATIVE};
-use crate::native::Natives;
+use crate::modules::{Modules, NATIVE, NATIVES};
+use crate::native::{Every, Natives};
 
 /// The modules of one user's runtime.
 #[derive(Clone)]
@@ -35,6 +35,10 @@ impl Loader for UserModules {
         name: &str,
         _: Option<ImportAttributes<'js>>,
     ) -> rquickjs::Result<Module<'js, Declared>> {
-        if name == NATIVE { Module::declare_def::<Natives, _>(ctx.clone(), NATIVE) } else { self.0.declared(ctx, name) }
+        match name {
+            NATIVE => Module::declare_def::<Natives, _>(ctx.clone(), NATIVE),
+            NATIVES => Module::declare_def::<Every, _>(ctx.clone(), NATIVES),
+            _ => self.0.declared(ctx, name),
+        }
     }
 }

@@ -6,12 +6,27 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use brunt_script::Files;
 use rquickjs::module::{Declared, WriteOptions};
 use rquickjs::{Ctx, Error, Exception, Module};
 
+use crate::sources::{self, SourceMap};
+
 /// Modules of ours, by the names by which scripts import them.
 const LIBRARY: &[(&str, &str)] = &[
+    ("brunt:batches", include_str!("library/batches.js")),
+    ("brunt:bodies", include_str!("library/bodies.js")),
+    ("brunt:collation", include_str!("library/collation.js")),
+    ("brunt:events", include_str!("library/events.js")),
+    ("brunt:fields", include_str!("library/fields.js")),
+    ("brunt:given-params", include_str!("library/given-params.js")),
+    ("brunt:hops", include_str!("library/hops.js")),
+    ("brunt:jars", include_str!("library/jars.js")),
+    ("brunt:parts", include_str!("library/parts.js")),
+    ("brunt:required", include_str!("library/required.js")),
+    ("brunt:url-rules", include_str!("library/url-rules.js")),
     ("brunt:aes", include_str!("library/aes.js")),
     ("brunt:auth", include_str!("library/auth.js")),
     ("brunt:bytes", include_str!("library/bytes.js")),
@@ -36,7 +51,6 @@ const LIBRARY: &[(&str, &str)] = &[
     ("brunt:grpc-stream", include_str!("library/grpc-stream.js")),
     ("k6/http", include_str!("library/http.js")),
     ("k6", include_str!("library/k6.js")),
-    ("brunt:language", include_str!("library/language.js")),
     ("brunt:loop", include_str!("library/loop.js")),
     ("brunt:measures", include_str!("library/measures.js")),
     ("k6/metrics", include_str!("library/metrics.js")),
@@ -75,14 +89,20 @@ const LIBRARY: &[(&str, &str)] = &[
     ("jslib/url", include_str!("library/jslib/url.js")),
 ];
 
-/// The module of native functions, which modules of ours import.
+/// The module of native functions that every script needs.
 pub(crate) const NATIVE: &str = "brunt:native";
+/// The module of all native functions.
+pub(crate) const NATIVES: &str = "brunt:natives";
+/// The name of modules that import another one for the script's library, by the name that it has resolved to.
+pub(crate) const RECEIVER: &str = "brunt:receiver";
 /// Older names of modules.
 const EXPERIMENTAL: &[(&str, &str)] = &[
     ("k6/experimental/websockets", "k6/websockets"),
     ("k6/experimental/timers", "k6/timers"),
     ("k6/experimental/webcrypto", "brunt:webcrypto"),
     ("k6/experimental/grpc", "k6/net/grpc"),
+    ("k6/experimental/fs", "brunt:experimental-fs"),
+    ("k6/experimental/csv", "brunt:experimental-csv"),
 ];
 
 /// Where k6's users load common modules from.
@@ -100,11 +120,13 @@ pub(crate) struct Modules {
     text: Vec<u8>,
     files: Files,
     compiled: Mutex<HashMap<String, Arc<[u8]>>>,
+    /// Source maps of files whose places were asked for; `None` of those that have none.
+    maps: Mutex<HashMap<String, Option<Arc<SourceMap>>>>,
 }
 
 impl Modules {
     pub(crate) fn new(script: String, text: Vec<u8>, files: Files) -> Self {
-        Self { script, text, files, compiled: Mutex::default() }
+        Self { script, text, files, compiled: Mutex::default(), maps: Mutex::default() }
     }
 
     /// The script's name.
@@ -119,7 +141,7 @@ impl Modules {
 
     /// The name of what a module called `base` imports by `name`.
     pub(crate) fn resolved(&self, base: &str, name: &str) -> Result<String, String> {
-        if name == self.script {
+        if name == self.script || base == RECEIVER {
             return Ok(name.to_owned());
         }
         if name.starts_with("brunt:") {
@@ -175,7 +197,39 @@ impl Modules {
             return Ok(None);
         }
         let text = self.text(name)?;
-        Ok(is_common(&text).then(|| format!("(function (exports, require, module) {{ {text}\n}})")))
+        Ok(is_common(&text).then(|| format!("{WRAPPER}{text}\n}})")))
+    }
+
+    /// Whether a file with this name is the script's own, rather than a module of ours or a text that was parsed.
+    pub(crate) fn is_scripts(&self, name: &str) -> bool {
+        !name.is_empty() && !name.starts_with('<') && !name.starts_with("brunt:") && library(name).is_none()
+    }
+
+    /// A place in a file of the script's, as its author knows it.
+    pub(crate) fn place(&self, name: &str, line: usize, column: usize) -> String {
+        let is_wrapped = line == 1 && self.common(name).is_ok_and(|text| text.is_some());
+        let column = if is_wrapped { column.saturating_sub(WRAPPER.len()).max(1) } else { column };
+        let map = self.maps.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        let map = map.unwrap_or_else(|| {
+            let map = self.map(name).map(Arc::new);
+            self.maps.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), map.clone());
+            map
+        });
+        match map.as_ref().and_then(|map| map.origin(line, column)) {
+            Some((source, line, column)) => format!("{source}:{line}:{column}"),
+            None => format!("{name}:{line}:{column}"),
+        }
+    }
+
+    /// The source map of a file, if it names one: in the file itself, or beside it.
+    fn map(&self, name: &str) -> Option<SourceMap> {
+        let text = self.text(name).ok()?;
+        let place = sources::named(&text)?;
+        let content = match place.strip_prefix("data:") {
+            Some(data) => STANDARD.decode(data.split_once("base64,")?.1).ok()?,
+            None => self.files.read(&self.beside(name, place)).ok()?,
+        };
+        SourceMap::read(&content)
     }
 
     /// The line of a file in which it first names a module.
@@ -200,6 +254,13 @@ impl Modules {
         let text = self.text(name)?;
         if is_json(name) {
             return Ok(format!("export default {text};").into_bytes());
+        }
+        if is_typed(name) {
+            return Err(format!("{name} has types of TypeScript: {STRIP_TYPES}"));
+        }
+        if let Some(place) = sources::named(&text).filter(|place| !place.starts_with("data:")) {
+            // A map beside the file travels with it, if it is there.
+            drop(self.files.read(&self.beside(name, place)));
         }
         Ok(if is_common(&text) { imported(name, &text) } else { text }.into_bytes())
     }
@@ -235,6 +296,19 @@ fn absent(name: &str) -> String {
         "brunt does not have it (brunt help javascript lists what it has)"
     };
     format!("there is no module '{name}': {advice}")
+}
+
+/// What stands before the text of a file of `CommonJS`.
+const WRAPPER: &str = "(function (exports, require, module) { ";
+
+/// What to do with a file in TypeScript.
+pub(crate) const STRIP_TYPES: &str =
+    "brunt takes JavaScript, and no types: strip them first, as by esbuild script.ts --bundle --format=esm --external:k6 '--external:k6/*' \
+     '--external:https://*' --outfile=script.js";
+
+/// Whether a file is in TypeScript, by its name.
+pub(crate) fn is_typed(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "ts" || extension == "mts" || extension == "cts")
 }
 
 fn is_json(name: &str) -> bool {
@@ -278,7 +352,7 @@ fn imported(name: &str, text: &str) -> String {
     let id = serde_json::Value::from(format!("./{}", name.rsplit('/').next().unwrap_or(name)));
     let base = serde_json::Value::from(name);
     let mut module = format!(
-        "import {{ commonJs }} from \"brunt:prelude\";\nimport {{ requireModule }} from \"brunt:native\";\n\
+        "import {{ commonJs }} from \"brunt:required\";\nimport {{ requireModule }} from \"brunt:native\";\n\
          export const __common = commonJs(requireModule({id}, {base}));\n\
          export default __common?.__esModule || __common?.default ? __common.default : __common;\n"
     );

@@ -11,8 +11,9 @@ use brunt_script::{Operation, Placement, Wanted};
 use rquickjs::context::EvalOptions;
 use rquickjs::function::{Opt, Rest};
 use rquickjs::module::{Declarations, Exports, ModuleDef};
-use rquickjs::{ArrayBuffer, Class, Ctx, Exception, Function, Module, Object, Result, Value};
+use rquickjs::{ArrayBuffer, Class, Ctx, Exception, Function, Module, Object, Persistent, Result, Value};
 
+use crate::modules::{NATIVE, RECEIVER};
 use crate::outcome::{Answer, Outcome};
 use crate::responses::{self, Answered, Response, response};
 use crate::shared::Schema;
@@ -21,8 +22,10 @@ use crate::values::{refused, shown};
 use crate::worker::{Event, Parts, Task, TaskState};
 use crate::{bytes, html};
 
-/// The module.
+/// The module of the usual functions.
 pub(crate) struct Natives;
+/// The module of all functions.
+pub(crate) struct Every;
 
 /// The figure that counts how often the script has failed the test.
 pub(crate) const FAILS: &str = "exec.test.fail";
@@ -31,42 +34,31 @@ pub(crate) const HTTP: usize = 0;
 /// The parts of an answer of HTTP that a call beside the script keeps.
 const HTTP_PARTS: [&str; 3] = ["body", "headers", "exchange"];
 
-/// Names of the module's functions.
-const NAMES: &[&str] = &[
+/// Names of functions that every script needs.
+const USUAL: &[&str] = &[
     "http",
-    "httpAll",
-    "httpBegin",
-    "nextEvent",
+    "prepare",
+    "send",
+    "iteration",
+    "drain",
     "readText",
     "readBytes",
-    "readHeaders",
     "readTimings",
-    "readPeer",
-    "readSizes",
     "readJson",
     "responsePrototype",
     "labelOf",
     "ticketOf",
     "failsFirst",
     "setsCookies",
-    "isAnswer",
-    "failureOf",
     "hopOf",
-    "setHop",
-    "unsent",
-    "prepare",
-    "send",
-    "iteration",
-    "drain",
+    "text",
     "label",
-    "excuse",
     "check",
     "checkPassed",
     "checkFailed",
     "pause",
     "groupBegin",
     "groupEnded",
-    "stop",
     "print",
     "log",
     "now",
@@ -76,15 +68,31 @@ const NAMES: &[&str] = &[
     "readFile",
     "figure",
     "record",
+    "random",
+    "requireModule",
+    "take",
+];
+
+/// Names of the others.
+const FURTHER: &[&str] = &[
+    "httpAll",
+    "httpBegin",
+    "nextEvent",
+    "readHeaders",
+    "readPeer",
+    "readSizes",
+    "isAnswer",
+    "failureOf",
+    "setHop",
+    "unsent",
+    "excuse",
+    "stop",
     "digest",
     "hmac",
     "randomBytes",
     "base64",
     "unbase64",
     "utf8",
-    "text",
-    "random",
-    "requireModule",
     "sharedLength",
     "sharedItem",
     "sharedMake",
@@ -106,32 +114,71 @@ const NAMES: &[&str] = &[
     "htmlText",
     "htmlInner",
     "htmlOuter",
+    "statusText",
 ];
+
+/// Functions of a module, of which those are made that it has.
+pub(crate) struct Functions<'a, 'js> {
+    ctx: &'a Ctx<'js>,
+    object: Object<'js>,
+    names: &'static [&'static str],
+}
+
+impl<'js> Functions<'_, 'js> {
+    pub(crate) fn set(&self, name: &str, function: impl FnOnce() -> Result<Function<'js>>) -> Result<()> {
+        if self.names.contains(&name) { self.object.set(name, function()?) } else { Ok(()) }
+    }
+}
+
+/// The functions of these names.
+fn functions<'js>(ctx: &Ctx<'js>, user: &Rc<User>, names: &'static [&'static str]) -> Result<Object<'js>> {
+    let all = Functions { ctx, object: Object::new(ctx.clone())?, names };
+    requests(&all, user)?;
+    calls(&all, user)?;
+    streams(&all, user)?;
+    responses::add(ctx, &all, user)?;
+    counting(&all, user)?;
+    surroundings(&all, user)?;
+    modules(&all, user)?;
+    bytes::add(ctx, &all)?;
+    html::add(ctx, &all)?;
+    Ok(all.object)
+}
+
+fn export<'js>(exports: &Exports<'js>, object: &Object<'js>, names: &[&str]) -> Result<()> {
+    names.iter().try_for_each(|name| exports.export(*name, object.get::<_, Value<'js>>(*name)?).map(drop))
+}
+
+fn myself(ctx: &Ctx<'_>) -> Result<Rc<User>> {
+    let user = ctx.userdata::<Myself>().map(|myself| Rc::clone(&myself.0));
+    user.ok_or_else(|| Exception::throw_internal(ctx, "there is no user"))
+}
 
 impl ModuleDef for Natives {
     fn declare(declared: &Declarations<'_>) -> Result<()> {
-        NAMES.iter().try_for_each(|name| declared.declare(*name).map(drop))
+        USUAL.iter().try_for_each(|name| declared.declare(*name).map(drop))
     }
 
     fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
-        let Some(user) = ctx.userdata::<Myself>().map(|myself| Rc::clone(&myself.0)) else {
-            return Err(Exception::throw_internal(ctx, "there is no user"));
-        };
-        let object = Object::new(ctx.clone())?;
-        requests(ctx, &object, &user)?;
-        calls(ctx, &object, &user)?;
-        streams(ctx, &object, &user)?;
-        responses::add(ctx, &object, &user)?;
-        counting(ctx, &object, &user)?;
-        surroundings(ctx, &object, &user)?;
-        modules(ctx, &object, &user)?;
-        bytes::add(ctx, &object)?;
-        html::add(ctx, &object)?;
-        for name in NAMES {
-            let name = *name;
-            exports.export(name, object.get::<_, Value<'js>>(name)?)?;
-        }
+        let user = myself(ctx)?;
+        let object = functions(ctx, &user, USUAL)?;
+        export(exports, &object, USUAL)?;
+        *user.natives.borrow_mut() = Some(Persistent::save(ctx, object));
         Ok(())
+    }
+}
+
+impl ModuleDef for Every {
+    fn declare(declared: &Declarations<'_>) -> Result<()> {
+        USUAL.iter().chain(FURTHER).try_for_each(|name| declared.declare(*name).map(drop))
+    }
+
+    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+        let user = myself(ctx)?;
+        export(exports, &functions(ctx, &user, FURTHER)?, FURTHER)?;
+        let usual = user.natives.borrow().clone();
+        let Some(usual) = usual else { return Err(Exception::throw_internal(ctx, "the usual functions come first")) };
+        export(exports, &usual.restore(ctx)?, USUAL)
     }
 }
 
@@ -217,12 +264,13 @@ fn ended<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Object<'js>> {
 /// Sets a function of the module.
 macro_rules! set {
     ($object:expr, $ctx:expr, $name:literal, $function:expr) => {
-        $object.set($name, Function::new($ctx.clone(), $function)?)?
+        $object.set($name, || Function::new($ctx.clone(), $function))?
     };
 }
 
 /// Requests of HTTP.
-fn requests<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
+fn requests<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
+    let ctx = object.ctx;
     let me = Rc::clone(user);
     set!(object, ctx, "http", move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<Class<'js, Response<'js>>> {
         let Request { wanted, hop, discards } = Request::of(&ctx, &values.0)?;
@@ -288,7 +336,8 @@ fn requests<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Resul
 }
 
 /// Calls of other protocols, and what comes for those that run beside the script.
-fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
+fn calls<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
+    let ctx = object.ctx;
     let me = Rc::clone(user);
     set!(object, ctx, "nextEvent", move |ctx: Ctx<'js>, most_ms: f64| -> Result<Option<Object<'js>>> {
         if me.mailbox.events.borrow().is_empty() {
@@ -337,7 +386,8 @@ fn calls<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<(
 }
 
 /// Streams of messages, and the schemas by which they are read.
-fn streams<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
+fn streams<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
+    let ctx = object.ctx;
     let me = Rc::clone(user);
     set!(object, ctx, "readPart", move |ctx: Ctx<'js>, ticket: f64, what: String| -> Result<Value<'js>> {
         match me.ask(&ctx, Operation::Read { ticket: ticket as u64, what })? {
@@ -471,7 +521,8 @@ fn happened<'js>(ctx: &Ctx<'js>, event: Event) -> Result<Object<'js>> {
 }
 
 /// Names, checks, groups and figures.
-fn counting<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
+fn counting<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
+    let ctx = object.ctx;
     let me = Rc::clone(user);
     let label = move |ctx: Ctx<'js>,
                       name: String,
@@ -558,7 +609,8 @@ fn counting<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Resul
 }
 
 /// The user, the clock, what is printed, chance.
-fn surroundings<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
+fn surroundings<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
+    let ctx = object.ctx;
     let me = Rc::clone(user);
     set!(object, ctx, "now", move || me.worker.now_ms());
     let me = Rc::clone(user);
@@ -657,12 +709,28 @@ fn execution<'js>(ctx: &Ctx<'js>, user: &Rc<User>) -> Result<Object<'js>> {
     Ok(object)
 }
 
+/// The exports of a module, at once: a promise of them would let the script's other promises go on in its midst.
+fn imported<'js>(ctx: &Ctx<'js>, user: &User, id: &str) -> Result<Object<'js>> {
+    let text = format!("import * as it from {}; import {{ take }} from '{NATIVE}'; take(it);", serde_json::Value::from(id));
+    let evaluated = Module::evaluate(ctx.clone(), RECEIVER, text)?;
+    // A module that waits at its top is one of the script's, at the script's top.
+    evaluated.result::<Value<'js>>().unwrap_or_else(|| evaluated.finish())?;
+    let taken = user.taken.take().ok_or_else(|| refused(ctx, &format!("{id} was not loaded")))?;
+    taken.restore(ctx)
+}
+
 /// Files, modules of `CommonJS`, arrays that all users share.
-fn modules<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result<()> {
+fn modules<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
+    let ctx = object.ctx;
     let me = Rc::clone(user);
     set!(object, ctx, "readFile", move |ctx: Ctx<'js>, path: String, binary: Opt<bool>| -> Result<Value<'js>> {
-        let from = ctx.script_or_module_name(2).and_then(|name| name.to_string().ok()).unwrap_or_default();
         let modules = &me.modules;
+        // The first file of the script's among those who ask.
+        let from = (1..4).find_map(|level| {
+            let name = ctx.script_or_module_name(level)?.to_string().ok()?;
+            modules.is_scripts(&name).then_some(name)
+        });
+        let from = from.unwrap_or_default();
         let read = modules
             .read(&modules.beside(&from, &path))
             .or_else(|_| modules.read(&modules.beside(modules.script(), &path)));
@@ -689,9 +757,13 @@ fn modules<'js>(ctx: &Ctx<'js>, object: &Object<'js>, user: &Rc<User>) -> Result
                 (options.filename, options.strict) = (Some(id), false);
                 object.set("wrapper", ctx.eval_with_options::<Value<'js>, _>(text, options)?)?;
             }
-            None => object.set("namespace", Module::import(&ctx, id)?.finish::<Object<'js>>()?)?,
+            None => object.set("namespace", imported(&ctx, &me, &id)?)?,
         }
         Ok(object)
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "take", move |ctx: Ctx<'js>, exports: Object<'js>| {
+        *me.taken.borrow_mut() = Some(Persistent::save(&ctx, exports));
     });
     let me = Rc::clone(user);
     set!(object, ctx, "sharedMake", move |name: String, items: Vec<String>| me.worker.program.share(name, items));

@@ -86,6 +86,9 @@ pub(crate) const METRICS: &[(&str, OwnKind, bool)] = &[
     ("grpc_streams_msgs_received", OwnKind::Counter, false),
 ];
 
+/// How the names of figures begin that count one check each for a summary; its path follows, as k6 writes it.
+pub(crate) const CHECK: &str = "check ";
+
 /// How long iterations may go on at their scenario's end, in seconds, where nothing else is said.
 const GRACE: f64 = 30.0;
 /// How long scenarios of iterations take at most, in seconds, where nothing else is said.
@@ -262,7 +265,11 @@ impl Options {
                 "metric": figure.metric, "kind": figure.kind.name(), "isTime": figure.is_time, "filter": filter, "name": figure.name,
             })
         };
-        Value::Array(self.figures(has_summary, own).iter().map(one).collect()).to_string()
+        let mut wanted: Vec<Value> = self.figures(has_summary, own).iter().map(one).collect();
+        if has_summary {
+            wanted.push(json!({ "eachCheck": CHECK }));
+        }
+        Value::Array(wanted).to_string()
     }
 
     /// All figures that a run records for the script.

@@ -11,7 +11,9 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::{explained, thrown};
 use crate::loader::UserModules;
+use crate::memory::Memory;
 use crate::stack::SCRIPT_STACK;
+use crate::trace;
 use crate::user::{LONGEST_STRETCH, LONGEST_TOP, Myself, User};
 use crate::worker::Worker;
 
@@ -22,7 +24,7 @@ impl User {
     /// A runtime with the script in it, on the current stack.
     fn context(self: &Rc<Self>) -> Result<Context, String> {
         let failed = |error: rquickjs::Error| format!("there is no memory for a runtime: {error}");
-        let runtime = Runtime::new().map_err(failed)?;
+        let runtime = Runtime::new_with_alloc(Memory).map_err(failed)?;
         runtime.set_memory_limit(MOST_MEMORY);
         runtime.set_max_stack_size(SCRIPT_STACK);
         let modules = UserModules(Arc::clone(&self.modules));
@@ -69,6 +71,7 @@ impl User {
         });
         // What is held of the runtime goes before it does.
         self.rejected.borrow_mut().clear();
+        drop((self.taken.take(), self.natives.take()));
         self.mailbox.events.borrow_mut().clear();
         context.runtime().set_host_promise_rejection_tracker(None);
         context.runtime().set_interrupt_handler(None);
@@ -77,6 +80,7 @@ impl User {
 
     fn loaded<'js>(self: &Rc<Self>, ctx: &Ctx<'js>) -> rquickjs::Result<Script<'js>> {
         let import = |name: &str| Module::import(ctx, name)?.finish::<Object<'js>>();
+        trace::prepare(ctx, self)?;
         import("brunt:prelude")?;
         let namespace = import(self.modules.script())?;
         let common: Option<Object<'js>> = namespace.get("__common")?;
@@ -119,8 +123,13 @@ impl User {
         self.place.set(place);
         let lived = self.with_script(|script| {
             let mut next = Some(place);
+            self.suspender.give_back();
             while let Some(place) = next {
                 let last = self.iterate(script, place);
+                if self.iteration.get() == 0 {
+                    // It has loaded what the script needs.
+                    self.suspender.give_back();
+                }
                 next = self.suspender.next_iteration(last).map(|(id, place)| {
                     self.stretch.set((None, LONGEST_STRETCH));
                     self.iteration.set(if id == self.id.get() { self.iteration.get() + 1 } else { 0 });
@@ -212,4 +221,45 @@ impl<'js> Script<'js> {
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, unsafe_code, reason = "a test fails by a panic")]
+
+    use std::mem::MaybeUninit;
+
+    use brunt_record::redaction::Secrets;
+    use brunt_script::Files;
+    use rquickjs::qjs;
+
+    use super::*;
+    use crate::modules::Modules;
+    use crate::program::Source;
+
+    /// The bytes of a runtime in which a script's top has run.
+    fn bytes(text: &str) -> i64 {
+        let modules = Arc::new(Modules::new("s.js".to_owned(), text.as_bytes().to_vec(), Files::Plan(Vec::new())));
+        let source = Source { modules, env: Vec::new(), seed: 1, secrets: Secrets::default() };
+        let probed = source.probe(false).unwrap();
+        let worker = Worker::new(Arc::new(source.program(&probed, Vec::new())), 0);
+        let used = User::new(&worker).with_script(|script| {
+            let mut usage = MaybeUninit::<qjs::JSMemoryUsage>::zeroed();
+            // SAFETY: the context and its runtime are alive, and numbers that are zero are numbers.
+            unsafe {
+                qjs::JS_ComputeMemoryUsage(qjs::JS_GetRuntime(script.ctx.as_raw().as_ptr()), usage.as_mut_ptr());
+                usage.assume_init().malloc_size
+            }
+        });
+        used.unwrap()
+    }
+
+    #[test]
+    fn a_user_loads_what_its_script_needs() {
+        let plain = bytes("import http from 'k6/http'; import { check } from 'k6'; export default function () {}");
+        let further = bytes("import http from 'k6/http'; import { parseHTML } from 'k6/html'; http.file('a'); console.log(1);");
+        println!("{plain} bytes, {further} with more");
+        assert!(plain < 300_000, "{plain} bytes");
+        assert!(further > plain, "{further} and {plain} bytes");
+    }
 }

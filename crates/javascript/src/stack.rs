@@ -11,8 +11,9 @@ use std::cell::Cell;
 use std::ptr;
 
 use brunt_script::Operation;
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use rquickjs::{Ctx, qjs};
 
 use crate::outcome::Outcome;
 
@@ -23,6 +24,31 @@ const SPARE: usize = 64 << 10;
 
 /// The size that a script may use of its stack, in bytes.
 pub(crate) const SCRIPT_STACK: usize = STACK - SPARE;
+
+/// The part of the spare that functions have which tell of a stack that is used up.
+const ROOM: usize = SPARE / 2;
+/// The bytes below a function's frame that are never given back: those of the functions that it calls for that.
+const NEAR: usize = 16 << 10;
+
+/// Lets a script use some of the spare, for as long as it lives.
+pub(crate) struct Room(*mut qjs::JSRuntime);
+
+impl Room {
+    pub(crate) fn on(ctx: &Ctx<'_>) -> Self {
+        // SAFETY: the context is alive, and so is its runtime, which runs the function that holds the room.
+        let runtime = unsafe { qjs::JS_GetRuntime(ctx.as_raw().as_ptr()) };
+        // SAFETY: as above. The limit stays within the stack.
+        unsafe { qjs::JS_SetMaxStackSize(runtime, (SCRIPT_STACK + ROOM) as _) };
+        Self(runtime)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // SAFETY: as in `on`.
+        unsafe { qjs::JS_SetMaxStackSize(self.0, SCRIPT_STACK as _) };
+    }
+}
 
 /// What a user is told.
 pub(crate) enum Input {
@@ -43,6 +69,8 @@ pub(crate) struct Stack {
 pub(crate) struct Suspender {
     yielder: Cell<*const Yielder<Input, Operation>>,
     quits: Cell<bool>,
+    /// The lowest address of the user's stack; 0 where it has none of its own.
+    lowest: Cell<usize>,
 }
 
 /// Nobody can wait here: a script's top, or a user that ends.
@@ -55,7 +83,7 @@ pub(crate) enum CannotWait {
 
 impl Default for Suspender {
     fn default() -> Self {
-        Self { yielder: Cell::new(ptr::null()), quits: Cell::new(false) }
+        Self { yielder: Cell::new(ptr::null()), quits: Cell::new(false), lowest: Cell::new(0) }
     }
 }
 
@@ -89,6 +117,22 @@ impl Suspender {
         None
     }
 
+    /// Gives the memory back that the user's stack has below this function's frame: a script's top goes deeper than its iterations.
+    pub(crate) fn give_back(&self) {
+        let lowest = self.lowest.get();
+        if lowest == 0 || self.yielder.get().is_null() {
+            return;
+        }
+        let page = rustix::param::page_size();
+        let here = ptr::from_ref(&page) as usize;
+        let end = here.saturating_sub(NEAR) & !(page - 1);
+        if let Some(length) = end.checked_sub(lowest) {
+            // SAFETY: the range is below the frames that are in use, and within this user's stack, on which this runs (see `suspend`): nobody
+            // reads what frames have left there, and pages come back empty. A system that does not do it keeps the pages.
+            unsafe { libc::madvise(lowest as *mut libc::c_void, length, libc::MADV_DONTNEED) };
+        }
+    }
+
     fn suspend(&self, operation: Operation) -> Result<Input, CannotWait> {
         let yielder = self.yielder.get();
         if yielder.is_null() {
@@ -119,7 +163,9 @@ impl Stack {
         suspender: std::rc::Rc<Suspender>,
         run: impl FnOnce(&Suspender, u64, u32) + 'static,
     ) -> std::io::Result<Self> {
-        let coroutine = Coroutine::with_stack(DefaultStack::new(STACK)?, move |yielder, first| {
+        let stack = DefaultStack::new(STACK)?;
+        suspender.lowest.set(stack.limit().get());
+        let coroutine = Coroutine::with_stack(stack, move |yielder, first| {
             suspender.yielder.set(yielder);
             let clear = Clear(&suspender);
             if let Input::Begin { id, place } = first {

@@ -10,7 +10,7 @@ use rquickjs::{Function, Module, Object, Value as JsValue};
 use serde_json::{Map, Value, json};
 
 use crate::bytes;
-use crate::options::Options;
+use crate::options::{CHECK, Options};
 use crate::program::{Probed, Source};
 use crate::user::User;
 use crate::worker::Worker;
@@ -94,14 +94,23 @@ fn described(result: &RunResult<'_>, probed: &Probed) -> Value {
         })
     };
     let names = |path: &str| path.split('/').map(str::to_owned).collect::<Vec<_>>();
-    let checks =
-        result.figures.checks.iter().map(
-            |(_, check)| json!({ "group": [], "name": check.check, "passes": check.passes, "fails": check.fails }),
-        );
+    let (checks, metrics): (Vec<_>, Vec<_>) = result.figures.own.iter().partition(|(name, _)| name.starts_with(CHECK));
+    let check = |(name, own): (&str, &OwnFigures)| {
+        let mut path: Vec<&str> = name.get(CHECK.len()..).unwrap_or_default().split("::").skip(1).collect();
+        let name = path.pop();
+        let (passes, fails) = passes(own);
+        json!({ "group": path, "name": name, "passes": passes, "fails": fails })
+    };
+    let mut metrics: Vec<_> = metrics.into_iter().map(metric).collect();
+    let most = result.figures.most_users;
+    metrics.extend(["vus", "vus_max"].map(|name| {
+        let values = json!({ "value": most, "min": most, "max": most });
+        json!({ "name": name, "kind": "gauge", "contains": "default", "values": values, "thresholds": [] })
+    }));
     json!({
-        "metrics": result.figures.own.iter().map(metric).collect::<Vec<_>>(),
+        "metrics": metrics,
         "groups": result.figures.groups.iter().map(|(path, _)| names(path)).collect::<Vec<_>>(),
-        "checks": checks.collect::<Vec<_>>(),
+        "checks": checks.into_iter().map(check).collect::<Vec<_>>(),
         "options": options,
         "isStdOutTTY": result.is_terminal,
         "isStdErrTTY": result.is_terminal,
@@ -126,6 +135,12 @@ fn contains(name: &str, own: &OwnFigures) -> &'static str {
     }
 }
 
+/// How often a rate was not 0, and how often it was.
+fn passes(own: &OwnFigures) -> (u64, u64) {
+    let passes = (own.share().unwrap_or(0.0) * own.count as f64).round() as u64;
+    (passes, own.count.saturating_sub(passes))
+}
+
 /// The values of a metric by k6's names.
 fn values(own: &OwnFigures, seconds: f64, statistics: &[String]) -> Value {
     match own.kind {
@@ -134,9 +149,8 @@ fn values(own: &OwnFigures, seconds: f64, statistics: &[String]) -> Value {
             json!({ "count": sum, "rate": if seconds > 0.0 { sum / seconds } else { 0.0 } })
         }
         OwnKind::Rate => {
-            let share = own.share().unwrap_or(0.0);
-            let passes = (share * own.count as f64).round() as u64;
-            json!({ "rate": share, "passes": passes, "fails": own.count.saturating_sub(passes) })
+            let (passes, fails) = passes(own);
+            json!({ "rate": own.share().unwrap_or(0.0), "passes": passes, "fails": fails })
         }
         OwnKind::Gauge => json!({ "value": own.last(), "min": own.min(), "max": own.max() }),
         OwnKind::Trend => {

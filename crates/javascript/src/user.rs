@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brunt_script::Operation;
-use rquickjs::{Ctx, Exception, JsLifetime, Persistent, Value, qjs};
+use rquickjs::{Ctx, Exception, JsLifetime, Object, Persistent, Value, qjs};
 
 use crate::modules::Modules;
 use crate::outcome::Outcome;
@@ -42,6 +42,10 @@ pub(crate) struct User {
     pub(crate) told: Cell<(u64, u32)>,
     /// Promises that were rejected and that nobody handles, with the reasons.
     pub(crate) rejected: RefCell<Vec<Rejected>>,
+    /// The exports of a module that was imported for the library.
+    pub(crate) taken: RefCell<Option<Persistent<Object<'static>>>>,
+    /// The native functions that every script needs.
+    pub(crate) natives: RefCell<Option<Persistent<Object<'static>>>>,
     /// The thread's CPU time when it was first asked for after the script was resumed, and how much more of it the script may take.
     pub(crate) stretch: Cell<(Option<Duration>, Duration)>,
     /// Whether it was cut off since it went on for too long.
@@ -83,6 +87,8 @@ impl User {
             open: RefCell::default(),
             told: Cell::new((0, u32::MAX)),
             rejected: RefCell::default(),
+            taken: RefCell::default(),
+            natives: RefCell::default(),
             stretch: Cell::new((None, LONGEST_TOP)),
             was_cut: Cell::new(false),
         })

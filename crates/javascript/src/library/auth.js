@@ -1,5 +1,5 @@
 // Authorization of requests: Basic (RFC 7617) and Digest (RFC 7616).
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 import { hexOf } from "brunt:bytes";
 
 const ALGORITHMS = { MD5: "md5", "SHA-256": "sha256", "SHA-512-256": "sha512_256" };

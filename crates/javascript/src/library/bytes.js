@@ -1,5 +1,5 @@
 // Texts and bytes, as k6's modules take and give them.
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 
 /** The bytes of a text (as UTF-8), an ArrayBuffer or a view of one, as an ArrayBuffer. */
 export function bytesOf(data) {

@@ -1,4 +1,4 @@
-// Cookies and their jars: RFC 6265, as Go's net/http and net/http/cookiejar keep them.
+// Cookies, and what jars keep of them: RFC 6265, as Go's net/http and net/http/cookiejar keep them.
 import { parseUrl } from "brunt:urls";
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -137,40 +137,40 @@ function domainOf(hostname, attribute) {
 /** URLs whose Cookie field a jar remembers. */
 const MOST_FIELDS = 64;
 
-/** A jar of cookies. */
-export class CookieJar {
+/** What a jar keeps. */
+export class Cookies {
     #kept = new Map();
     #created = 0;
     /** Cookie fields by `Url`, until the jar changes: `{ text, until }`. */
     #fields = new Map();
 
-    /** Whether the jar has no cookie at all. */
-    static isEmpty(jar) {
-        return jar.#kept.size === 0;
+    /** Whether there is no cookie at all. */
+    get isEmpty() {
+        return this.#kept.size === 0;
     }
 
     /** Takes cookies that came with an answer of `url`, a `Url`. */
-    static take(jar, url, cookies) {
-        for (const cookie of cookies) jar.#take(url, cookie);
+    takeAll(url, cookies) {
+        for (const cookie of cookies) this.#take(url, cookie);
     }
 
-    /** The jar's cookies for `url`, a `Url`, in the order in which they are sent: `[{ name, value, quoted }, …]`. */
-    static cookiesFor(jar, url) {
-        return jar.#matching(url);
+    /** The cookies for `url`, a `Url`, in the order in which they are sent: `[{ name, value, quoted }, …]`. */
+    cookiesFor(url) {
+        return this.#matching(url);
     }
 
-    /** The jar's cookies for `url`, a `Url`, as a Cookie field has them; empty where there are none. */
-    static fieldFor(jar, url) {
-        const known = jar.#fields.get(url);
+    /** The cookies for `url`, a `Url`, as a Cookie field has them; empty where there are none. */
+    fieldFor(url) {
+        const known = this.#fields.get(url);
         if (known !== undefined && (known.until === Infinity || known.until > Date.now())) return known.text;
         let text = "";
         let until = Infinity;
-        for (const cookie of jar.#matching(url)) {
+        for (const cookie of this.#matching(url)) {
             text += (text === "" ? "" : "; ") + cookiePair(cookie.name, cookie.value, cookie.quoted);
             until = Math.min(until, cookie.until);
         }
-        if (jar.#fields.size >= MOST_FIELDS) jar.#fields.clear();
-        jar.#fields.set(url, { text, until });
+        if (this.#fields.size >= MOST_FIELDS) this.#fields.clear();
+        this.#fields.set(url, { text, until });
         return text;
     }
 
@@ -237,7 +237,7 @@ export class CookieJar {
     }
 }
 
-/** Takes an option of `CookieJar.set`. */
+/** Takes an option of `set`. */
 function setOption(cookie, option, given) {
     if (option === "domain" || option === "path") cookie[option] = String(given);
     else if (option === "secure" || option === "http_only") cookie[option] = Boolean(given);

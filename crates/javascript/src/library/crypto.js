@@ -1,5 +1,5 @@
 // `k6/crypto`: digests, HMACs and random bytes.
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 import { bytesOf, hexOf, joined } from "brunt:bytes";
 
 const ALGORITHMS = ["md4", "md5", "sha1", "sha256", "sha384", "sha512", "sha512_224", "sha512_256", "ripemd160"];

@@ -1,5 +1,5 @@
 // `k6/data`: arrays of which the process holds one, as a JSON text for each element.
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 import { user } from "brunt:user";
 
 /** Makes a value from JSON read-only, with all that it holds. */

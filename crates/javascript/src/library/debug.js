@@ -1,8 +1,7 @@
 // Requests and answers in the log, for `httpDebug`: https://grafana.com/docs/k6/latest/using-k6/http-debugging/
-import * as native from "brunt:native";
-import { canonicalName } from "brunt:params";
+import * as native from "brunt:natives";
+import { canonicalName } from "brunt:fields";
 import { settings } from "brunt:settings";
-import { statusText } from "brunt:statuses";
 
 /** Logs a request. */
 export function showRequest(hop, fields) {
@@ -17,7 +16,7 @@ export function showAnswer(response) {
     const failure = native.failureOf(response);
     if (failure !== undefined) return show("Response", [failure.join(": ")], null);
     const headers = native.readHeaders(response);
-    const lines = [`${native.readPeer(response).proto} ${statusText(response.status)}`];
+    const lines = [`${native.readPeer(response).proto} ${native.statusText(response.status)}`];
     for (const name of Object.keys(headers)) {
         for (const value of headers[name].split("\n")) lines.push(`${canonicalName(name)}: ${value}`);
     }

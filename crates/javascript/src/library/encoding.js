@@ -1,5 +1,5 @@
 // `k6/encoding`: base64 (RFC 4648).
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 import { bytesOf } from "brunt:bytes";
 
 const KINDS = new Set(["std", "rawstd", "url", "rawurl"]);

@@ -1,139 +1,19 @@
-// Requests under way: what is sent, and what an answer leads to: cookies, redirects, a second try with Digest, a Response.
-import * as native from "brunt:native";
-import { eachIteration, placeKey } from "brunt:user";
-import { CookieJar, cookiePair, cookiesOf, isWithin } from "brunt:cookies";
-import { encodeBody } from "brunt:forms";
-import { measure } from "brunt:measures";
-import { fieldOf, NO_PARAMS, Params, withField, withoutField } from "brunt:params";
-import { redirected, redirects } from "brunt:redirects";
+// Requests under way, as far as an answer leads to more than a Response: cookies, redirects, a second try with Digest, failures.
+import * as native from "brunt:natives";
+import { withCookies } from "brunt:bodies";
+import { cookiePair, cookiesOf, isWithin } from "brunt:cookies";
+import { withField, withoutField } from "brunt:fields";
+import { bareFields, cookieJar, Hop } from "brunt:hops";
+import { CookieJar } from "brunt:jars";
 import { need } from "brunt:needed";
+import { fieldOf, NO_PARAMS } from "brunt:params";
+import { redirected, redirects } from "brunt:redirects";
 import { settings } from "brunt:settings";
-import { ANY_STATUS, standing } from "brunt:statuses";
-import { labelOf, Target, targetOf } from "brunt:targets";
-import { UrlError } from "brunt:urls";
-
-let userJar = new CookieJar();
-
-eachIteration(() => {
-    if (!CookieJar.isEmpty(userJar) && !settings().keepsCookies) userJar = new CookieJar();
-});
-
-/** The jar of the user. */
-export function cookieJar() {
-    return userJar;
-}
-
-/** A URL with a name, as `` http.url`…` `` makes it. */
-export class NamedUrl {
-    constructor(url, name) {
-        this.url = url;
-        this.name = name;
-    }
-
-    /** The URL. */
-    toString() {
-        return this.url;
-    }
-}
-
-/** One request that is sent; a redirect leads to another one. */
-export class Hop {
-    static {
-        // The Cookie field that was sent last, and the fields with it.
-        Object.assign(this.prototype, {
-            cookies: undefined,
-            fieldsWithCookies: undefined,
-            /** k6's code of the error for which it cannot be sent. */
-            code: undefined,
-            /** The number by which the engine sends it as it is; 0 where it has none. */
-            prepared: 0,
-        });
-    }
-
-    /**
-     * @param target where it goes
-     * @param fields header fields, flat, without cookies and without credentials of the URL
-     * @param body as it is sent, or `null`
-     * @param name the name that the script gives, or `undefined`
-     */
-    constructor(method, target, fields, body, params, name) {
-        this.method = method;
-        this.target = target;
-        this.fields = fields;
-        this.body = body;
-        this.params = params;
-        this.name = name;
-        this.discards = params.reads === "none";
-        /** Whether the user's cookies are all that its fields lack. */
-        this.isBare = target.url?.userInfo === undefined && params.cookies === undefined && params.jar === undefined;
-        this.label = 0;
-        this.place = undefined;
-        this.callback = undefined;
-    }
-
-    /** The request that the script describes. `url` is a text or a `NamedUrl`. Throws where it describes none. */
-    static of(method, url, body, given) {
-        const params = given === undefined || given === null ? NO_PARAMS : Params.read(given);
-        const isNamed = url instanceof NamedUrl;
-        const target = targetOf(isNamed ? url.url : String(url));
-        const name = params.tags?.name ?? (isNamed ? url.name : undefined);
-        let { fields } = params;
-        const { userAgent } = settings();
-        if (userAgent !== undefined && fieldOf(fields, "User-Agent") === undefined) fields = withField(fields, "User-Agent", userAgent);
-        if (body === undefined || body === null) return new Hop(method, target, fields, null, params, name);
-        const encoded = encodeBody(body);
-        if (encoded.contentType && fieldOf(fields, "Content-Type") === undefined) fields = withField(fields, "Content-Type", encoded.contentType);
-        if (!params.compression) return new Hop(method, target, fields, encoded.body, params, name);
-        if (fieldOf(fields, "Content-Encoding") === undefined) fields = withField(fields, "Content-Encoding", params.compression.join(", "));
-        return new Hop(method, target, fields, compressed(encoded.body, params.compression), params, name);
-    }
-
-    /** Takes the label of calls such as this one where the user is now. */
-    takeLabel() {
-        const { params } = this;
-        const callback = params.callback === undefined ? standing : params.callback;
-        const place = placeKey();
-        if (this.place === place && this.callback === callback) return;
-        this.place = place;
-        this.callback = callback;
-        const name = this.name ?? `${this.method} ${this.target.name}`;
-        this.label = labelOf(name, params.otherTags, callback === null ? ANY_STATUS : callback.ok);
-    }
-
-    /** Whether the script expects this status; `undefined` where it judges none. */
-    expects(status) {
-        return this.callback === null ? undefined : this.callback.includes(status);
-    }
-}
-
-/** The fields of a request with the user's cookies. Its URL has no credentials, and its Params neither cookies nor a jar. */
-export function bareFields(hop) {
-    if (CookieJar.isEmpty(userJar)) return hop.fields;
-    const cookies = CookieJar.fieldFor(userJar, hop.target.url);
-    if (cookies === "") return hop.fields;
-    if (hop.cookies !== cookies) {
-        hop.cookies = cookies;
-        hop.fieldsWithCookies = withCookies(hop.fields, cookies);
-    }
-    return hop.fieldsWithCookies;
-}
-
-/** Fields with cookies behind those that they have. */
-function withCookies(fields, cookies) {
-    const explicit = fieldOf(fields, "Cookie");
-    return withField(fields, "Cookie", explicit === undefined ? cookies : `${explicit}; ${cookies}`);
-}
-
-/** The number by which the engine sends a request that takes neither cookies nor credentials; 0 where it has none. */
-export function preparedOf(hop) {
-    if (!CookieJar.isEmpty(userJar)) return 0;
-    hop.prepared ||= native.prepare(hop, 0, 0, hop.method, hop.target.sent, hop.fields, hop.body, hop.discards);
-    return hop.prepared;
-}
+import { Target } from "brunt:targets";
 
 /** Puts the cookies of an answer into the jar of its request. */
 function takeCookies({ params, target }, response) {
-    CookieJar.take(params.jar ?? userJar, target.url, cookiesOf(native.readHeaders(response)["set-cookie"]));
+    CookieJar.of(params.jar ?? cookieJar()).takeAll(target.url, cookiesOf(native.readHeaders(response)["set-cookie"]));
 }
 
 /** A request and all that its redirects lead to. */
@@ -187,10 +67,10 @@ export class Exchange {
     }
 
     /** The fields of a request with the cookies that it has: its own, then those of the jar. */
-    #withCookies({ target: { url }, params: { cookies, jar = userJar }, fields }) {
+    #withCookies({ target: { url }, params: { cookies, jar = cookieJar() }, fields }) {
         const mayHaveOwn = cookies !== undefined && isWithin(url.hostname, this.#first.hostname);
         const pairs = mayHaveOwn ? cookies.map(({ name, value }) => cookiePair(name, value)) : [];
-        for (const { name, value, quoted } of CookieJar.cookiesFor(jar, url)) {
+        for (const { name, value, quoted } of CookieJar.of(jar).cookiesFor(url)) {
             const isReplaced = mayHaveOwn && cookies.some((own) => own.replace && own.name === name);
             if (!isReplaced) pairs.push(cookiePair(name, value, quoted));
         }
@@ -203,7 +83,7 @@ export class Exchange {
         const { status } = response;
         if (settings().debug) need("brunt:debug").showAnswer(response);
         const header = status === 401 && this.#mayDigest ? this.#digest(response) : undefined;
-        if (settings().measures) measure(hop, response, header !== undefined, native.now() - this.#began);
+        if (settings().measures) need("brunt:measures").measure(hop, response, header !== undefined, native.now() - this.#began);
         if (native.setsCookies(response)) takeCookies(hop, response);
         if (header !== undefined) {
             native.excuse(hop.label, status);
@@ -214,7 +94,7 @@ export class Exchange {
         try {
             if (redirects(status) && this.#follow(response)) return true;
         } catch (error) {
-            if (!(error instanceof UrlError)) throw error;
+            if (!(error instanceof need("brunt:url-rules").UrlError)) throw error;
             return this.#fail(unsent(hop, error.code, `the redirect leads to no URL: ${error.message}`));
         }
         this.response = response;
@@ -254,17 +134,23 @@ export class Exchange {
     }
 }
 
+/** Makes an exchange's requests, one after the other. Returns the last one's Response. */
+export function complete(exchange) {
+    for (;;) {
+        if (!exchange.settle(native.http(...exchange.call()))) return exchange.response;
+    }
+}
+
 /** The Response of a request that cannot be made, with k6's code of the error. */
 export function unsent(hop, code, text) {
     return native.unsent(Object.assign(Object.create(hop), { code }), text);
 }
 
-/** A body, compressed by each of these in turn. */
-function compressed(body, kinds) {
-    let packed = typeof body === "string" ? native.utf8(body) : body;
-    for (const kind of kinds) {
-        if (kind !== "gzip" && kind !== "deflate") throw new Error(`params.compression: brunt has no ${kind} for request bodies; use gzip or deflate`);
-        packed = native.deflate(kind, packed);
-    }
-    return packed;
+
+/** The Response that says why a request cannot be made. Throws what is no fault of its URL, or where the script wants that. */
+export function refused(error, method, url) {
+    if (!(error instanceof need("brunt:url-rules").UrlError) || settings().throws) throw error;
+    native.print("warn", `Request Failed: ${method} ${url}: ${error.message}`);
+    const text = error.code === 1020 ? `invalid URL: ${error.message}` : error.message;
+    return unsent(new Hop(method, { shown: String(url) }, [], null, NO_PARAMS), error.code, text);
 }

@@ -1,5 +1,5 @@
 // `k6/execution`: what the script may ask of the run, its scenario and its user.
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 import { deleteTag, setTag, user } from "brunt:user";
 
 /** Refuses what is known only while a function of the script runs. */

@@ -1,5 +1,5 @@
 // `k6/experimental/fs`: files that are read piece by piece.
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 import { user } from "brunt:user";
 
 /** From where `seek` counts. */

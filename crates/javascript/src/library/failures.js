@@ -1,6 +1,6 @@
 // Why a request got no answer, in k6's error codes: https://grafana.com/docs/k6/latest/javascript-api/error-codes/
 
-import { failureOf, hopOf } from "brunt:native";
+import { failureOf, hopOf } from "brunt:natives";
 
 const GENERIC = 1000;
 const NONE = [0, ""];

@@ -1,18 +1,10 @@
 // Bodies of requests: forms as Go's url.Values encodes them, and multipart bodies with files.
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 import { hexOf, joined } from "brunt:bytes";
-import { queryEscape } from "brunt:urls";
+import { FileData } from "brunt:hops";
+import { queryEscape } from "brunt:url-rules";
 
 export const FORM = "application/x-www-form-urlencoded";
-
-/** A file of a multipart body. */
-export class FileData {
-    constructor(data, filename, contentType) {
-        this.data = data;
-        this.filename = filename;
-        this.content_type = contentType;
-    }
-}
 
 /** Wraps data as a file of a multipart body. */
 export function file(data, filename, contentType) {

@@ -1,6 +1,6 @@
 // Streams of gRPC, and what answers of calls say.
-import * as native from "brunt:native";
-import { handle, unhandle } from "brunt:loop";
+import * as native from "brunt:natives";
+import { handle, unhandle } from "brunt:events";
 
 const CANCELED = 1;
 const DEADLINE_EXCEEDED = 4;

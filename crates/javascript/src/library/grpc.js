@@ -1,8 +1,8 @@
 // `k6/net/grpc`: https://grafana.com/docs/k6/latest/javascript-api/k6-net-grpc/
-import * as native from "brunt:native";
-import { defer, handle, unhandle } from "brunt:loop";
+import * as native from "brunt:natives";
+import { defer, handle, unhandle } from "brunt:events";
 import { eachIteration, LABEL, TICKET, user } from "brunt:user";
-import { milliseconds } from "brunt:params";
+import { milliseconds } from "brunt:given-params";
 import { sample } from "brunt:samples";
 import { labelOf } from "brunt:targets";
 import { partsOf, Stream, streamsBy } from "brunt:grpc-stream";

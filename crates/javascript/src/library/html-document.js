@@ -1,5 +1,5 @@
 // A parsed page: its nodes as native knows them, each asked for once.
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 
 /** The node that stands for the page itself. */
 export const ROOT = 0;

@@ -1,17 +1,13 @@
 // `k6/http`: https://grafana.com/docs/k6/latest/javascript-api/k6-http/
-import { http, httpAll, httpBegin, labelOf, now, print, send as sendPrepared, setHop, setsCookies } from "brunt:native";
-import { defer, handle, unhandle } from "brunt:loop";
+import { http, now, send as sendPrepared, setsCookies } from "brunt:native";
 import { knownPlace, user } from "brunt:user";
-import { CookieJar } from "brunt:cookies";
-import { bareFields, cookieJar as userJar, Exchange, Hop, NamedUrl, preparedOf, unsent } from "brunt:exchanges";
-import { FileData, file } from "brunt:forms";
-import { NO_PARAMS } from "brunt:params";
-import { measure } from "brunt:measures";
-import { requestBy, Response } from "brunt:responses";
+import { bareFields, cookieJar as userJar, described, FileData, isResponse, NamedUrl, preparedOf, refuseInit } from "brunt:hops";
+import { CookieJar } from "brunt:jars";
+import { need } from "brunt:needed";
+import { Response } from "brunt:responses";
 import { settings } from "brunt:settings";
 import { expectedStatuses, setResponseCallback, standing } from "brunt:statuses";
 import { knownTarget } from "brunt:targets";
-import { UrlError } from "brunt:urls";
 
 /** Makes a request. Returns its Response. */
 export function request(method, url, body, params) {
@@ -20,15 +16,7 @@ export function request(method, url, body, params) {
 
 /** Makes a request beside the script. Returns a promise of its Response. */
 export function asyncRequest(method, url, body, params) {
-    const { promise, resolve, reject } = defer();
-    try {
-        const hop = hopOf(String(method).toUpperCase(), url, body, params);
-        if (isResponse(hop)) resolve(hop);
-        else begin(new Exchange(hop), resolve, reject);
-    } catch (error) {
-        reject(error);
-    }
-    return promise;
+    return need("brunt:batches").asyncRequest(method, url, body, params);
 }
 
 /** GET. One without Params is remembered by its URL, and sent again without being built anew: the engine has it prepared. */
@@ -36,7 +24,7 @@ export function get(url, params) {
     if (params !== undefined || typeof url !== "string" || !user.running) return send("GET", url, undefined, params);
     const hop = knownTarget(url)?.plainGet;
     if (hop !== undefined) return sendHop(hop, preparedOf(hop));
-    const made = hopOf("GET", url);
+    const made = described("GET", url);
     if (isResponse(made)) return made;
     if (made.isBare) made.target.plainGet = made;
     return sendHop(made, 0);
@@ -79,25 +67,7 @@ export function query(url, body, params) {
 
 /** Makes requests together. Returns their Responses: a list for a list, an object of the same names for an object. */
 export function batch(requests) {
-    refuseInit();
-    if (requests === null || typeof requests !== "object") throw new TypeError("batch() takes a list or an object of requests");
-    const made = {};
-    for (const name of Object.keys(requests)) {
-        const hop = memberOf(requests[name], name);
-        made[name] = isResponse(hop) ? { response: hop } : new Exchange(hop);
-    }
-    completeAll(Object.values(made).filter((exchange) => exchange instanceof Exchange));
-    const responses = Array.isArray(requests) ? [] : {};
-    for (const name of Object.keys(made)) responses[name] = made[name].response;
-    return responses;
-}
-
-/** The request of a member of a batch. */
-function memberOf(member, name) {
-    if (typeof member === "string" || member instanceof NamedUrl) return hopOf("GET", member);
-    if (Array.isArray(member)) return hopOf(String(member[0]).toUpperCase(), member[1], member[2], member[3]);
-    if (member === null || typeof member !== "object") throw new TypeError(`batch(): the request ${name} is neither a URL nor a list nor an object`);
-    return hopOf(String(member.method ?? "GET").toUpperCase(), member.url, member.body, member.params);
+    return need("brunt:batches").batch(requests);
 }
 
 /** Makes a URL whose requests share a name, whatever its parts are. */
@@ -112,39 +82,21 @@ export function cookieJar() {
     return userJar();
 }
 
-/** Refuses, in the init context, what takes a running user. */
-function refuseInit() {
-    if (!user.running) throw new Error("requests and jars are not for the init context: use them in setup(), in a scenario's function or in teardown()");
-}
-
-/** The request that a script describes, or the Response that says why there is none. */
-function hopOf(method, url, body, params) {
-    refuseInit();
-    try {
-        return Hop.of(method, url, body, params);
-    } catch (error) {
-        if (!(error instanceof UrlError) || settings().throws) throw error;
-        print("warn", `Request Failed: ${method} ${url}: ${error.message}`);
-        const text = error.code === 1020 ? `invalid URL: ${error.message}` : error.message;
-        return unsent(new Hop(method, { shown: String(url) }, [], null, NO_PARAMS), error.code, text);
-    }
-}
-
-/** Whether a value is a Response. */
-function isResponse(value) {
-    return labelOf(value) !== undefined;
+/** Wraps data as a file of a multipart body. */
+export function file(data, filename, contentType) {
+    return need("brunt:forms").file(data, filename, contentType);
 }
 
 /** Makes the request that a script describes. Returns its Response. */
 function send(method, url, body, params) {
-    const hop = hopOf(method, url, body, params);
+    const hop = described(method, url, body, params);
     return isResponse(hop) ? hop : sendHop(hop, 0);
 }
 
 /** Makes a request, by its number where the engine has it prepared, and what it leads to. Returns the Response. */
 function sendHop(hop, prepared) {
     const { debug, measures } = settings();
-    if (!hop.isBare || debug !== undefined) return complete(new Exchange(hop));
+    if (!hop.isBare || debug !== undefined) return exchanged(hop, 0);
     if (hop.place !== knownPlace || knownPlace === undefined || hop.callback !== standing) hop.takeLabel();
     const began = measures ? now() : 0;
     const { timeout } = hop.params;
@@ -153,63 +105,19 @@ function sendHop(hop, prepared) {
         : sendPrepared(hop, hop.label, timeout, prepared, hop.discards);
     const { status } = response;
     if (status < 200 || status >= 300 || setsCookies(response)) {
-        const exchange = new Exchange(hop, began);
-        return exchange.settle(response) ? complete(exchange) : exchange.response;
+        return exchanged(hop, began, response);
     }
-    if (measures) measure(hop, response, false, 0);
+    if (measures) need("brunt:measures").measure(hop, response, false, 0);
     return response;
 }
 
-/** Makes an exchange's requests, one after the other. Returns the last one's Response. */
-function complete(exchange) {
-    for (;;) {
-        if (!exchange.settle(http(...exchange.call()))) return exchange.response;
-    }
+/** Does what a request's answer leads to, or makes the request first where there is none. Returns the last Response. */
+function exchanged(hop, began, response) {
+    const { complete, Exchange } = need("brunt:exchanges");
+    const exchange = new Exchange(hop, began);
+    return response === undefined || exchange.settle(response) ? complete(exchange) : exchange.response;
 }
 
-/** Sends an exchange's next request beside the script. */
-function begin(exchange, resolve, reject) {
-    const { hop } = exchange;
-    const id = httpBegin(...exchange.call());
-    handle(id, ({ response }) => {
-        unhandle(id);
-        setHop(response, hop);
-        try {
-            if (exchange.settle(response)) begin(exchange, resolve, reject);
-            else resolve(exchange.response);
-        } catch (error) {
-            reject(error);
-        }
-    });
-}
-
-/** Makes the requests of exchanges together, in rounds that keep to the limits of batches. */
-function completeAll(exchanges) {
-    let waiting = exchanges;
-    while (waiting.length > 0) {
-        const { round, later } = roundOf(waiting);
-        const responses = httpAll(round.map((exchange) => exchange.call()));
-        waiting = [...round.filter((exchange, at) => exchange.settle(responses[at])), ...later];
-    }
-}
-
-/** The first exchanges that may be under way together, and those after them. */
-function roundOf(exchanges) {
-    const { batch: most, batchPerHost: mostPerHost } = settings();
-    const hosts = new Map();
-    const round = [];
-    const later = [];
-    for (const exchange of exchanges) {
-        const { host } = exchange.hop.target.url;
-        const count = hosts.get(host) ?? 0;
-        const fits = (most <= 0 || round.length < most) && (mostPerHost <= 0 || count < mostPerHost);
-        if (fits) hosts.set(host, count + 1);
-        (fits ? round : later).push(exchange);
-    }
-    return { round, later };
-}
-
-requestBy(request);
 
 export const TLS_1_0 = "tls1.0";
 export const TLS_1_1 = "tls1.1";
@@ -230,7 +138,7 @@ export const OCSP_REASON_REMOVE_FROM_CRL = "remove_from_crl";
 export const OCSP_REASON_PRIVILEGE_WITHDRAWN = "privilege_withdrawn";
 export const OCSP_REASON_AA_COMPROMISE = "aa_compromise";
 
-export { CookieJar, expectedStatuses, file, FileData, Response, setResponseCallback };
+export { CookieJar, expectedStatuses, FileData, Response, setResponseCallback };
 
 export default {
     request, asyncRequest, get, head, post, put, patch, del, options, query, batch, url, cookieJar, CookieJar, file, FileData, Response,

@@ -1,8 +1,8 @@
 // `k6`: checks, groups, pauses and failures.
 import * as native from "brunt:native";
 import { enterGroup, JUDGED, LABEL, leaveGroup, pause, TICKET, user } from "brunt:user";
-import { seeded } from "brunt:random";
-import { sample, wants } from "brunt:samples";
+import { need } from "brunt:needed";
+import { sample, sampleCheck, wants } from "brunt:samples";
 
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 const MAXIMUM_PAUSE = 1e9;
@@ -29,7 +29,7 @@ export function check(value, conditions, tags) {
         } catch (error) {
             reason = error;
         }
-        if (samples) sample("checks", holds ? 1 : 0, { ...tags, check: name });
+        if (samples) sampleCheck(name, holds, tags);
         if (holds) {
             native.checkPassed(id);
             continue;
@@ -59,7 +59,7 @@ function numbersAt(place) {
 /** The number of a check of calls with this label, which is new to its place. */
 function newNumber(names, label, name) {
     refuseSeparator(name);
-    const id = native.check(label, name, user.group);
+    const id = native.check(label, name);
     names.set(name, id);
     return id;
 }
@@ -106,7 +106,7 @@ export function fail(message) {
 
 /** Makes `Math.random` of this user repeat its numbers from this seed on. */
 export function randomSeed(seed) {
-    Math.random = seeded(Number(seed));
+    Math.random = need("brunt:random").seeded(Number(seed));
 }
 
 export default { check, group, sleep, fail, randomSeed };

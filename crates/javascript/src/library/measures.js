@@ -1,5 +1,5 @@
 // Samples of requests, for k6's metrics: https://grafana.com/docs/k6/latest/using-k6/metrics/reference/
-import { isAnswer, readPeer, readSizes, readTimings, utf8 } from "brunt:native";
+import { isAnswer, readPeer, readSizes, readTimings, utf8 } from "brunt:natives";
 import { sample } from "brunt:samples";
 import { errorOf } from "brunt:failures";
 import { settings } from "brunt:settings";

@@ -14,9 +14,16 @@ const sinks = new Map();
 /** The script's own metrics: `{ kind, isTime, figure }` by name. */
 const own = new Map();
 
-/** Takes the (sub)metrics that are asked for: `[{ metric, kind, isTime, filter: { tag: value }, name }]`. */
+/** How the names of figures begin that count one check each, where a summary tells of each. */
+let eachCheck;
+
+/** Takes the (sub)metrics that are asked for: `[{ metric, kind, isTime, filter: { tag: value }, name }]`, and perhaps `{ eachCheck }`. */
 export function configure(wanted) {
-    for (const { metric, kind, isTime, filter, name } of wanted) {
+    for (const { metric, kind, isTime, filter, name, eachCheck: each } of wanted) {
+        if (each !== undefined) {
+            eachCheck = each;
+            continue;
+        }
         const tags = Object.entries(filter ?? {});
         if (tags.length === 0 && own.has(metric)) continue;
         const figure = native.figure(kind, name, isTime);
@@ -59,6 +66,13 @@ export function sample(metric, value, tags) {
     for (const { figure, filter } of taken) {
         if (matches(filter, tags)) native.record(figure, value);
     }
+}
+
+/** Adds what a check gave, with the script's tags. */
+export function sampleCheck(name, holds, tags) {
+    const value = holds ? 1 : 0;
+    sample("checks", value, { ...tags, check: name });
+    if (eachCheck !== undefined) native.record(native.figure("rate", `${eachCheck}${user.group}::${name}`, false), value);
 }
 
 /** Whether a sample has each tag of a filter. A tag that it lacks is as good as an empty one. */

@@ -1,10 +1,12 @@
 // Values as `console` of k6 shows them: texts as they are, all else as JSON in which functions and circles have a word.
 
-/** A line of a stack that is in a module of the library, rather than in the script. */
-const LIBRARY = /\((<null>|brunt:[\w-]+|k6(\/[\w/-]+)?|jslib\/[\w-]+|native)(:\d|\))/;
+/** Values of `console`, in a line. */
+export function allShown(values) {
+    return values.map(shown).join(" ");
+}
 
 /** A value of `console`. */
-export function shown(value) {
+function shown(value) {
     if (typeof value === "string") return value;
     if (value instanceof Error) return shownError(value);
     if (isBinary(value)) return shownBinary(value);
@@ -15,7 +17,7 @@ export function shown(value) {
 
 /** An error with the places in the script that led to it. */
 function shownError(error) {
-    const places = String(error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line) && !LIBRARY.test(line));
+    const places = String(error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
     return [String(error), ...places].join("\n");
 }
 

@@ -1,10 +1,11 @@
 // Connections over WebSocket, on which k6/ws and k6/websockets stand.
-import * as native from "brunt:native";
-import { handle, startTimer, stopTimer, unhandle } from "brunt:loop";
+import * as native from "brunt:natives";
+import { handle, startTimer, stopTimer, unhandle } from "brunt:events";
 import { eachIteration, user } from "brunt:user";
-import { CookieJar, cookiesOf } from "brunt:cookies";
-import { cookieJar } from "brunt:exchanges";
-import { canonicalName } from "brunt:params";
+import { cookiesOf } from "brunt:cookies";
+import { canonicalName } from "brunt:fields";
+import { cookieJar } from "brunt:hops";
+import { CookieJar } from "brunt:jars";
 import { sample } from "brunt:samples";
 import { settings } from "brunt:settings";
 import { labelOf, targetOf } from "brunt:targets";

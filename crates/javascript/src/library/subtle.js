@@ -1,5 +1,5 @@
 // `crypto.subtle`, as far as digests, HMAC, AES and PBKDF2 go (www.w3.org/TR/WebCryptoAPI).
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 import { applyCtr, decryptCbc, decryptGcm, encryptCbc, encryptGcm, expanded } from "brunt:aes";
 import { bytesOf, joined } from "brunt:bytes";
 

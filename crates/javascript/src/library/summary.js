@@ -16,7 +16,7 @@
 //         setupData,       // what setup returned, or nothing
 //         isStdOutTTY, isStdErrTTY, testRunDurationMs,
 //     }
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 import { hexOf } from "brunt:bytes";
 
 const DEFAULT_STATS = ["avg", "min", "med", "max", "p(90)", "p(95)"];

@@ -1,5 +1,5 @@
 // The globals TextEncoder and TextDecoder, after the Encoding Standard (encoding.spec.whatwg.org).
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 import { bytesOf, joined } from "brunt:bytes";
 
 /** Names of encodings, as scripts write them, and the standard's own. */

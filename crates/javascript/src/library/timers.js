@@ -1,5 +1,5 @@
 // `k6/timers`: functions that run later.
-import { startTimer, stopTimer } from "brunt:loop";
+import { startTimer, stopTimer } from "brunt:events";
 import { user } from "brunt:user";
 
 /** Runs a function after so many milliseconds. Returns the timer's number. */

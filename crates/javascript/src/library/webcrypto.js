@@ -1,5 +1,5 @@
 // The global `crypto`.
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 import { subtle } from "brunt:subtle";
 
 const MOST_BYTES = 65536;

@@ -1,5 +1,5 @@
 // `k6/websockets`: https://grafana.com/docs/k6/latest/javascript-api/k6-websockets/
-import { text, utf8 } from "brunt:native";
+import { text, utf8 } from "brunt:natives";
 import { Connection } from "brunt:sockets";
 
 const STATES = { connecting: 0, open: 1, closing: 2, closed: 3 };

@@ -1,5 +1,5 @@
 // `k6/ws`: https://grafana.com/docs/k6/latest/javascript-api/k6-ws/
-import { runUntil, startTimer, stopTimer } from "brunt:loop";
+import { runUntil, startTimer, stopTimer } from "brunt:events";
 import { settings } from "brunt:settings";
 import { Connection, NORMAL } from "brunt:sockets";
 

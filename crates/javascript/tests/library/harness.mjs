@@ -1,7 +1,8 @@
 // A user of k6's library in Node: its own realm, in which the library's modules stand as they do in QuickJS, on a mock of
 // `brunt:native` whose clock moves only when the user waits.
 import { createHash, createHmac, randomBytes } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { STATUS_CODES } from "node:http";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import vm from "node:vm";
 import { pages } from "./page.mjs";
@@ -12,7 +13,12 @@ export const LIBRARY = path.resolve(import.meta.dirname, "../../src/library");
 const FILES = { "k6": "k6.js", "k6/experimental/webcrypto": "webcrypto.js" };
 
 /** Modules that the library loads only when they are used. */
-const LATER = ["brunt:auth", "brunt:debug", "brunt:selector", "brunt:text-encoding", "brunt:webcrypto", "k6/html"];
+const LATER = [...new Set(readdirSync(LIBRARY).filter((file) => file.endsWith(".js")).flatMap((file) => {
+    const text = readFileSync(path.join(LIBRARY, file), "utf8");
+    return [...text.matchAll(/(?:need\(|defineLater\([^,]+, )"([^"]+)"/g)].map(([, name]) => name);
+}))];
+/** Names of native functions. */
+const NATIVE = [...readFileSync(path.join(LIBRARY, "../native.rs"), "utf8").matchAll(/^    "(\w+)",$/gm)].map(([, name]) => name);
 
 /** The library's file of a module, if it is one of ours. */
 function fileOf(name) {
@@ -54,6 +60,7 @@ function mock(world) {
         drain: () => void vm.runInContext("0", world.context),
         responsePrototype: () => world.prototype,
         labelOf: () => undefined,
+        statusText: (status) => (status === 0 ? "" : `${status} ${STATUS_CODES[status] ?? ""}`.trimEnd()),
         pause: note("pause", (seconds) => void (world.clock += seconds * 1000)),
         nextEvent: (most) => world.nextEvent(most),
         label: note("label", number),
@@ -173,10 +180,12 @@ export async function newUser(given = {}) {
         return new vm.SourceTextModule(text, { context, identifier: name in world.files ? name : file });
     };
     const native = mock(world);
-    const names = Object.keys(native);
-    modules.set("brunt:native", new vm.SyntheticModule(names, function () {
-        for (const name of names) this.setExport(name, native[name]);
-    }, { context }));
+    const names = [...new Set([...NATIVE, ...Object.keys(native)])];
+    for (const of of ["brunt:native", "brunt:natives"]) {
+        modules.set(of, new vm.SyntheticModule(names, function () {
+            for (const name of names) this.setExport(name, native[name]);
+        }, { context }));
+    }
     const linked = (name) => {
         const wanted = name.replace(/^\.\//, "");
         if (!modules.has(wanted)) modules.set(wanted, read(wanted));
@@ -187,12 +196,17 @@ export async function newUser(given = {}) {
         if (module.status === "unlinked") await module.link(linked);
         return start(module);
     };
-    for (const name of LATER) await linked(name).link(linked);
+    for (const name of LATER) {
+        const module = linked(name);
+        if (module.status === "unlinked") await module.link(linked);
+    }
     /** The exports of a module of the library. */
     world.import = (name) => evaluate(linked(name));
     /** The exports of a script's text. */
     world.script = async (text) => {
         await world.import("brunt:prelude");
+        // A module that began in the midst of a script would let the script's promises go on, which QuickJS does not do.
+        for (const name of LATER) if (modules.get(name).status === "linked") start(modules.get(name));
         return evaluate(new vm.SourceTextModule(text, { context, identifier: "script.js" }));
     };
     /** Runs one iteration of a script's default function, from its text. Returns its exports. */

@@ -106,7 +106,7 @@ test("events go to their handlers until they are unhandled", async () => {
     const user = await newUser();
     user.events.push({ id: 3, due: 50, text: "b" }, { id: 3, due: 10, text: "a" });
     await user.iterate(`
-        import { handle, unhandle } from "brunt:loop";
+        import { handle, unhandle } from "brunt:events";
         export default function () {
             handle(3, (event) => { console.log(event.text); if (event.text === "b") unhandle(3); });
         }`);

@@ -1,6 +1,6 @@
 // `https://jslib.k6.io/k6chaijs`: Chai's `expect` (www.chaijs.com/api/bdd), each assertion of which is a check.
 import { check, group } from "k6";
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 import { isEqual, shown } from "brunt:equality";
 
 /** What the script may set as `chai.config`. */

@@ -1,5 +1,5 @@
 // `https://jslib.k6.io/totp`: one-time passwords (RFC 6238).
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 

@@ -1,6 +1,6 @@
 // `https://jslib.k6.io/url`: URL and URLSearchParams, after the URL Standard (url.spec.whatwg.org).
 import { bytesOf } from "brunt:bytes";
-import * as native from "brunt:native";
+import * as native from "brunt:natives";
 
 /** Schemes that the standard calls special, with their default ports. */
 const SPECIAL = { "http:": "80", "https:": "443", "ws:": "80", "wss:": "443", "ftp:": "21", "file:": "" };
