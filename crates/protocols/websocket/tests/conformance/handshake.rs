@@ -19,8 +19,8 @@ fn rfc_6455_the_request_of_a_handshake() {
         ..Options::default()
     };
     let prepared = prepared(&options);
-    let request = |_| {
-        let (mut client, mut out) = (prepared.client(false), Vec::new());
+    let request = |number| {
+        let (mut client, mut out) = (prepared.client_of(number, false), Vec::new());
         client.open(None, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
