@@ -69,7 +69,7 @@ function readParams(url, given, protocols) {
         if (given.compression !== "deflate") throw new TypeError(`unsupported compression algorithm '${given.compression}': use deflate`);
         params.deflates = true;
     }
-    const cookies = CookieJar.fieldFor(params.jar, target.url);
+    const cookies = CookieJar.of(params.jar).fieldFor(target.url);
     if (cookies !== "" && params.fields.Cookie === undefined) params.fields.Cookie = cookies;
     return params;
 }
@@ -184,7 +184,7 @@ export class Connection {
         if (this.state !== "connecting") return;
         if (answer.error !== undefined) return this.#refused(answer.reason || answer.error);
         const { fields, cookies } = fieldsOf(head ?? "");
-        CookieJar.take(this.#params.jar, this.#params.target.url, cookiesOf(cookies.join("\n") || undefined));
+        CookieJar.of(this.#params.jar).takeAll(this.#params.target.url, cookiesOf(cookies.join("\n") || undefined));
         this.response.status = answer.status;
         this.response.headers = fields;
         if (answer.status !== SWITCHING) return this.#refused("websocket: bad handshake");
