@@ -44,12 +44,16 @@ pub enum Rule {
     InterruptedCallsAreSent,
     /// A place whose calls timed out before its connection was made again is given back.
     IdlePlacesAreGivenBack,
+    /// A user's call that waits for a connection gets another once the peer takes no more on that one.
+    UsersGetAnother,
+    /// A session's call waits for the session's connection where that has no room, and leaves it to nobody.
+    SessionsKeepTheirConnection,
 }
 
 #[cfg(feature = "simulation")]
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::LeavesOnce,
         Self::PeersLimit,
         Self::NothingBehindWaitingBytes,
@@ -69,6 +73,8 @@ impl Rule {
         Self::BehindALastAnswer,
         Self::InterruptedCallsAreSent,
         Self::IdlePlacesAreGivenBack,
+        Self::UsersGetAnother,
+        Self::SessionsKeepTheirConnection,
     ];
 }
 

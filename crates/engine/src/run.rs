@@ -22,8 +22,9 @@ use brunt_record::recording::{Cause, Recording};
 
 use crate::coordinator::Coordinator;
 use crate::error::EngineError;
-use crate::flood::{Flood, Quotas, first_connections};
+use crate::flood::{Flood, Quotas};
 use crate::network::Workload;
+use crate::network::growth::first_connections;
 use crate::network::origins::{MakeClient, Origins};
 use crate::scenarios::{Cast, Surroundings};
 use crate::trace::{FloodTrace, Sight, Trace};

@@ -20,14 +20,14 @@ use brunt_record::time::Tick;
 use super::{MS, SECOND_NS, Seconds, built_in, check, judged, plan};
 
 /// A log of calls that are due then, of these sessions.
-struct Log {
+pub(super) struct Log {
     calls: Vec<(u64, Option<u64>)>,
     next: usize,
     bytes: String,
 }
 
 impl Log {
-    fn of(calls: impl IntoIterator<Item = (u64, Option<u64>)>) -> Vec<Box<dyn Replay>> {
+    pub(super) fn of(calls: impl IntoIterator<Item = (u64, Option<u64>)>) -> Vec<Box<dyn Replay>> {
         vec![Box::new(Self { calls: calls.into_iter().collect(), next: 0, bytes: String::new() })]
     }
 }

@@ -18,8 +18,12 @@ use brunt_record::outcome::Failure;
 use brunt_record::recording::Ending;
 
 use super::multiplexed::{registry, scenario};
-use super::{MS, SECOND_NS, Seconds, judged, plan, run_part_on};
-use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
+use super::replay::Log;
+use super::{MS, SECOND_NS, Seconds, judged, mutations, plan, run_part_on};
+use brunt_engine::Finished;
+use brunt_engine::simulated::{self, Act, Peer, Reaction, VirtualNet};
+use brunt_lua::LuaJit;
+use brunt_protocol::replay::Replay;
 use brunt_record::time::Tick;
 
 /// How many seeds a plain `cargo test` tries of each kind.
@@ -301,6 +305,29 @@ fn random_users(choices: &mut Choices) -> (Plan, usize) {
     (plan, asked as usize)
 }
 
+/// A random log of sessions and of calls without one, over few connections; and their number.
+fn random_log(choices: &mut Choices) -> (Plan, Vec<Box<dyn Replay>>, usize) {
+    let (most, sessions) = (1 + choices.below(5) as u32, 1 + choices.below(8));
+    let calls: Vec<_> = (0..20 + choices.below(150))
+        .scan(0, |due, _| {
+            *due += choices.below(12) * MS;
+            Some((*due, (!choices.once_in(5)).then(|| choices.below(sessions))))
+        })
+        .collect();
+    let mut replay = brunt_plan::replay::Replay::new("a.log", "combined");
+    replay.think = choices.once_in(3);
+    let plan = Plan {
+        load: Load::Replay(Box::new(replay)),
+        stop: Stop::default(),
+        connections: Connections::UpTo(most),
+        timeout_ns: 150 * MS,
+        connect_timeout_ns: 100 * MS,
+        drain_ns: 400 * MS,
+        ..plan(["mux://127.0.0.1/", "mux://127.0.0.1/open"][choices.below(2) as usize])
+    };
+    (plan, Log::of(calls), most as usize)
+}
+
 /// The differences between runs of one seed.
 #[derive(Debug, Clone, Copy)]
 struct Setting {
@@ -325,6 +352,31 @@ struct Simulated {
 fn simulate(seed: u64, random_plan: fn(&mut Choices) -> (Plan, usize), setting: Setting) -> Simulated {
     let mut choices = Choices(seed << 20);
     let (plan, asked) = random_plan(&mut choices);
+    let part = brunt_engine::Part::whole(plan.workers);
+    carry_out(seed, choices, setting, plan, asked, |net, plan| {
+        run_part_on(net, plan, part, &registry(), &mut Seconds::default())
+    })
+}
+
+fn simulate_log(seed: u64, setting: Setting) -> Simulated {
+    let mut choices = Choices(seed << 20);
+    let (plan, logs, asked) = random_log(&mut choices);
+    let part = brunt_engine::Part::whole(plan.workers);
+    carry_out(seed, choices, setting, plan, asked, |net, plan| {
+        mutations::break_what_is_asked();
+        simulated::run_replay_part(net, plan, part, logs, &registry(), &LuaJit, &mut Seconds::default()).unwrap()
+    })
+}
+
+/// Carries a plan out, which asks for so many connections, against a random peer.
+fn carry_out(
+    seed: u64,
+    mut choices: Choices,
+    setting: Setting,
+    plan: Plan,
+    asked: usize,
+    run: impl FnOnce(&VirtualNet, &Plan) -> Finished,
+) -> Simulated {
     let window = |choices: &mut Choices| {
         let from = SECOND_NS + choices.below(900) * MS;
         if !setting.has_outages || choices.once_in(3) {
@@ -353,8 +405,7 @@ fn simulate(seed: u64, random_plan: fn(&mut Choices) -> (Plan, usize), setting: 
         };
         net = net.with_whims(mix(!seed));
     }
-    let part = brunt_engine::Part::whole(plan.workers);
-    let summary = judged(run_part_on(&net, &plan, part, &registry(), &mut Seconds::default()));
+    let summary = judged(run(&net, &plan));
     let simulated = Simulated { summary, processed: processed.load(Ordering::Relaxed), steps: net.steps(), plan };
     let sockets = net.most_sockets();
     assert!(sockets <= 2 * asked, "{sockets} sockets for {asked}");
@@ -421,6 +472,14 @@ fn whatever_peers_do_to_users_every_call_has_one_outcome() {
     for_seeds(|seed| {
         let setting = Setting { has_whims: !seed.is_multiple_of(3), piece: piece(seed), ..WHOLE };
         simulate(1_000_000 + seed, random_users, setting).steps
+    });
+}
+
+#[test]
+fn whatever_peers_do_to_sessions_every_call_has_one_outcome() {
+    for_seeds(|seed| {
+        let setting = Setting { has_whims: !seed.is_multiple_of(3), piece: piece(seed), ..WHOLE };
+        simulate_log(7_000_000 + seed, setting).steps
     });
 }
 

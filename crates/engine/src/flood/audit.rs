@@ -26,14 +26,14 @@ impl Flood {
             return;
         }
         let has_again = self.again.iter().any(|id| network.call(*id).is_some());
-        let has_room = network.connections.ids().any(|token| network.connections[token].room(self.pipeline) > 0);
+        let has_room = network.connections().ids().any(|token| network.connections()[token].room(self.pipeline) > 0);
         assert!(!(has_again && has_room), "a call that was turned away waits although a connection has room");
         match &self.pace {
             Pace::Closed(quota) if now < self.part.until() && !quota.is_empty() && !self.interests.pauses => {
                 assert!(!has_room, "a connection has room, and no call");
-                for token in network.connections.ids() {
+                for token in network.connections().ids() {
                     assert!(
-                        !network.connections[token].is_idle(),
+                        !network.connections()[token].is_idle(),
                         "place {token:?} is idle, and nothing will change that"
                     );
                 }
@@ -41,8 +41,8 @@ impl Flood {
             Pace::Open(schedule) if self.is_loading() => {
                 let waits = schedule.due().is_some_and(|due| due <= now);
                 assert!(!(waits && has_room), "a due call waits although a connection has room");
-                for token in network.connections.ids() {
-                    let connection = &network.connections[token];
+                for token in network.connections().ids() {
+                    let connection = &network.connections()[token];
                     assert!(
                         connection.room(self.pipeline) == 0 || !connection.is_unlisted(),
                         "{token:?} has room, in no list"
@@ -50,8 +50,8 @@ impl Flood {
                 }
                 let wakes = waits
                     && self.lists.have_none_ready()
-                    && network.census.taking() == 0
-                    && network.census.connecting() == 0;
+                    && network.census().taking() == 0
+                    && network.census().connecting() == 0;
                 let looks = self.outage.next_look.is_set() || network.next_deadline().is_set();
                 assert!(!wakes || looks, "a due call waits for nothing");
             }

@@ -41,7 +41,7 @@ impl Exposure {
         if !self.is_alone {
             return late;
         }
-        let last_answer = network.recorder.last_arrival();
+        let last_answer = network.recorder().last_arrival();
         let is_idle = network.under_way() == 0;
         if is_idle && ready >= last_answer {
             self.since = Some(now);

@@ -4,14 +4,12 @@
 mod audit;
 mod changing;
 mod exposure;
-mod growth;
 mod lists;
 mod names;
 mod open;
 mod outage;
 pub(crate) mod own_delay;
 mod part;
-mod slots;
 mod waiting;
 mod workload;
 
@@ -24,14 +22,12 @@ use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
 use self::exposure::Exposure;
-use self::growth::Growth;
-pub(crate) use self::growth::first_connections;
 use self::lists::Lists;
 use self::names::Names;
 use self::outage::Outage;
 use self::part::Part;
-use self::slots::Slots;
 use crate::gate::Horizon;
+use crate::network::growth::{CONNECTING_AT_ONCE, Growth};
 use crate::network::origins::OriginId;
 use crate::network::pool::KeptUp;
 use crate::network::{Call, CallId, Counted, End, Keeper, Network, Pause, State};
@@ -41,8 +37,6 @@ use brunt_protocol::user::{Interests, Refusal, User};
 
 /// The time before the end of the load in which a free connection may get no further call, in nanoseconds.
 const ENDING_NS: u64 = 100_000_000;
-/// The most connections being made at once in the beginning: fewer than a listening socket usually queues.
-const CONNECTING_AT_ONCE: usize = 128;
 /// The longest wait for a new connection before the load begins without the missing ones, in nanoseconds.
 const CONNECTING_PATIENCE_NS: u64 = brunt_record::SECOND_NS;
 
@@ -96,6 +90,17 @@ impl Ahead {
     }
 }
 
+/// The connection that stands for the slot of this one.
+fn home<D: Driver>(network: &FloodNetwork<D>, token: ConnectionId) -> ConnectionId {
+    network.connections().kept(network.connections()[token].keeper()).next().unwrap_or(token)
+}
+
+/// Whether no call is on any connection of this one's slot.
+fn is_free<D: Driver>(network: &FloodNetwork<D>, token: ConnectionId) -> bool {
+    let connections = network.connections();
+    connections.kept(connections[token].keeper()).all(|token| connections[token].carried() == 0)
+}
+
 /// One worker's share of a flood.
 pub(crate) struct Flood {
     plan: Arc<Plan>,
@@ -120,8 +125,9 @@ pub(crate) struct Flood {
     owed: usize,
     /// Calls that a peer has not processed, to be made again; some may have ended since.
     again: VecDeque<CallId>,
-    /// The connections to each target, where there are several targets.
-    slots: Option<Slots>,
+    /// Where there are several targets: how many calls are made at once. Each has a *slot*, which keeps a connection to every
+    /// target that it has called; the first of them stands for the slot where slots are listed.
+    slots: Option<u32>,
     ahead: Ahead,
     /// Their growth, if they grow.
     growth: Option<Growth>,
@@ -160,7 +166,7 @@ impl Flood {
             short_since: Tick::NEVER,
             owed: 0,
             again: VecDeque::new(),
-            slots: has_several_targets.then(Slots::default),
+            slots: has_several_targets.then_some(0),
             ahead: Ahead { connections, begun: 0 },
             plan,
         }
@@ -182,10 +188,10 @@ impl Flood {
         }
         let measured = self.part.is_measured();
         if let Pace::Open(schedule) = &mut self.pace {
-            schedule.skip(now, |due, calls| network.recorder.held_overdue(due, calls, measured, now));
+            schedule.skip(now, |due, calls| network.recorder_mut().held_overdue(due, calls, measured, now));
         }
-        for token in network.connections.ids() {
-            if network.connections[token].state() != State::Vacant {
+        for token in network.connections().ids() {
+            if network.connections()[token].state() != State::Vacant {
                 self.give_work(network, token, now);
             }
         }
@@ -205,34 +211,37 @@ impl Flood {
 
     /// Makes connections ahead of the load, some at a time. True once they are made, or no more can be.
     fn connect_ahead<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) -> bool {
-        while network.connections.len() < self.ahead.connections {
+        while network.connections().len() < self.ahead.connections {
             self.add(network);
         }
         if self.connects_for_calls() {
             return true;
         }
-        while network.census.connecting() < CONNECTING_AT_ONCE
+        while network.census().connecting() < CONNECTING_AT_ONCE
             && let Some(token) = self.ahead.next()
         {
             network.connect(self, token, now);
         }
         // Ahead of the load, no connection is tried twice.
-        let settled = self.ahead.are_begun() && network.census.connecting() == 0;
-        settled || now >= network.signs.last_connected() + CONNECTING_PATIENCE_NS
+        let settled = self.ahead.are_begun() && network.census().connecting() == 0;
+        settled || now >= network.signs().last_connected() + CONNECTING_PATIENCE_NS
     }
 
     /// A place for another connection, or for the first one of another slot.
     fn add<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> ConnectionId {
         match &mut self.slots {
-            Some(slots) => slots.open(|keeper| network.add(OriginId::FIRST, keeper)),
+            Some(slots) => {
+                *slots += 1;
+                network.add(OriginId::FIRST, Keeper::One(*slots - 1))
+            }
             None => network.add(OriginId::FIRST, Keeper::Everybody),
         }
     }
 
     /// As many connections as there were, but for those that leave and are not replaced yet.
     fn kept_up<D: Driver>(&self, network: &FloodNetwork<D>) -> KeptUp {
-        let there = network.places() - network.census.leaving();
-        KeptUp { most: there + self.owed, there, leaving: network.census.leaving() }
+        let there = network.places() - network.census().leaving();
+        KeptUp { most: there + self.owed, there, leaving: network.census().leaving() }
     }
 
     /// Whether connections are made for calls, and not ahead of them.
@@ -257,16 +266,16 @@ impl Flood {
             }
         };
         self.change();
-        let now = network.driver.now();
+        let now = network.now();
         let watches = is_measured && self.slots.is_none() && matches!(self.pace, Pace::Closed(_));
         network.watch_for_server(watches.then_some(began));
         self.fail_refused(network, now);
-        for token in network.connections.ids() {
-            if network.connections[token].state() != State::Vacant {
-                let ready_since = network.connections[token].ready_since().clamp(began.min(now), now);
+        for token in network.connections().ids() {
+            if network.connections()[token].state() != State::Vacant {
+                let ready_since = network.connections()[token].ready_since().clamp(began.min(now), now);
                 self.give_work(network, token, now);
                 // The connection was free before the load began: the worker's delay since then is no wait.
-                let connection = &mut network.connections[token];
+                let connection = &mut network.connections_mut()[token];
                 if !connection.is_unlisted() {
                     connection.note_ready_at(ready_since);
                 }
@@ -303,22 +312,22 @@ impl Flood {
     /// The load is over: gives a connection that may be free the calls that a peer has turned away.
     fn give_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         while !self.again.is_empty() {
-            if let Some(slots) = &self.slots {
-                let home = slots.home(token, &network.connections);
-                if !slots.is_free(home, &network.connections) {
+            if self.slots.is_some() {
+                let home = home(network, token);
+                if !is_free(network, home) {
                     return;
                 }
                 let Some(id) = self.next_again(network) else { return };
                 return self.place(network, home, id, now);
             }
-            let connection = &network.connections[token];
+            let connection = &network.connections()[token];
             let is_idle = connection.is_idle() && connection.carried() == 0;
             if !is_idle && connection.room(self.pipeline) == 0 {
                 return;
             }
             let Some(id) = self.next_again(network) else { return };
             if is_idle {
-                network.connections[token].unlist();
+                network.connections_mut()[token].unlist();
                 network.enqueue(token, id);
                 return network.connect(self, token, now);
             }
@@ -328,11 +337,11 @@ impl Flood {
 
     /// Sends calls that a peer has turned away again, as far as a connection has room or can be made for them.
     fn serve_again<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
-        for token in network.connections.ids() {
+        for token in network.connections().ids() {
             if self.again.is_empty() {
                 return;
             }
-            let connection = &network.connections[token];
+            let connection = &network.connections()[token];
             if connection.is_idle() || connection.room(self.pipeline) > 0 {
                 self.give_work(network, token, now);
             }
@@ -346,7 +355,7 @@ impl Flood {
         }
         let mut composed = false;
         loop {
-            let connection = &network.connections[token];
+            let connection = &network.connections()[token];
             let open = connection.is_open();
             let carried = connection.carried();
             let room = match connection.state() {
@@ -375,13 +384,15 @@ impl Flood {
         if composed {
             network.flush(self, token);
         }
-        self.connect_for_queue(network, token, now);
+        let connection = &network.connections()[token];
+        if connection.is_idle() && connection.carried() > 0 {
+            network.connect(self, token, now);
+        }
     }
 
     /// The same over several targets: the next call of a slot without one, whatever its target.
     fn refill_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
-        let is_free = self.slots.as_ref().is_some_and(|slots| slots.is_free(token, &network.connections));
-        if is_free
+        if is_free(network, token)
             && now < self.part.until()
             && !self.part.holds_back(now)
             && let Some(id) = self.next_call(network, now)
@@ -392,12 +403,12 @@ impl Flood {
 
     /// Several targets: sends a call on the connection to its target in the slot of `token`, or queues it there.
     fn place<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, id: CallId, now: Tick) {
-        let (Some(slots), Some(call)) = (&mut self.slots, network.call(id)) else { return };
+        let Some(call) = network.call(id) else { return };
         let (target, due) = (self.user.target(call.tag), call.due);
-        let keeper = network.connections[token].keeper();
-        let own = slots.to(target, keeper, |keeper| network.add(OriginId::at(target), keeper));
-        let token = own.unwrap_or(token);
-        let connection = &network.connections[token];
+        let (keeper, origin) = (network.connections()[token].keeper(), OriginId::at(target));
+        let own = network.connections().kept_to(keeper, origin).next();
+        let token = own.unwrap_or_else(|| network.add(origin, keeper));
+        let connection = &network.connections()[token];
         let is_idle = connection.is_idle();
         // That a target which refuses connections is left alone for a moment is no time of the call.
         if let State::Backoff { until } = connection.state()
@@ -408,19 +419,8 @@ impl Flood {
         }
         if is_idle && self.shares_outcome(network, target, id, due, now) {
             self.offer_slot(network, token, now);
-        } else if network.connections[token].room(self.pipeline) > 0 {
-            network.send(self, token, id, now);
         } else {
-            network.enqueue(token, id);
-            self.connect_for_queue(network, token, now);
-        }
-    }
-
-    /// Makes a connection for the call that waits for it.
-    fn connect_for_queue<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
-        let connection = &network.connections[token];
-        if connection.is_idle() && connection.carried() > 0 {
-            network.connect(self, token, now);
+            network.carry(self, token, id, now);
         }
     }
 
@@ -444,7 +444,7 @@ impl Flood {
 
     /// Whether the user lets the connection pause before its next call. The user is asked once a call.
     fn pauses<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) -> bool {
-        match network.connections[token].pause_at(now) {
+        match network.connections_mut()[token].pause_at(now) {
             Pause::None => {}
             Pause::Over => return false,
             // The user is asked once the connection is ready.
@@ -472,30 +472,30 @@ impl Flood {
         {
             self.refusal = Some(refusal);
         }
-        let mut freed = std::mem::take(&mut network.freed);
+        let mut freed = network.take_freed();
         let certain = self.certain_calls(&freed);
         if let Some(growth) = &mut self.growth {
             growth.answered(freed.len(), network.places());
         }
         self.user.expect(certain);
         for (token, since) in freed.drain(..) {
-            if network.connections[token].is_open() {
+            if network.connections()[token].is_open() {
                 // A call of the closed model is due when it is made. A connection of the open model has been free since
                 // its answer.
                 let closed = matches!(self.pace, Pace::Closed(_));
-                let now = if closed { network.driver.now() } else { since };
+                let now = if closed { network.now() } else { since };
                 self.give_work(network, token, now);
             }
         }
         self.user.expect(0);
-        if !self.lists.have_none_dormant() && network.census.taking() > 0 && !self.outage.has_failed(OriginId::FIRST) {
-            let now = network.driver.now();
-            self.wake_dormant(network, now, network.signs.last_answer() < network.signs.last_connected());
+        if !self.lists.have_none_dormant() && network.census().taking() > 0 && !self.outage.has_failed(OriginId::FIRST)
+        {
+            let now = network.now();
+            self.wake_dormant(network, now, network.signs().last_answer() < network.signs().last_connected());
         }
         // Calls that end when they are sent have freed connections meanwhile: those have their turn after the next
         // read.
-        freed.append(&mut network.freed);
-        network.freed = freed;
+        network.keep_freed(freed);
         if self.is_loading() {
             self.dispatch(network);
         }

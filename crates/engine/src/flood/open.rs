@@ -3,8 +3,8 @@
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::time::Tick;
 
-use super::growth::Standing;
-use super::{Flood, FloodNetwork, Pace, own_delay};
+use super::{Flood, FloodNetwork, Pace, home, is_free, own_delay};
+use crate::network::growth::Standing;
 use crate::network::origins::OriginId;
 use crate::network::{Call, CallId, Counted, End, State};
 use crate::transport::{ConnectionId, Driver};
@@ -12,21 +12,21 @@ use crate::transport::{ConnectionId, Driver};
 impl Flood {
     /// Open model: lists the connection among those that can carry a call.
     pub(super) fn offer<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
-        while !self.again.is_empty() && network.connections[token].room(self.pipeline) > 0 {
+        while !self.again.is_empty() && network.connections()[token].room(self.pipeline) > 0 {
             let Some(id) = self.next_again(network) else { break };
             network.send(self, token, id, now);
         }
         let reconnect = self.plan.reconnect;
-        let connection = &network.connections[token];
+        let connection = &network.connections()[token];
         let free = match connection.state() {
             State::Open { .. } => connection.room(self.pipeline) > 0,
             State::Idle { .. } => reconnect && connection.carried() == 0,
             _ => false,
         };
         if free && connection.is_unlisted() {
-            self.lists.offer(token, &mut network.connections, now);
+            self.lists.offer(token, network.connections_mut(), now);
         }
-        let connection = &network.connections[token];
+        let connection = &network.connections()[token];
         if connection.is_idle() && !reconnect && connection.is_unlisted() {
             network.connect(self, token, now);
         }
@@ -34,16 +34,15 @@ impl Flood {
 
     /// The same over several targets: lists the slot of the connection if the slot has no call.
     pub(super) fn offer_slot<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
-        let Some(slots) = &self.slots else { return };
-        let home = slots.home(token, &network.connections);
-        if !slots.is_free(home, &network.connections) || !network.connections[home].is_unlisted() {
+        let home = home(network, token);
+        if !is_free(network, home) || !network.connections()[home].is_unlisted() {
             return;
         }
         if let Some(id) = self.next_again(network) {
             self.place(network, home, id, now);
             return;
         }
-        self.lists.offer(home, &mut network.connections, now);
+        self.lists.offer(home, network.connections_mut(), now);
     }
 
     /// Open model: sends due calls on free connections, and adds connections where none is free, if they grow.
@@ -70,7 +69,7 @@ impl Flood {
             }
             return false;
         }
-        let now = network.driver.now();
+        let now = network.now();
         let connects_for_calls = self.connects_for_calls();
         let is_in_vain =
             self.is_held() || !connects_for_calls && (network.newest_is_barren() || self.is_out(network, now));
@@ -81,16 +80,16 @@ impl Flood {
         }
         let standing = Standing {
             connections: network.places(),
-            connecting: network.census.connecting(),
+            connecting: network.census().connecting(),
             taken: schedule.taken(),
             held_up: self.held_up,
-            heard: network.recorder.last_arrival(),
+            heard: network.recorder_mut().last_arrival(),
             reconnect: connects_for_calls,
         };
         let missing = growth.missing(&standing, now);
         for _ in 0..missing {
             let token = self.add(network);
-            network.connections[token].set_held_up(self.held_up);
+            network.connections_mut()[token].set_held_up(self.held_up);
             if self.slots.is_some() {
                 self.offer_slot(network, token, now);
             } else {
@@ -106,33 +105,33 @@ impl Flood {
         if schedule.due().is_none() {
             return;
         }
-        let mut now = network.driver.now();
+        let mut now = network.now();
         self.hear();
         while let Pace::Open(schedule) = &mut self.pace
             && schedule.due().is_some_and(|due| due <= now && !self.part.holds_back(due))
             && let Some(token) = self.lists.take_ready()
         {
-            let connection = &mut network.connections[token];
+            let connection = &mut network.connections_mut()[token];
             let opens = self.plan.reconnect && connection.is_idle() && connection.carried() == 0;
             // A connection that is gone may be listed elsewhere by now, or its place may belong to another.
             let is_here = connection.is_open() || opens || self.slots.is_some();
             if !is_here || !connection.unlist() {
                 continue;
             }
-            let has_room = match &self.slots {
-                Some(slots) => slots.is_free(token, &network.connections),
+            let has_room = match self.slots {
+                Some(_) => is_free(network, token),
                 None => opens || connection.room(self.pipeline) > 0,
             };
             if !has_room {
                 continue;
             }
-            let connection = &mut network.connections[token];
+            let connection = &mut network.connections_mut()[token];
             let ready_since = connection.ready_since();
             let Some((due, number)) = schedule.take() else { break };
             let own = own_delay::measure(due, ready_since, connection.held_up(), now);
             connection.set_held_up(own.held_up);
             self.held_up = own.held_up;
-            let snapshot = &mut network.recorder.snapshot;
+            let snapshot = &mut network.recorder_mut().snapshot;
             snapshot.times.record(Timing::Lag, own.call);
             snapshot.numbers.add(Counter::WaitedForConnection, u64::from(own.has_waited));
             let exposed = self.exposure.of(network, now.before(own.call), now);
@@ -152,7 +151,7 @@ impl Flood {
             if self.refusal.is_some() {
                 break;
             }
-            now = network.driver.now();
+            now = network.now();
             self.hear();
         }
     }

@@ -5,7 +5,8 @@ use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::{CONNECTING_AT_ONCE, Flood, FloodNetwork, Pace};
+use super::{Flood, FloodNetwork, Pace};
+use crate::network::growth::CONNECTING_AT_ONCE;
 use crate::network::origins::OriginId;
 use crate::network::{Call, Counted, End, Recorder};
 use crate::transport::{ConnectionId, Driver};
@@ -46,10 +47,10 @@ impl Flood {
     /// and another is refused.
     pub(super) fn is_out<D: Driver>(&self, network: &FloodNetwork<D>, now: Tick) -> bool {
         let has_failed = self.outage.has_failed(OriginId::FIRST);
-        if network.census.taking() == 0 {
-            return has_failed || network.census.connecting() == 0;
+        if network.census().taking() == 0 {
+            return has_failed || network.census().connecting() == 0;
         }
-        has_failed && now.since(network.signs.last_answer().max(network.signs.last_connected())) > ANSWERS_NS
+        has_failed && now.since(network.signs().last_answer().max(network.signs().last_connected())) > ANSWERS_NS
     }
 
     /// Lets each due call make an attempt of its own, or share the outcome of another.
@@ -65,7 +66,7 @@ impl Flood {
                 return;
             }
             let free_at = self.outage.attempts.free_at();
-            if network.census.connecting() < self.most_half_open()
+            if network.census().connecting() < self.most_half_open()
                 && free_at <= now
                 && let Some(token) = self.place_to_try(network)
             {
@@ -87,7 +88,7 @@ impl Flood {
     fn try_for_next<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
         let Pace::Open(schedule) = &mut self.pace else { return };
         let Some((due, number)) = schedule.take() else { return };
-        network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
+        network.recorder_mut().snapshot.numbers.add(Counter::WaitedForConnection, 1);
         let late = network.behind(now).min(now.since(due));
         let id = network.begin(Call { late, ..Call::new(number, due, self.part.is_measured(), Counted::Already) });
         network.enqueue(token, id);
@@ -103,17 +104,17 @@ impl Flood {
             return false;
         };
         let Some((due, number)) = schedule.take() else { return false };
-        network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
+        network.recorder_mut().snapshot.numbers.add(Counter::WaitedForConnection, 1);
         let end = now.max(due.saturating_add(outcome.took_ns));
         let call = Call::new(number, due, self.part.is_measured(), Counted::Already);
         let failed = End::Failed(outcome.failure, &outcome.reason);
-        self.names.failed_overdue(&mut network.recorder, &*self.user, call, failed, end);
+        self.names.failed_overdue(network.recorder_mut(), &*self.user, call, failed, end);
         true
     }
 
     /// A place without a connection, in which one can be tried.
     fn place_to_try<D: Driver>(&mut self, network: &mut FloodNetwork<D>) -> Option<ConnectionId> {
-        if let Some(token) = self.lists.take_dormant(&mut network.connections) {
+        if let Some(token) = self.lists.take_dormant(network.connections_mut()) {
             return Some(token);
         }
         let may_add = self.growth.as_ref().is_some_and(|growth| network.places() < growth.limit());
@@ -122,16 +123,16 @@ impl Flood {
 
     /// The place's last connection failed, and there is no other: the next due call tries again.
     pub(super) fn rest<D: Driver>(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId) {
-        self.lists.rest(token, &mut network.connections);
+        self.lists.rest(token, network.connections_mut());
     }
 
     /// Connects waiting places to a target that takes connections again; only as often as attempts are allowed, if it
     /// is unknown whether it does.
     pub(super) fn wake_dormant<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick, is_attempt: bool) {
         while !self.lists.have_none_dormant()
-            && network.census.connecting() < self.most_half_open()
+            && network.census().connecting() < self.most_half_open()
             && (!is_attempt || self.outage.attempts.take(now))
-            && let Some(token) = self.lists.take_dormant(&mut network.connections)
+            && let Some(token) = self.lists.take_dormant(network.connections_mut())
         {
             network.connect(self, token, now);
         }
@@ -142,7 +143,8 @@ impl Flood {
     fn expire_waiting<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
         let (timeout_ns, short_since) = (self.plan.timeout_ns, self.short_since);
         let Pace::Open(schedule) = &mut self.pace else { return };
-        let may_end = |due: &Tick| network.signs.last_answer() < *due && !self.part.ends_before(*due);
+        let last_answer = network.signs().last_answer();
+        let may_end = |due: &Tick| last_answer < *due && !self.part.ends_before(*due);
         while let Some(due) = schedule.due().filter(may_end) {
             let expires = due.max(short_since).saturating_add(timeout_ns);
             if expires > now {
@@ -150,10 +152,10 @@ impl Flood {
                 return;
             }
             let Some((_, number)) = schedule.take() else { return };
-            network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
+            network.recorder_mut().snapshot.numbers.add(Counter::WaitedForConnection, 1);
             let call = Call::new(number, due, self.part.is_measured(), Counted::Already);
             let failed = End::Failed(Failure::Timeout, UNANSWERED);
-            self.names.failed_overdue(&mut network.recorder, &*self.user, call, failed, expires);
+            self.names.failed_overdue(network.recorder_mut(), &*self.user, call, failed, expires);
         }
     }
 
@@ -161,16 +163,18 @@ impl Flood {
     /// as these carry at once. More are not worth a wait of their user's.
     pub(super) fn keep_waiting<D: Driver>(&mut self, network: &mut FloodNetwork<D>, end: Tick) {
         self.hear();
-        if !self.is_loading() || !self.part.is_measured() || network.census.taking() + network.census.connecting() == 0
+        if !self.is_loading()
+            || !self.part.is_measured()
+            || network.census().taking() + network.census().connecting() == 0
         {
             return;
         }
         let Pace::Open(schedule) = &mut self.pace else { return };
-        let places = (network.census.taking() + network.census.connecting()) * self.pipeline.max(1);
+        let places = (network.census().taking() + network.census().connecting()) * self.pipeline.max(1);
         for _ in 0..places {
             let Some(due) = schedule.due().filter(|due| *due < end && !self.part.ends_before(*due)) else { return };
             let Some((_, number)) = schedule.take() else { return };
-            network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
+            network.recorder_mut().snapshot.numbers.add(Counter::WaitedForConnection, 1);
             let late = network.behind(end).min(end.since(due));
             let call = Call::new(number, due, self.part.is_measured(), Counted::Already);
             self.again.push_back(network.begin(Call { late, ..call }));
@@ -182,11 +186,11 @@ impl Flood {
     pub(super) fn drop_unsent<D: Driver>(&mut self, network: &mut FloodNetwork<D>, end: Tick) {
         // Calls that a peer has turned away may still be sent again.
         self.serve_again(network, end);
-        let silent_for = end.since(network.signs.last_answer());
-        let is_silent = network.census.taking() == 0 || silent_for >= ANSWERS_NS && network.behind(end) <= IN_TIME_NS;
-        let silent_since = if is_silent { network.signs.last_answer() } else { Tick::NEVER };
+        let silent_for = end.since(network.signs().last_answer());
+        let is_silent = network.census().taking() == 0 || silent_for >= ANSWERS_NS && network.behind(end) <= IN_TIME_NS;
+        let silent_since = if is_silent { network.signs().last_answer() } else { Tick::NEVER };
         let Pace::Open(schedule) = &mut self.pace else { return };
-        let recorder = &mut network.recorder;
+        let recorder = network.recorder_mut();
         let waited = |recorder: &mut Recorder, due: Tick, calls: u64| {
             if due > silent_since {
                 recorder.unfinished_overdue(due, calls, end);

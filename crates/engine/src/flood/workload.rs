@@ -8,7 +8,6 @@ use brunt_record::time::Tick;
 
 use super::names::Names;
 use super::{CONNECTING_PATIENCE_NS, Flood, FloodNetwork, Pace};
-use crate::network::attempts::Attempts;
 use crate::network::origins::OriginId;
 use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, LoadEnd, Nature, Told, Workload};
 use crate::rules::{Rule, is_broken};
@@ -24,14 +23,14 @@ impl<D: Driver> Workload<D> for Flood {
 
     fn prepare(&mut self, network: &mut FloodNetwork<D>, now: Tick) -> Option<Tick> {
         if self.ahead.begun == 0 {
-            self.names = Names::new(self.user.names(), &mut network.recorder);
+            self.names = Names::new(self.user.names(), network.recorder_mut());
             if self.user.traces() {
-                network.recorder.keep_slowest();
+                network.recorder_mut().keep_slowest();
             }
-            network.attempts = Attempts::new(self.share.count());
+            network.share_attempts(self.share.count());
         }
         let is_ready = self.connect_ahead(network, now);
-        (!is_ready).then(|| network.signs.last_connected() + CONNECTING_PATIENCE_NS)
+        (!is_ready).then(|| network.signs().last_connected() + CONNECTING_PATIENCE_NS)
     }
 
     fn begin(&mut self, network: &mut FloodNetwork<D>, phase: Phase, began: Tick, until: Tick) {
@@ -111,7 +110,7 @@ impl<D: Driver> Workload<D> for Flood {
     fn hand_over(&mut self, network: &mut FloodNetwork<D>, until: Tick) {
         self.hear();
         if let Pace::Open(schedule) = &mut self.pace {
-            network.recorder.snapshot.numbers.add(Counter::Due, schedule.come_due(until));
+            network.recorder_mut().snapshot.numbers.add(Counter::Due, schedule.come_due(until));
         }
     }
 
@@ -150,7 +149,7 @@ impl<D: Driver> Workload<D> for Flood {
 
     #[inline]
     fn ended(&mut self, network: &mut FloodNetwork<D>, call: &Call<u64>, end: End<'_>, now: Tick) {
-        if network.recorder.samples.is_some() {
+        if network.recorder().samples.is_some() {
             let connection = network.connection_number(call);
             let name = Workload::<D>::request_name(self, call.tag, connection).unwrap_or_default();
             let texts = Texts { name, tags: "" };
@@ -158,14 +157,14 @@ impl<D: Driver> Workload<D> for Flood {
         }
         if !self.names.is_empty() {
             let name = self.name(call.tag, network.connection_number(call));
-            self.names.record(&mut network.recorder, name, call, end, now);
+            self.names.record(network.recorder_mut(), name, call, end, now);
         }
         // Scripts see the calls that count while the load is on, and only those.
         if let End::Answered(status) = end
             && self.interests.answers
             && self.is_loading()
             && let Some(token) = call.connection()
-            && let Err(refusal) = self.user.answered(status, network.connections[token].client().parts())
+            && let Err(refusal) = self.user.answered(status, network.connections()[token].client().parts())
         {
             self.refusal = Some(refusal);
         }
@@ -183,7 +182,7 @@ impl<D: Driver> Workload<D> for Flood {
     }
 
     fn next_calls(&mut self, network: &mut FloodNetwork<D>, token: ConnectionId, now: Tick) {
-        let connection = &network.connections[token];
+        let connection = &network.connections()[token];
         if connection.is_open() {
             self.outage.made(connection.origin());
             if let Some(growth) = &mut self.growth {
@@ -245,7 +244,7 @@ impl<D: Driver> Workload<D> for Flood {
             growth.refused(now);
         }
         if gone.has_left && self.slots.is_none() {
-            let came_to_nothing = network.connections[token].came_to_nothing();
+            let came_to_nothing = network.connections()[token].came_to_nothing();
             network.vacate(token);
             if self.kept_up(network).has_place() {
                 self.owed -= 1;
@@ -261,12 +260,13 @@ impl<D: Driver> Workload<D> for Flood {
         if tries_for_calls && self.connects_for_calls() {
             return self.give_work(network, token, now);
         }
-        if tries_for_calls && network.connections[token].came_to_nothing() {
+        if tries_for_calls && network.connections()[token].came_to_nothing() {
             let grows = self.growth.is_some();
-            if grows && (network.census.taking() > 0 && !gone.was_ready || network.places() > self.ahead.connections) {
+            if grows && (network.census().taking() > 0 && !gone.was_ready || network.places() > self.ahead.connections)
+            {
                 return network.vacate(token);
             }
-            if network.census.taking() == 0 {
+            if network.census().taking() == 0 {
                 return self.rest(network, token);
             }
         }

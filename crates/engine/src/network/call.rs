@@ -30,6 +30,8 @@ use brunt_protocol::user::Message;
 pub(super) const MOST_TURNED_AWAY: u8 = 8;
 /// Why a call has failed that was sent again so often.
 pub(super) const TURNED_AWAY: &str = "the peer turned the call away on each of 9 connections";
+/// Why a call has failed that was sent, was not processed, and that its load cannot send again.
+const NOT_AGAIN: &str = "the peer has not processed the call, which could not be sent again";
 /// Why a call has failed that took too long.
 const LATE: &str = "no complete answer within the timeout";
 /// The reason of a call that its user left before any message had come.
@@ -90,6 +92,23 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if let Some(call) = self.calls.get_mut(id) {
             call.place = Place::Queued(token);
             self.connections[token].queue.push_back(id);
+        }
+    }
+
+    /// Gives the call to a connection: it is sent at once if there is room. Otherwise it waits, and the connection is made if
+    /// it is not there.
+    pub(crate) fn carry<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, id: CallId, now: Tick) {
+        let connection = &self.connections[token];
+        let (is_open, is_idle) = (connection.is_open(), connection.is_idle());
+        if connection.room(self.origins.pipeline(connection.origin())) > 0 {
+            self.send(load, token, id, now);
+        } else if is_open {
+            self.await_room(load, token, id);
+        } else {
+            self.enqueue(token, id);
+            if is_idle {
+                self.connect(load, token, now);
+            }
         }
     }
 
@@ -183,8 +202,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let Some(tag) = self.calls.get(id).map(|call| call.tag) else { break };
             let timeout_ns = load.timeout_ns(tag).unwrap_or(self.terms.timeout_ns);
             let Ok(message) = load.message(tag) else {
-                let counted = self.calls.get(id).is_some_and(|call| call.counted == Counted::Already);
-                self.complete(load, id, if counted { End::Unsent } else { End::Withdrawn }, now);
+                let end = match self.calls.get(id) {
+                    Some(call) if call.was_sent() => End::Failed(Failure::Closed, NOT_AGAIN),
+                    Some(call) if call.counted == Counted::Already => End::Unsent,
+                    _ => End::Withdrawn,
+                };
+                self.complete(load, id, end, now);
                 break;
             };
             let (more, idempotent) = (message.more, message.idempotent);
@@ -473,13 +496,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn call_late<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, now: Tick) {
         let Some(call) = self.calls.get(id).copied() else { return };
         let (failure, reason) = self.lateness(id);
-        let end = if call.is_optional() { End::Withdrawn } else { End::Failed(failure, reason) };
+        let end = call.late(failure, reason);
         match call.place {
             // A call that was sent before and waits to be sent again still has its deadline.
             Place::Waiting => self.complete(load, id, end, now),
             Place::Queued(token) => {
                 self.connections[token].queue.retain(|queued| *queued != id);
-                self.complete(load, id, End::Failed(failure, reason), now);
+                self.complete(load, id, end, now);
                 if self.connections[token].is_there() {
                     self.freed.push((token, now));
                 }
@@ -531,7 +554,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             (Some((failure, reason)), _) => End::Failed(failure, reason),
             (None, stream) => match stream.and_then(|(_, stream)| stream.leave()) {
                 Some(status) => End::Answered(status),
-                None => End::Failed(Failure::Closed, LEFT),
+                None => End::GivenUp(LEFT),
             },
         };
         self.abandon_with(load, id, end, now);
@@ -626,7 +649,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if end == End::Withdrawn || !self.recorder.counts(call) {
             return;
         }
-        let failure = if let End::Failed(failure, _) = end { Some(failure) } else { None };
+        let failure = end.failure().map(|(failure, _)| failure);
         let at = self.recorder.ended_at(call, failure, now);
         let Some(ended) = self.calls.stream(id).map(|stream| stream.ended(call, end, at)) else { return };
         self.recorder.snapshot.stream_ended(&ended);

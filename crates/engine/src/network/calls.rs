@@ -47,12 +47,33 @@ pub(crate) enum End<'a> {
     Answered(u16),
     /// Without a good answer, for this reason.
     Failed(Failure, &'a str),
+    /// Without an answer, since brunt closed its connection for something else, or nobody waited any more: it counts as
+    /// [`Failure::Closed`], and no server was missing.
+    GivenUp(&'a str),
     /// In flight when the drain ended, or when its user was cut off.
     Unfinished,
     /// Due and never sent.
     Unsent,
     /// Never a call after all, so that nothing is counted: its user had none, or its answer was optional.
     Withdrawn,
+}
+
+impl<'a> End<'a> {
+    /// Its failure and the reason, if it is one.
+    #[inline]
+    pub(crate) fn failure(self) -> Option<(Failure, &'a str)> {
+        match self {
+            Self::Failed(failure, reason) => Some((failure, reason)),
+            Self::GivenUp(reason) => Some((Failure::Closed, reason)),
+            Self::Answered(_) | Self::Unfinished | Self::Unsent | Self::Withdrawn => None,
+        }
+    }
+
+    /// Whether the call had no connection, or lost the one that it had, without brunt's own doing: no server was there for
+    /// it.
+    pub(crate) fn is_absence(self) -> bool {
+        matches!(self, Self::Failed(failure, _) if failure.is_unreached())
+    }
 }
 
 /// A call that has begun. `T` is its load's key for it.
@@ -163,6 +184,11 @@ impl<T> Call<T> {
             _ if self.was_sent() => End::Unfinished,
             _ => End::Unsent,
         }
+    }
+
+    /// Its end once its time is up, wherever it is.
+    pub(crate) fn late<'a>(&self, failure: Failure, reason: &'a str) -> End<'a> {
+        if self.is_optional() { End::Withdrawn } else { End::Failed(failure, reason) }
     }
 
     /// Sends it at `now`, with `timeout_ns` to end. A call that is sent again keeps its first time and its timeout.
@@ -451,6 +477,16 @@ mod tests {
         assert_eq!(calls.under_way(), 1);
         calls.remove(second);
         assert_eq!(calls.under_way(), 0);
+    }
+
+    #[test]
+    fn an_optional_call_without_an_answer_counts_for_nothing_wherever_it_waits() {
+        for place in [Place::Waiting, Place::Queued(ConnectionId::at(0)), Place::InFlight(ConnectionId::at(0))] {
+            let optional = Call { place, ..Call::new(7_u32, Tick::EPOCH, true, Counted::OnceEnded) };
+            let late = optional.late(Failure::Timeout, "late");
+            assert_eq!((late, optional.cut_short()), (End::Withdrawn, End::Withdrawn), "{place:?}");
+        }
+        assert_eq!(call(Tick::EPOCH).late(Failure::Timeout, "late"), End::Failed(Failure::Timeout, "late"));
     }
 
     #[test]

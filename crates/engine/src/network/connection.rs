@@ -175,8 +175,23 @@ pub(crate) enum Keeper {
     Everybody,
     /// Those of one user, session or slot.
     One(u32),
-    /// Those of one user that name the connection, until the user closes it.
-    Held(u32),
+    /// Those of one user that name the connection by this handle, until the user closes it.
+    Held {
+        /// The user.
+        user: u32,
+        /// The script's number for the connection.
+        handle: u32,
+    },
+}
+
+impl Keeper {
+    /// The number of the user, session or slot.
+    fn number(self) -> Option<u32> {
+        match self {
+            Self::One(number) | Self::Held { user: number, .. } => Some(number),
+            Self::Nobody | Self::Everybody => None,
+        }
+    }
 }
 
 /// Whether a place's connections have been of use.
@@ -379,11 +394,6 @@ impl Connection {
     #[inline]
     pub(crate) fn keeper(&self) -> Keeper {
         self.keeper
-    }
-
-    /// Whoever it was kept for needs it no more: it ends by itself. Returns who that was.
-    pub(crate) fn release(&mut self) -> Keeper {
-        std::mem::replace(&mut self.keeper, Keeper::Nobody)
     }
 
     #[inline]
@@ -604,7 +614,33 @@ impl Recycle for Connection {
     }
 }
 
-/// A worker's connections, by its own numbers for them.
+/// The connections that are kept for one user, session or slot each, by that one's number. Each list is sorted by origin.
+#[derive(Default)]
+struct Kept(Vec<Vec<(OriginId, ConnectionId)>>);
+
+impl Kept {
+    fn of(&self, number: u32) -> &[(OriginId, ConnectionId)] {
+        self.0.get(number as usize).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn add(&mut self, keeper: Keeper, origin: OriginId, token: ConnectionId) {
+        let Some(number) = keeper.number().map(|number| number as usize) else { return };
+        if self.0.len() <= number {
+            self.0.resize_with(number + 1, Vec::new);
+        }
+        if let Some(list) = self.0.get_mut(number) {
+            list.insert(list.partition_point(|(known, _)| *known <= origin), (origin, token));
+        }
+    }
+
+    fn remove(&mut self, keeper: Keeper, token: ConnectionId) {
+        if let Some(list) = keeper.number().and_then(|number| self.0.get_mut(number as usize)) {
+            list.retain(|(_, known)| *known != token);
+        }
+    }
+}
+
+/// A worker's connections, by its own numbers for them, and by whose they are.
 #[derive(Default)]
 pub(crate) struct Connections {
     slots: Slots<Connection>,
@@ -612,6 +648,7 @@ pub(crate) struct Connections {
     begun: u64,
     /// The connection that was made last.
     newest: Option<ConnectionId>,
+    kept: Kept,
 }
 
 impl Connections {
@@ -620,6 +657,7 @@ impl Connections {
         let token = ConnectionId::at(self.slots.take(|| Connection::new(origin, keeper)) as usize);
         let connection = &mut self[token];
         (connection.origin, connection.keeper, connection.state) = (origin, keeper, State::IDLE);
+        self.kept.add(keeper, origin, token);
         token
     }
 
@@ -633,7 +671,35 @@ impl Connections {
 
     /// Frees the place of a connection that is gone. False if it was free already.
     pub(super) fn free(&mut self, token: ConnectionId) -> bool {
+        self.release(token);
         self.slots.free(token.place() as u32)
+    }
+
+    /// Whoever the connection was kept for needs it no more: it ends by itself. Returns who that was.
+    pub(crate) fn release(&mut self, token: ConnectionId) -> Keeper {
+        let keeper = std::mem::replace(&mut self[token].keeper, Keeper::Nobody);
+        self.kept.remove(keeper, token);
+        keeper
+    }
+
+    /// The connections that are kept for one user, session or slot, those that a user holds included.
+    pub(crate) fn of(&self, number: u32) -> impl Iterator<Item = ConnectionId> {
+        self.kept.of(number).iter().map(|(_, token)| *token)
+    }
+
+    /// The connections of this keeper, which is one user, session or slot.
+    pub(crate) fn kept(&self, keeper: Keeper) -> impl Iterator<Item = ConnectionId> {
+        let all = keeper.number().map(|number| self.kept.of(number)).unwrap_or_default();
+        all.iter().map(|(_, token)| *token).filter(move |token| self[*token].keeper == keeper)
+    }
+
+    /// Those of them that lead to `origin`, in the order in which they were added.
+    #[inline]
+    pub(crate) fn kept_to(&self, keeper: Keeper, origin: OriginId) -> impl Iterator<Item = ConnectionId> {
+        let all = keeper.number().map(|number| self.kept.of(number)).unwrap_or_default();
+        let first = all.partition_point(|(known, _)| *known < origin);
+        let there = all.get(first..).unwrap_or_default().iter().take_while(move |(known, _)| *known == origin);
+        there.map(|(_, token)| *token).filter(move |token| self[*token].keeper == keeper)
     }
 
     /// The numbers of all places, vacant ones included.
@@ -700,7 +766,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// A place for a connection to `origin`, for whose calls it is.
     pub(crate) fn add(&mut self, origin: OriginId, keeper: Keeper) -> ConnectionId {
         let token = self.connections.take(origin, keeper);
-        let is_held = matches!(keeper, Keeper::Held(_));
+        let is_held = matches!(keeper, Keeper::Held { .. });
         self.connections[token].carries_one =
             self.terms.reconnect || !is_held && self.origins.keep_alive(origin) == KeepAlive::Call;
         token
@@ -1137,6 +1203,16 @@ enum Ender {
     Brunt(&'static str),
 }
 
+impl Ender {
+    /// Of a connection that ended with this failure. The reason of the others is that an earlier call has failed, where brunt ended it.
+    fn of(failure: Failure) -> Self {
+        match failure {
+            Failure::Closed | Failure::Read | Failure::Write | Failure::Tls => Self::Peer,
+            _ => Self::Brunt(GIVEN_UP),
+        }
+    }
+}
+
 /// Which call bears the failure of its connection. The others end with the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bearer {
@@ -1161,7 +1237,7 @@ struct Loss<'a> {
 struct Left {
     /// Whether the peer has processed those that it has answered, and no others: it answers in order, and has answered before.
     processed_in_order: bool,
-    /// How many bytes of the connection its socket has taken, where that says what the peer can have.
+    /// At most how many bytes of the connection its socket has taken: its peer can have those.
     bytes_taken: u64,
     /// How long after it was sent a call can have crossed the connection's end, in nanoseconds; 0 where none can have.
     crossed_within_ns: u64,
@@ -1178,12 +1254,19 @@ enum Fate<'a> {
     Late,
     /// It fails.
     Fails(Failure, &'a str),
+    /// It is given up, as brunt ended the connection for another.
+    GivenUp(&'a str),
 }
 
 impl Left {
     /// What becomes of this call, which bears the connection's failure if it fails and `is_bearer`. One that does not `move` has
     /// a meaning on this connection only.
     fn fate<'a, T>(&self, loss: &Loss<'a>, call: &Call<T>, is_bearer: bool, moves: bool, now: Tick) -> Fate<'a> {
+        if matches!(loss.failure, Failure::Timeout | Failure::Stalled) && call.expires <= now {
+            return Fate::Late;
+        }
+        // What brunt ended the connection for is no accident of the connection.
+        let is_to_blame = is_bearer && matches!(loss.ender, Ender::Brunt(_));
         let nothing_sent = call.first_byte_out < call.last_byte && call.first_byte_out >= self.bytes_taken;
         let is_behind = match loss.ender {
             Ender::LastAnswer => true,
@@ -1192,7 +1275,7 @@ impl Left {
         };
         let is_behind = is_behind && !is_broken(Rule::BehindALastAnswer);
         let has_crossed = call.alone && self.crossed_within_ns > 0 && now.since(call.sent) <= self.crossed_within_ns;
-        if moves && !call.first_byte.is_set() && (nothing_sent || call.idempotent) {
+        if moves && !is_to_blame && !call.first_byte.is_set() && (nothing_sent || call.idempotent) {
             if is_behind && call.turned_away < MOST_TURNED_AWAY {
                 return Fate::NotProcessed;
             }
@@ -1200,13 +1283,10 @@ impl Left {
                 return Fate::Once;
             }
         }
-        if matches!(loss.failure, Failure::Timeout | Failure::Stalled) && call.expires <= now {
-            return Fate::Late;
-        }
         match loss.ender {
             Ender::LastAnswer if call.turned_away >= MOST_TURNED_AWAY => Fate::Fails(Failure::Closed, TURNED_AWAY),
             _ if is_bearer => Fate::Fails(loss.failure, loss.reason),
-            Ender::Brunt(reason) => Fate::Fails(Failure::Closed, reason),
+            Ender::Brunt(reason) => Fate::GivenUp(reason),
             _ => Fate::Fails(Failure::Closed, "the connection ended with an earlier call"),
         }
     }
@@ -1240,7 +1320,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         let (origin, took_ns) = (connection.origin, now.since(connection.link.began));
         let waited = std::mem::take(&mut connection.queue);
-        let gone = self.shut(token, failure, reason);
+        let gone = self.shut(token, End::Failed(failure, reason));
         let is_a_calls_own = !waited.is_empty();
         for id in waited {
             self.complete(load, id, End::Failed(failure, reason), now);
@@ -1350,9 +1430,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Failure::Timeout | Failure::Stalled => Bearer::Nobody,
             _ => Bearer::First,
         };
-        let is_peers = matches!(failure, Failure::Closed | Failure::Read | Failure::Write | Failure::Tls);
-        let ender = if is_peers { Ender::Peer } else { Ender::Brunt(GIVEN_UP) };
-        self.lose(load, token, Loss { ender, bearer, failure, reason }, now);
+        self.lose(load, token, Loss { ender: Ender::of(failure), bearer, failure, reason }, now);
     }
 
     /// brunt gives a ready connection up for a call that was on it. The others fail for this reason.
@@ -1399,16 +1477,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         // In time, its successor would have been there that much earlier.
         connection.history.held_up = connection.history.held_up.max(late_ns);
         let has_answered = connection.history.service == Service::Answered;
-        let by_peer = matches!(failure, Failure::Closed | Failure::Read | Failure::Write);
+        let may_have_crossed = has_answered && connection.is_open() && !matches!(loss.ender, Ender::Brunt(_));
         let left = Left {
             // Frames tell which calls were processed.
             processed_in_order: has_answered && !connection.link.client.is_framed(),
-            bytes_taken: if by_peer { connection.link.bytes_taken } else { u64::MAX },
-            crossed_within_ns: if by_peer && has_answered && connection.is_open() {
-                MET_ITS_END_NS.max(2 * connection.link.connect_ns)
-            } else {
-                0
-            },
+            bytes_taken: connection.link.bytes_taken,
+            crossed_within_ns: if may_have_crossed { MET_ITS_END_NS.max(2 * connection.link.connect_ns) } else { 0 },
         };
         // A timeout on a connection without an answer, after another one: its silence was time without a server, too.
         if failure == Failure::Timeout && connection.history.came_to_nothing() && self.watched_since.is_set() {
@@ -1420,7 +1494,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if calls.is_empty() && failure != Failure::Closed {
             self.recorder.trouble(failure, reason);
         }
-        let gone = self.shut(token, failure, reason);
+        let end =
+            if let Ender::Brunt(others) = loss.ender { End::GivenUp(others) } else { End::Failed(failure, reason) };
+        let gone = self.shut(token, end);
         let mut is_borne = false;
         for id in calls {
             let Some(call) = self.calls.get_mut(id) else { continue };
@@ -1440,13 +1516,18 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     Counter::Reconnects
                 }
                 Fate::Late => {
+                    let call = *call;
                     let (failure, reason) = self.lateness(id);
-                    self.complete(load, id, End::Failed(failure, reason), now);
+                    self.complete(load, id, call.late(failure, reason), now);
                     continue;
                 }
                 Fate::Fails(failure, reason) => {
                     is_borne = true;
                     self.complete(load, id, End::Failed(failure, reason), now);
+                    continue;
+                }
+                Fate::GivenUp(reason) => {
+                    self.complete(load, id, End::GivenUp(reason), now);
                     continue;
                 }
             };
@@ -1465,14 +1546,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.census.is_given_up();
         }
         let left: Vec<CallId> = connection.calls.drain(..).chain(connection.queue.drain(..)).collect();
-        self.shut(token, Failure::Closed, FINISHED_WITH);
+        let end = End::GivenUp(FINISHED_WITH);
+        self.shut(token, end);
         for id in left {
-            self.complete(load, id, End::Failed(Failure::Closed, FINISHED_WITH), now);
+            self.complete(load, id, end, now);
         }
     }
 
-    /// Drops the socket and its state; returns what is left.
-    fn shut<'a>(&mut self, token: ConnectionId, failure: Failure, reason: &'a str) -> Gone<'a> {
+    /// Drops the socket and its state; returns what is left. Later calls on it would end like `end`.
+    fn shut<'a>(&mut self, token: ConnectionId, end: End<'a>) -> Gone<'a> {
         self.driver.close(token);
         self.outgoing.clear();
         let connection = &mut self.connections[token];
@@ -1497,7 +1579,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         let events = &mut self.recorder.snapshot.events;
         link.client.take_events(&mut |name, count| events.add(name, count));
-        Gone { token, client: link.client, failure, reason, has_left, was_ready }
+        Gone { token, client: link.client, end, has_left, was_ready }
     }
 
     /// After a connection is gone: makes another for the calls that wait for it, at once, or after a while if the last
@@ -1623,6 +1705,26 @@ mod tests {
     }
 
     #[test]
+    fn what_brunt_ends_a_connection_for_is_not_sent_again_and_what_was_not_sent_behind_it_is() {
+        let left = Left { processed_in_order: false, bytes_taken: 20, crossed_within_ns: 0 };
+        let mut call = Call::new(7, Tick::EPOCH, true, Counted::AtOnce);
+        call.send(Tick::from_ns(1000), 5000);
+        (call.first_byte_out, call.last_byte) = (20, 50);
+        let (ender, bearer) = (Ender::of(Failure::Protocol), Bearer::First);
+        let loss = Loss { ender, bearer, failure: Failure::Protocol, reason: "no HTTP" };
+        let fate = |call: &Call<u32>, is_bearer| left.fate(&loss, call, is_bearer, true, Tick::from_ns(1005));
+        assert_eq!(fate(&call, true), Fate::Fails(Failure::Protocol, "no HTTP"));
+        assert_eq!(fate(&call, false), Fate::Once);
+        call.first_byte_out = 10;
+        assert_eq!(fate(&call, false), Fate::GivenUp(GIVEN_UP));
+        // Whose time is over is late, whatever else it is.
+        let late =
+            Loss { ender: Ender::of(Failure::Timeout), bearer: Bearer::Nobody, failure: Failure::Timeout, ..loss };
+        (call.first_byte_out, call.expires) = (20, Tick::from_ns(1004));
+        assert_eq!(left.fate(&late, &call, false, true, Tick::from_ns(1005)), Fate::Late);
+    }
+
+    #[test]
     fn a_call_that_has_a_meaning_on_its_connection_only_is_sent_on_no_other() {
         let left = Left { processed_in_order: true, bytes_taken: 0, crossed_within_ns: 10 };
         let mut call = Call::new(7, Tick::EPOCH, true, Counted::AtOnce);
@@ -1635,11 +1737,7 @@ mod tests {
         assert_eq!(fate_by(Ender::Peer, "reset", true), Fate::Fails(Failure::Read, "reset"));
         let others = Fate::Fails(Failure::Closed, "the connection ended with an earlier call");
         assert_eq!(fate_by(Ender::PeerInOrder, "closed", false), others);
-        assert_eq!(
-            fate_by(Ender::Brunt(CUT), "left", false),
-            Fate::Fails(Failure::Closed, CUT),
-            "no server was missing"
-        );
+        assert_eq!(fate_by(Ender::Brunt(CUT), "left", false), Fate::GivenUp(CUT), "no server was missing");
     }
 
     #[test]

@@ -56,6 +56,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
                 true
             }
+            End::GivenUp(_) => true,
             End::Unfinished | End::Unsent | End::Withdrawn => false,
         };
         self.recorder.ended(call, end, now);
@@ -80,17 +81,17 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// A call has ended and was not ok.
     fn note_example<W: Workload<D, Tag = T>>(&mut self, load: &W, id: CallId, call: &Call<T>, end: End<'_>, now: Tick) {
         let excerpt = self.recorder.excerpt.take().filter(|(of, _)| *of == id).map(|(_, excerpt)| excerpt);
-        let ended = match end {
-            End::Answered(status) => Ended::Status(status),
-            End::Failed(failure, _) => Ended::Failure(failure),
-            End::Unfinished | End::Unsent | End::Withdrawn => return,
+        let ended = match (end, end.failure()) {
+            (End::Answered(status), _) => Ended::Status(status),
+            (_, Some((failure, _))) => Ended::Failure(failure),
+            _ => return,
         };
         let trace_id = load.trace_id(call.tag);
         if !call.measured || !self.recorder.wants_example(ended, || trace_id.is_some()) {
             return;
         }
-        let said = match (end, call.connection()) {
-            (End::Failed(_, reason), _) => reason.to_owned(),
+        let said = match (end.failure(), call.connection()) {
+            (Some((_, reason)), _) => reason.to_owned(),
             (_, Some(token)) => match excerpt.filter(|excerpt| !excerpt.is_empty()) {
                 Some(excerpt) => excerpt,
                 None => shown(self.connections[token].link.client.parts().body),

@@ -13,12 +13,6 @@ pub(super) const CUT: &str = "brunt closed the connection, as the user of anothe
 /// The reason of calls on a connection that its load had finished with.
 pub(super) const FINISHED_WITH: &str = "the connection was closed while the call was on it";
 
-/// Whether a call that failed so had no connection, or lost the one that it had, without brunt's own doing: no server was
-/// there for it.
-pub(crate) fn is_absence(failure: Failure, reason: &str) -> bool {
-    failure.is_unreached() && ![GIVEN_UP, CUT, FINISHED_WITH].contains(&reason)
-}
-
 /// The reason of a connection that its peer has reset.
 const RESET: &str = "connection reset by the peer";
 

@@ -15,6 +15,7 @@ mod connection;
 mod deadlines;
 mod examples;
 mod failures;
+pub(crate) mod growth;
 mod holding;
 mod kinds;
 mod looks;
@@ -41,7 +42,6 @@ pub(crate) use self::calls::{Call, CallId, Counted, End, Place};
 use self::census::Census;
 pub(crate) use self::connection::{Connections, Keeper, Listing, Pause, Peer, State};
 use self::deadlines::Deadlines;
-pub(crate) use self::failures::is_absence;
 use self::origins::Origins;
 use self::pool::Pools;
 use self::receiving::Inbound;
@@ -83,17 +83,17 @@ impl Terms {
 
 /// A worker's network. `T` is the load's key for a call.
 pub(crate) struct Network<D, T> {
-    pub(crate) driver: D,
-    pub(crate) connections: Connections,
-    pub(crate) origins: Origins,
-    pub(crate) pools: Pools,
-    pub(crate) recorder: Recorder,
+    driver: D,
+    connections: Connections,
+    origins: Origins,
+    pools: Pools,
+    recorder: Recorder,
     /// Connections on which a call has ended since the load last had its turn, with the times.
-    pub(crate) freed: Vec<(ConnectionId, Tick)>,
-    pub(crate) census: Census,
-    pub(crate) signs: Signs,
+    freed: Vec<(ConnectionId, Tick)>,
+    census: Census,
+    signs: Signs,
     /// How often connections are tried again.
-    pub(crate) attempts: Attempts,
+    attempts: Attempts,
     terms: Terms,
     calls: Calls<T>,
     /// From when on time without a server is recorded; [`Tick::NEVER`] while it is not.
@@ -132,6 +132,111 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             inbound,
             outgoing: Vec::new(),
         }
+    }
+
+    /// Its worker's time.
+    #[inline]
+    pub(crate) fn now(&mut self) -> Tick {
+        self.driver.now()
+    }
+
+    /// Whether time passes by itself.
+    pub(crate) fn is_real_time(&self) -> bool {
+        self.driver.is_real_time()
+    }
+
+    /// The sockets and the time, for the worker that waits for them.
+    #[inline]
+    pub(crate) fn driver_mut(&mut self) -> &mut D {
+        &mut self.driver
+    }
+
+    /// Its connections.
+    #[inline]
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
+    /// The same, for what a load notes on them.
+    #[inline]
+    pub(crate) fn connections_mut(&mut self) -> &mut Connections {
+        &mut self.connections
+    }
+
+    /// Where calls go.
+    #[inline]
+    pub(crate) fn origins(&self) -> &Origins {
+        &self.origins
+    }
+
+    /// The same, to add one.
+    #[inline]
+    pub(crate) fn origins_mut(&mut self) -> &mut Origins {
+        &mut self.origins
+    }
+
+    /// The calls of users that wait for connections which all share.
+    #[inline]
+    pub(crate) fn pools(&self) -> &Pools {
+        &self.pools
+    }
+
+    /// The same, to add and take calls.
+    #[inline]
+    pub(crate) fn pools_mut(&mut self) -> &mut Pools {
+        &mut self.pools
+    }
+
+    /// What was recorded.
+    #[inline]
+    pub(crate) fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    /// The same, to record what only a load or a worker knows.
+    #[inline]
+    pub(crate) fn recorder_mut(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+
+    /// How many connections are in which state.
+    #[inline]
+    pub(crate) fn census(&self) -> Census {
+        self.census
+    }
+
+    /// What was seen of the target.
+    #[inline]
+    pub(crate) fn signs(&self) -> &Signs {
+        &self.signs
+    }
+
+    /// A call may take that long, in nanoseconds.
+    pub(crate) fn may_take(&mut self, timeout_ns: u64) {
+        self.signs.may_take(timeout_ns);
+    }
+
+    /// So many workers, over all machines, share the attempts to connect.
+    pub(crate) fn share_attempts(&mut self, workers: u64) {
+        self.attempts = Attempts::new(workers);
+    }
+
+    /// When a place or a user tries again whose attempt failed at `now`. `place` makes the time differ from one to another.
+    pub(crate) fn retry_at(&mut self, place: usize, now: Tick) -> Tick {
+        self.attempts.retry_at(place, now)
+    }
+
+    /// Connections on which a call has ended since they were last taken, with the times.
+    #[inline]
+    pub(crate) fn take_freed(&mut self) -> Vec<(ConnectionId, Tick)> {
+        std::mem::take(&mut self.freed)
+    }
+
+    /// Gives the memory of an empty list back. What was freed meanwhile is taken next time.
+    #[inline]
+    pub(crate) fn keep_freed(&mut self, mut emptied: Vec<(ConnectionId, Tick)>) {
+        emptied.append(&mut self.freed);
+        self.freed = emptied;
     }
 
     /// How late this worker is at `now`, in nanoseconds, compared with the time until which it last waited. Events that

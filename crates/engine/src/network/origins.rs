@@ -47,6 +47,8 @@ struct Origin {
     clients: Arc<MakeClient>,
     /// How many connections all users share, if they do; and whether another is made only once all are full.
     shared: Option<(usize, bool)>,
+    /// How many connections each user has, if they do not.
+    per_user: usize,
     keep_alive: KeepAlive,
     renewal: Renewal,
 }
@@ -113,7 +115,7 @@ pub(crate) struct Origins {
     find: Option<Arc<Find>>,
     finding: (Sender<Found>, Receiver<Found>),
     /// How many are being looked for.
-    pub(crate) sought: usize,
+    sought: usize,
     share: Share,
 }
 
@@ -132,6 +134,7 @@ impl Origins {
             pipeline,
             clients: Arc::clone(clients),
             shared: None,
+            per_user: 1,
             keep_alive: KeepAlive::Kept,
             renewal: Renewal::default(),
         };
@@ -239,6 +242,11 @@ impl Origins {
         self.list.get(origin.0)?.shared
     }
 
+    /// How many connections to it each user has, where they share none.
+    pub(super) fn per_user(&self, origin: OriginId) -> usize {
+        self.list.get(origin.0).map_or(1, |origin| origin.per_user)
+    }
+
     /// How many calls a connection to it should carry at once. Where another is made once one is full, no more than one
     /// can carry.
     pub(crate) fn asked_of(&self, origin: OriginId) -> usize {
@@ -283,6 +291,7 @@ impl Origins {
             pipeline: if of.keep_alive == KeepAlive::Call { 1 } else { of.pipeline as usize },
             clients: Arc::new(move |_| caller.connection()),
             shared,
+            per_user: of.per_user as usize,
             keep_alive: of.keep_alive,
             renewal: Renewal::default(),
         });
@@ -316,6 +325,11 @@ impl Origins {
             }
         }
         Ok(origin)
+    }
+
+    /// Whether the way to any of them is being sought.
+    pub(crate) fn are_sought(&self) -> bool {
+        self.sought > 0
     }
 
     /// An origin whose way was found since the last time, or found not to exist.

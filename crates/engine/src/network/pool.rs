@@ -5,11 +5,15 @@
 
 use std::collections::VecDeque;
 
+use brunt_record::time::Tick;
+
 use super::calls::CallId;
-use super::connection::{Connections, Keeper, Listing};
+use super::connection::{Connection, Connections, Keeper, Listing};
+use super::growth::Eager;
 use super::origins::{OriginId, Origins};
+use super::{Network, Workload};
 use crate::rules::{Rule, is_broken};
-use crate::transport::ConnectionId;
+use crate::transport::{ConnectionId, Driver};
 
 /// A set of connections that is held at a fixed number.
 ///
@@ -34,6 +38,16 @@ impl KeptUp {
         self.there + self.leaving.saturating_sub(replaced)
     }
 
+    /// The connections of a keeper to `origin`, of which `most` are kept up.
+    fn of(keeper: Keeper, origin: OriginId, most: usize, connections: &Connections) -> Self {
+        let (mut there, mut leaving) = (0, 0);
+        for token in connections.kept_to(keeper, origin) {
+            let place = if connections[token].is_leaving() { &mut leaving } else { &mut there };
+            *place += 1;
+        }
+        Self { most, there, leaving }
+    }
+
     /// Whether another connection may be made.
     #[inline]
     pub(crate) fn has_place(&self) -> bool {
@@ -41,22 +55,12 @@ impl KeptUp {
     }
 }
 
-/// How a pool grows: another connection is made once all are full, but no more at once than there are, and none while
-/// those being made will have streams enough.
-#[derive(Debug)]
-struct Growth {
-    /// Connections being made; some may be open or gone by now.
-    making: Vec<ConnectionId>,
-    /// How many calls one connection takes, as far as that is known.
-    streams: usize,
-}
-
 /// Connections of one worker to one origin that all its users share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+struct Shared {
     kept_up: KeptUp,
     /// How it grows; `None` if a connection is made for each call until there are enough.
-    growth: Option<Growth>,
+    growth: Option<Eager>,
     /// Connections that may be free; some may be gone by now.
     free: Vec<ConnectionId>,
 }
@@ -64,22 +68,12 @@ pub(crate) struct Shared {
 impl Shared {
     /// At most so many connections; with `grows`, another one only once all are full.
     fn new(most: usize, grows: bool) -> Self {
-        let growth = grows.then(|| Growth { making: Vec::new(), streams: usize::MAX });
-        Self { kept_up: KeptUp { most, ..KeptUp::default() }, growth, free: Vec::new() }
-    }
-
-    /// Whether another connection is made only once all are full.
-    pub(crate) fn grows(&self) -> bool {
-        self.growth.is_some()
+        let kept_up = KeptUp { most, ..KeptUp::default() };
+        Self { kept_up, growth: grows.then(Eager::new), free: Vec::new() }
     }
 
     /// A connection with room for another call, of `pipeline` at once.
-    pub(crate) fn take_free(
-        &mut self,
-        origin: OriginId,
-        pipeline: usize,
-        connections: &mut Connections,
-    ) -> Option<ConnectionId> {
+    fn take_free(&mut self, origin: OriginId, pipeline: usize, connections: &mut Connections) -> Option<ConnectionId> {
         while let Some(token) = self.free.pop() {
             let connection = &mut connections[token];
             connection.unlist();
@@ -96,7 +90,7 @@ impl Shared {
     }
 
     /// The connection may have room for another call.
-    pub(crate) fn is_free(&mut self, token: ConnectionId, connections: &mut Connections) {
+    fn is_free(&mut self, token: ConnectionId, connections: &mut Connections) {
         let connection = &mut connections[token];
         if connection.is_unlisted() {
             connection.listing = Listing::Free;
@@ -105,38 +99,34 @@ impl Shared {
     }
 
     /// A connection turned out to take so many calls at once.
-    pub(crate) fn fills_with(&mut self, streams: usize) {
+    fn fills_with(&mut self, streams: usize) {
         if let Some(growth) = &mut self.growth {
-            growth.streams = streams;
+            growth.fills_with(streams);
         }
     }
 
     /// Whether another connection may be made for `waiting` calls.
-    pub(crate) fn may_dial(&mut self, waiting: usize, origin: OriginId, connections: &Connections) -> bool {
-        let is_enough = self.growth.as_mut().is_some_and(|growth| {
-            growth.making.retain(|token| connections[*token].is_being_made() && connections[*token].origin == origin);
-            let making = growth.making.len();
-            let at_once = self.kept_up.taken().saturating_sub(making).max(1);
-            // Each connection being made has one call of its own already.
-            making >= at_once || making.saturating_mul(growth.streams.saturating_sub(1)) >= waiting
-        });
+    fn may_dial(&mut self, waiting: usize, origin: OriginId, connections: &Connections) -> bool {
+        let taken = self.kept_up.taken();
+        let is_enough =
+            self.growth.as_mut().is_some_and(|growth| growth.is_enough(waiting, taken, origin, connections));
         self.kept_up.has_place() && !is_enough
     }
 
     /// Another connection is about to be made.
-    pub(crate) fn dials(&mut self) {
+    fn dials(&mut self) {
         self.kept_up.there += 1;
     }
 
     /// The connection is being made.
-    pub(crate) fn dialled(&mut self, token: ConnectionId) {
+    fn dialled(&mut self, token: ConnectionId) {
         if let Some(growth) = &mut self.growth {
-            growth.making.push(token);
+            growth.dialled(token);
         }
     }
 
     /// The peer takes no more calls on a connection. Returns whether it may be replaced at once.
-    pub(crate) fn leaves(&mut self) -> bool {
+    fn leaves(&mut self) -> bool {
         let taken = self.kept_up.taken();
         self.kept_up.there = self.kept_up.there.saturating_sub(1);
         self.kept_up.leaving += 1;
@@ -144,9 +134,107 @@ impl Shared {
     }
 
     /// A connection is gone, after its peer took no more calls on it or otherwise.
-    pub(crate) fn is_gone(&mut self, has_left: bool) {
+    fn is_gone(&mut self, has_left: bool) {
         let place = if has_left { &mut self.kept_up.leaving } else { &mut self.kept_up.there };
         *place = place.saturating_sub(1);
+    }
+}
+
+/// Connections of users: those that each has for itself, and those that all share.
+impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
+    /// Whether this user may have another connection to `origin`.
+    pub(crate) fn has_place(&self, user: Keeper, origin: OriginId) -> bool {
+        KeptUp::of(user, origin, self.origins.per_user(origin), &self.connections).has_place()
+    }
+
+    /// Whether all users share the connections to `origin`.
+    pub(crate) fn is_shared(&self, origin: OriginId) -> bool {
+        self.origins.shared(origin).is_some()
+    }
+
+    /// Whether another of them is made only once all are full.
+    pub(crate) fn grows(&self, origin: OriginId) -> bool {
+        self.origins.shared(origin).is_some_and(|(_, grows)| grows)
+    }
+
+    /// One of them with room for another call.
+    pub(crate) fn take_free(&mut self, origin: OriginId) -> Option<ConnectionId> {
+        let pipeline = self.origins.pipeline(origin);
+        self.pools.shared(origin, &self.origins)?.take_free(origin, pipeline, &mut self.connections)
+    }
+
+    /// A connection has room, and no call waits for it: if all share it, it is one of the free ones.
+    pub(crate) fn has_room(&mut self, token: ConnectionId) {
+        let connection = &self.connections[token];
+        if connection.keeper == Keeper::Everybody
+            && let Some(shared) = self.pools.shared(connection.origin, &self.origins)
+        {
+            shared.is_free(token, &mut self.connections);
+        }
+    }
+
+    /// Whether another connection that all share may be made to `origin`, for which so many calls wait.
+    pub(crate) fn may_dial(&mut self, origin: OriginId, waiting: usize) -> bool {
+        let shared = self.pools.shared(origin, &self.origins);
+        shared.is_some_and(|shared| shared.may_dial(waiting, origin, &self.connections))
+    }
+
+    /// Whether another may be made for the calls that wait, now that this one is full.
+    pub(crate) fn may_dial_beside(&mut self, full: ConnectionId) -> bool {
+        let connection = &self.connections[full];
+        let (origin, streams) = (connection.origin, connection.client().capacity());
+        let waiting = self.pools.count_waiting(origin);
+        if waiting == 0 || connection.keeper != Keeper::Everybody || !self.grows(origin) {
+            return false;
+        }
+        if let Some(shared) = self.pools.shared(origin, &self.origins) {
+            shared.fills_with(streams);
+        }
+        self.may_dial(origin, waiting)
+    }
+
+    /// Makes a connection for a call, which waits for it.
+    pub(crate) fn dial<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        keeper: Keeper,
+        origin: OriginId,
+        id: CallId,
+        now: Tick,
+    ) {
+        // It may fail at once, and is counted before.
+        if let Some(shared) = self.shared_by(keeper, origin) {
+            shared.dials();
+        }
+        let token = self.add(origin, keeper);
+        self.carry(load, token, id, now);
+        if let Some(shared) = self.shared_by(keeper, origin) {
+            shared.dialled(token);
+        }
+    }
+
+    /// The peer takes no more calls on a connection. Returns whether another may be made at once for a call that waits for
+    /// it.
+    pub(crate) fn is_replaced(&mut self, leaving: ConnectionId) -> bool {
+        let Connection { keeper, origin, .. } = self.connections[leaving];
+        match keeper {
+            Keeper::Everybody => self.shared_by(keeper, origin).is_some_and(Shared::leaves),
+            Keeper::One(_) => self.has_place(keeper, origin) && !is_broken(Rule::UsersGetAnother),
+            Keeper::Held { .. } | Keeper::Nobody => false,
+        }
+    }
+
+    /// Frees the place of a connection that is gone, after its peer took no more calls on it or otherwise.
+    pub(crate) fn vacate_after(&mut self, token: ConnectionId, has_left: bool) {
+        let Connection { keeper, origin, .. } = self.connections[token];
+        self.vacate(token);
+        if let Some(shared) = self.shared_by(keeper, origin) {
+            shared.is_gone(has_left);
+        }
+    }
+
+    fn shared_by(&mut self, keeper: Keeper, origin: OriginId) -> Option<&mut Shared> {
+        if keeper == Keeper::Everybody { self.pools.shared(origin, &self.origins) } else { None }
     }
 }
 
@@ -170,7 +258,7 @@ impl Pools {
     }
 
     /// The connections to an origin that all share, if they do.
-    pub(crate) fn shared(&mut self, origin: OriginId, origins: &Origins) -> Option<&mut Shared> {
+    fn shared(&mut self, origin: OriginId, origins: &Origins) -> Option<&mut Shared> {
         let (most, grows) = origins.shared(origin)?;
         Some(self.at(origin)?.shared.get_or_insert_with(|| Shared::new(most, grows)))
     }

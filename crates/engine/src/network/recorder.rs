@@ -19,7 +19,6 @@ use brunt_record::timeline::DueLog;
 
 use super::Terms;
 use super::calls::{Call, CallId, Counted, End};
-use super::failures::is_absence;
 use super::looks::Looks;
 use super::sampler::{SLOW, Sampler, Timed};
 use by_end::ByEnd;
@@ -323,7 +322,8 @@ impl Recorder {
         }
         match end {
             End::Answered(status) => self.answered(call, status, now),
-            End::Failed(failure, reason) => self.failed(call, failure, reason, now),
+            End::Failed(failure, reason) => self.failed(call, (failure, reason), end.is_absence(), now),
+            End::GivenUp(reason) => self.failed(call, (Failure::Closed, reason), false, now),
             End::Unfinished => {
                 self.snapshot.numbers.add(Counter::Unfinished, 1);
                 self.snapshot.times.record_bound(Timing::Response, call.response_ns(now));
@@ -452,7 +452,7 @@ impl Recorder {
         judged != Judged::Refused
     }
 
-    fn failed<T>(&mut self, call: &Call<T>, failure: Failure, reason: &str, now: Tick) {
+    fn failed<T>(&mut self, call: &Call<T>, (failure, reason): (Failure, &str), is_absence: bool, now: Tick) {
         let snapshot = &mut self.snapshot;
         let response = call.response_ns(now);
         snapshot.failures.record(failure, reason);
@@ -462,7 +462,7 @@ impl Recorder {
         let times = Self::times(call, None, at, now);
         let response = if call.was_sent() { times.response().value } else { response };
         if let Some(by_due) = self.completes(call, Some(failure), at, now) {
-            by_due.failed(call.due.ns(), response, is_absence(failure, reason));
+            by_due.failed(call.due.ns(), response, is_absence);
         }
         let is_timed = self.sampler.timed != Timed::None;
         let snapshot = &mut self.snapshot;

@@ -36,6 +36,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 (None, Ended::Answered(status, told.is_ok.unwrap_or_else(|| recorder.is_ok(status))))
             }
             End::Failed(failure, _) => (Some(failure), Ended::Failed(failure)),
+            End::GivenUp(_) => (Some(Failure::Closed), Ended::Failed(Failure::Closed)),
             End::Unfinished => (None, Ended::Unfinished),
             End::Unsent => (None, Ended::Unsent),
             End::Withdrawn => return,

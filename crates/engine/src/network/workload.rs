@@ -110,7 +110,7 @@ pub(crate) trait Workload<D: Driver>: Sized {
     ///
     /// # Errors
     /// When there is no such call: it ends as [`End::Withdrawn`], or as [`End::Unsent`] if it counts already, and the
-    /// workload remembers why.
+    /// workload remembers why. A call that was sent before has failed.
     fn message(&mut self, tag: Self::Tag) -> Result<Message<'_>, Refusal>;
 
     /// A call's timeout, in nanoseconds, if it differs from the plan's.
@@ -248,10 +248,8 @@ pub(crate) struct Gone<'a> {
     pub(crate) token: ConnectionId,
     /// The protocol's state, with the bytes that had come.
     pub(crate) client: Box<dyn Client>,
-    /// How it ended.
-    pub(crate) failure: Failure,
-    /// Why.
-    pub(crate) reason: &'a str,
+    /// How a later call on it would end.
+    pub(crate) end: End<'a>,
     /// Whether the peer had announced that it takes no more calls on it ([`Workload::connection_leaves`]).
     pub(crate) has_left: bool,
     /// Whether it could carry calls.

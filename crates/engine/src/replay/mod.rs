@@ -23,7 +23,8 @@ use crate::flood::own_delay;
 use crate::gate::{Horizon, Reach};
 use crate::network::origins::OriginId;
 use crate::network::{Call, CallId, Counted, End, Keeper, Network, Place};
-use crate::transport::{ConnectionId, Driver};
+use crate::rules::{Rule, is_broken};
+use crate::transport::Driver;
 
 /// The time after which the idle connection of a session is closed, in nanoseconds.
 const IDLE_NS: u64 = 60 * SECOND_NS;
@@ -154,8 +155,8 @@ impl Replaying {
 
     /// Records a due call that was held back: it is never sent.
     fn hold<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, number: u64, due: Tick, now: Tick) {
-        network.recorder.snapshot.numbers.add(Counter::Due, 1);
-        network.recorder.held_overdue(due, 1, true, now);
+        network.recorder_mut().snapshot.numbers.add(Counter::Due, 1);
+        network.recorder_mut().held_overdue(due, 1, true, now);
         self.log.ended(number, Ended::Cut);
     }
 
@@ -227,16 +228,16 @@ impl Replaying {
             // The call may have ended while it waited.
             let Some(call) = network.call(id) else { continue };
             let number = call.tag.number;
-            let now = network.driver.now();
-            if let Some(token) = session.connection {
-                if network.connections[token].room(1) > 0 {
+            let now = network.now();
+            let own = network.connections().kept(Keeper::One(slot)).next();
+            if let Some(token) = own {
+                let waits = network.connections()[token].room(1) == 0;
+                if !(waits && is_broken(Rule::SessionsKeepTheirConnection)) {
                     session.current = Some(number);
-                    session.note_delay(network, id, false, now);
-                    return network.send(self, token, id, now);
+                    session.note_delay(network, id, waits, now);
+                    return network.carry(self, token, id, now);
                 }
-                // The peer takes no more calls on this connection: it ends by itself.
-                session.connection = None;
-                network.connections[token].release();
+                network.connections_mut().release(token);
             }
             if network.places() >= self.most && !self.close_idle(network, now) {
                 if let Some(session) = self.sessions.get(slot) {
@@ -252,30 +253,34 @@ impl Replaying {
     fn connect<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, slot: u32, id: CallId, number: u64, now: Tick) {
         let Some(session) = self.sessions.get(slot) else { return };
         let token = network.add(OriginId::FIRST, Keeper::One(slot));
-        (session.connection, session.current) = (Some(token), Some(number));
+        session.current = Some(number);
         session.note_delay(network, id, true, now);
-        network.enqueue(token, id);
-        network.connect(self, token, now);
+        network.carry(self, token, id, now);
     }
 
     /// Closes the connection that has been idle for longest, if there is one. Returns whether there is now room for
     /// another.
     fn close_idle<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: Tick) -> bool {
-        let Some(token) = self.sessions.take_idle(Tick::NEVER) else { return false };
-        self.close(network, token, now);
-        true
+        self.close_rested(network, Tick::NEVER, now)
     }
 
-    fn close<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, token: ConnectionId, now: Tick) {
-        network.close(self, token, now);
-        network.vacate(token);
+    /// Forgets sessions that have been idle since `since` or before, the longest idle first, until one of them had a
+    /// connection, which is closed. Returns whether one had.
+    fn close_rested<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, since: Tick, now: Tick) -> bool {
+        while let Some(slot) = self.sessions.take_idle(since) {
+            let connection = network.connections().kept(Keeper::One(slot)).next();
+            if let Some(token) = connection {
+                network.close(self, token, now);
+                network.vacate(token);
+                return true;
+            }
+        }
+        false
     }
 
     /// Closes connections that have been idle for too long.
     fn close_old<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, now: Tick) {
-        while let Some(token) = self.sessions.take_idle(now.before(IDLE_NS)) {
-            self.close(network, token, now);
-        }
+        while self.close_rested(network, now.before(IDLE_NS), now) {}
     }
 
     /// Ends calls that have waited for their turn as long as a call may take.
@@ -300,20 +305,20 @@ impl Replaying {
             if self.thinks {
                 self.plan_next(slot);
             }
-            self.sessions.rest(slot, network.driver.now());
+            self.sessions.rest(slot, network.now());
         }
         ready.append(&mut self.ready);
         self.ready = ready;
         while !self.starved.is_empty()
             && (network.places() < self.most || {
-                let now = network.driver.now();
+                let now = network.now();
                 self.close_idle(network, now)
             })
             && let Some(slot) = self.starved.pop_front()
         {
             // So far the session waited for others' connections, and not for this worker.
             if let Some(session) = self.sessions.get(slot) {
-                session.ready_since = network.driver.now();
+                session.ready_since = network.now();
             }
             self.serve(network, slot);
         }
@@ -337,7 +342,7 @@ impl Session {
         let own = own_delay::measure(call.due, self.ready_since, self.held_up, now);
         self.held_up = own.held_up;
         (call.late, call.exposed) = (own.call, own.call);
-        let snapshot = &mut network.recorder.snapshot;
+        let snapshot = &mut network.recorder_mut().snapshot;
         snapshot.times.record(Timing::Lag, own.call);
         snapshot.numbers.add(Counter::WaitedForConnection, u64::from(connects || own.has_waited));
     }

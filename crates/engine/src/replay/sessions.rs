@@ -1,4 +1,4 @@
-//! Sessions of a log: the calls and the connection of each.
+//! Sessions of a log: the calls of each. Its connection is the network's, by the session's slot.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -9,15 +9,12 @@ use brunt_record::time::Tick;
 
 use crate::network::CallId;
 use crate::slots::{Recycle, Slots};
-use crate::transport::ConnectionId;
 
 /// A session, or a place for calls without one, which carries them one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     /// The session's key; `None` for a place.
     key: Option<u64>,
-    /// Its connection.
-    pub(super) connection: Option<ConnectionId>,
     /// Its calls that have begun and wait for their turn.
     pub(super) queue: VecDeque<CallId>,
     /// Its call that is on a connection, or waits for one to be made.
@@ -109,6 +106,12 @@ impl Sessions {
         self.slots.get_mut(slot)
     }
 
+    /// The calls that wait for their turn in a session.
+    #[cfg(feature = "simulation")]
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &CallId> {
+        self.slots.iter().flat_map(|(_, session)| &session.queue)
+    }
+
     /// All sessions.
     pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Session> {
         self.slots.iter_mut()
@@ -133,9 +136,8 @@ impl Sessions {
         self.resting.front().map(|(since, ..)| *since)
     }
 
-    /// Takes the connection of the session that has been idle for longest, since `since` or before, and forgets the
-    /// session.
-    pub(super) fn take_idle(&mut self, since: Tick) -> Option<ConnectionId> {
+    /// Forgets the session that has been idle for longest, since `since` or before. Returns the slot that it had.
+    pub(super) fn take_idle(&mut self, since: Tick) -> Option<u32> {
         while let Some((rested, slot, rests)) = self.resting.front().copied().filter(|(rested, ..)| *rested <= since) {
             self.resting.pop_front();
             let Some(session) = self.slots.get_mut(slot) else { continue };
@@ -144,15 +146,12 @@ impl Sessions {
             }
             debug_assert!(session.is_done(), "a session that rests since {rested:?} has nothing to do");
             session.is_resting = false;
-            let connection = session.connection.take();
             match session.key.take() {
                 Some(key) => drop(self.by_key.remove(&key)),
                 None => self.free.retain(|free| *free != slot),
             }
             self.slots.free(slot);
-            if connection.is_some() {
-                return connection;
-            }
+            return Some(slot);
         }
         None
     }

@@ -9,6 +9,8 @@ use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
 use super::{IDLE_NS, LOOK_NS, ReplayNetwork, Replaying, Tag};
+#[cfg(feature = "simulation")]
+use crate::network::State;
 use crate::network::{Call, CallId, End, Gone, Keeper, LoadEnd, Nature, Place, Told, Workload};
 use crate::transport::{ConnectionId, Driver};
 
@@ -28,7 +30,7 @@ impl<D: Driver> Workload<D> for Replaying {
         if phase == Phase::Measured {
             (self.began, self.until, self.loading) = (began, until, true);
             if self.log.traces() {
-                network.recorder.keep_slowest();
+                network.recorder_mut().keep_slowest();
             }
         }
     }
@@ -47,7 +49,9 @@ impl<D: Driver> Workload<D> for Replaying {
     }
 
     fn turn(&mut self, network: &mut ReplayNetwork<D>) {
-        network.freed.clear();
+        let mut freed = network.take_freed();
+        freed.clear();
+        network.keep_freed(freed);
         if self.loading {
             self.serve_ready(network);
         }
@@ -112,6 +116,18 @@ impl<D: Driver> Workload<D> for Replaying {
         0
     }
 
+    #[cfg(feature = "simulation")]
+    fn audit(&self, network: &ReplayNetwork<D>, _now: Tick) {
+        network.audit(Some(self.sessions.waiting()), None);
+        for token in network.connections().ids() {
+            let connection = &network.connections()[token];
+            let is_nobodys = connection.state() != State::Vacant && connection.keeper() == Keeper::Nobody;
+            assert!(!is_nobodys || connection.is_leaving(), "nobody uses connection {token:?}, which is not leaving");
+        }
+        let has_place = network.places() < self.most && self.loading && self.ready.is_empty();
+        assert!(!has_place || self.starved.is_empty(), "a session waits for a connection, which it may have");
+    }
+
     #[inline]
     fn message(&mut self, tag: Tag) -> Result<Message<'_>, Refusal> {
         self.log.call(tag.number)
@@ -131,7 +147,7 @@ impl<D: Driver> Workload<D> for Replaying {
 
     fn ended(&mut self, network: &mut ReplayNetwork<D>, call: &Call<Tag>, end: End<'_>, now: Tick) {
         let Tag { number, slot } = call.tag;
-        if network.recorder.samples.is_some() {
+        if network.recorder_mut().samples.is_some() {
             let texts = Texts { name: self.log.name(number).1, tags: "" };
             let is_ok = matches!(end, End::Answered(status) if self.log.excuses(number, status)).then_some(true);
             network.write_down(call, end, now, &Told { texts, is_ok, user: None });
@@ -139,18 +155,18 @@ impl<D: Driver> Workload<D> for Replaying {
         self.record_by_name(network, call, end, now);
         match (end, call.connection()) {
             (End::Answered(status), Some(token)) => {
-                let at = network.recorder.ended_at(call, None, now);
-                let (took_ns, parts) = (call.service_ns(at), network.connections[token].client().parts());
+                let at = network.recorder_mut().ended_at(call, None, now);
+                let (took_ns, parts) = (call.service_ns(at), network.connections()[token].client().parts());
                 self.log.ended(number, Ended::Answered { status, took_ns, parts });
             }
-            (End::Answered(_) | End::Failed(..), _) => self.log.ended(number, Ended::Failed),
+            (End::Answered(_) | End::Failed(..) | End::GivenUp(_), _) => self.log.ended(number, Ended::Failed),
             (End::Unfinished | End::Unsent | End::Withdrawn, _) => self.log.ended(number, Ended::Cut),
         }
         self.free(slot, number, now);
     }
 
     fn next_calls(&mut self, network: &mut ReplayNetwork<D>, token: ConnectionId, now: Tick) {
-        let Keeper::One(slot) = network.connections[token].keeper() else { return };
+        let Keeper::One(slot) = network.connections()[token].keeper() else { return };
         if self.loading {
             self.serve(network, slot);
             self.sessions.rest(slot, now);
@@ -159,12 +175,7 @@ impl<D: Driver> Workload<D> for Replaying {
 
     fn connection_leaves(&mut self, network: &mut ReplayNetwork<D>, token: ConnectionId, _now: Tick) {
         // The next call of the session gets another connection.
-        let keeper = network.connections[token].release();
-        if let Keeper::One(slot) = keeper
-            && let Some(session) = self.sessions.get(slot)
-        {
-            session.connection = None;
-        }
+        network.connections_mut().release(token);
     }
 
     fn turned_away(&mut self, network: &mut ReplayNetwork<D>, calls: Vec<CallId>, _now: Tick) {
@@ -179,12 +190,9 @@ impl<D: Driver> Workload<D> for Replaying {
     }
 
     fn gone(&mut self, network: &mut ReplayNetwork<D>, gone: Gone<'_>, _now: Tick) {
-        let keeper = network.connections[gone.token].keeper();
+        let keeper = network.connections()[gone.token].keeper();
         network.vacate(gone.token);
         if let Keeper::One(slot) = keeper {
-            if let Some(session) = self.sessions.get(slot) {
-                session.connection = None;
-            }
             self.ready.push(slot);
         }
     }
@@ -201,7 +209,7 @@ impl Replaying {
         let Some(known) = self.names.get_mut(place) else { return };
         let is_excused =
             if let End::Answered(status) = end { self.log.excuses(call.tag.number, status) } else { false };
-        let recorder = &mut network.recorder;
+        let recorder = network.recorder_mut();
         let id = *known.get_or_insert_with(|| recorder.snapshot.figures.requests.id(name));
         recorder.ended_by_name(id, call, end, is_excused, now);
     }

@@ -8,7 +8,7 @@ use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use crate::network::{Call, is_absence};
+use crate::network::{Call, End};
 
 /// A user's clock for both times.
 #[derive(Debug, Clone, Copy)]
@@ -59,15 +59,9 @@ impl Presence {
     }
 
     /// A call of it failed at `now`.
-    pub(super) fn failed<T>(
-        &mut self,
-        numbers: &mut Numbers,
-        call: &Call<T>,
-        (failure, reason): (Failure, &str),
-        now: Tick,
-    ) {
+    pub(super) fn failed<T>(&mut self, numbers: &mut Numbers, call: &Call<T>, end: End<'_>, now: Tick) {
         self.answered(numbers, call, now);
-        let is_absent = is_absence(failure, reason) || failure == Failure::Timeout;
+        let is_absent = end.is_absence() || matches!(end, End::Failed(Failure::Timeout, _));
         if !call.first_byte.is_set() && is_absent {
             self.count(numbers, now);
             self.is_without = true;
@@ -105,23 +99,23 @@ mod tests {
         assert_eq!(told(&numbers), (0, 0), "it has not come yet");
         user.goes_on(at(100));
         let call = |first_byte| Call { first_byte, ..Call::new(0_u32, at(100), true, Counted::AtOnce) };
-        user.failed(&mut numbers, &call(Tick::NEVER), (Failure::Connect, "refused"), at(130));
+        user.failed(&mut numbers, &call(Tick::NEVER), End::Failed(Failure::Connect, "refused"), at(130));
         assert_eq!(told(&numbers), (30, 0));
         user.pauses(&mut numbers, at(140));
         user.count(&mut numbers, at(200));
         user.goes_on(at(240));
         user.goes_on(at(250));
         // One that this machine could not make says nothing about whether a server is there.
-        user.failed(&mut numbers, &call(Tick::NEVER), (Failure::Ports, "none is free"), at(260));
+        user.failed(&mut numbers, &call(Tick::NEVER), End::Failed(Failure::Ports, "none is free"), at(260));
         assert_eq!(told(&numbers), (40, 10));
         user.count(&mut numbers, at(280));
         assert_eq!(told(&numbers), (80, 50));
-        user.failed(&mut numbers, &call(at(300)), (Failure::Closed, "before its end"), at(320));
+        user.failed(&mut numbers, &call(at(300)), End::Failed(Failure::Closed, "before its end"), at(320));
         user.count(&mut numbers, at(330));
         assert_eq!(told(&numbers), (130, 70));
         // A timeout without a byte counts as a failed attempt; one in the midst of an answer does not.
-        user.failed(&mut numbers, &call(at(340)), (Failure::Timeout, "late"), at(350));
-        user.failed(&mut numbers, &call(Tick::NEVER), (Failure::Timeout, "late"), at(370));
+        user.failed(&mut numbers, &call(at(340)), End::Failed(Failure::Timeout, "late"), at(350));
+        user.failed(&mut numbers, &call(Tick::NEVER), End::Failed(Failure::Timeout, "late"), at(370));
         user.answered(&mut numbers, &call(at(400)), at(410));
         user.count(&mut numbers, at(420));
         assert_eq!(told(&numbers), (220, 100));

@@ -13,14 +13,13 @@ use brunt_record::time::Tick;
 use super::agenda::{TimedWake, Wake};
 use super::call::{Asked, Chain, Hears, Inbox, State, Times, UserCall};
 use super::ids::{UserId, WaitId};
-use super::links::HeldConnection;
+use super::links::{Lost, Remains};
 use super::user::Wait;
 use super::{UsersNetwork, VirtualUsers};
 use crate::network::origins::OriginId;
-use crate::network::pool::KeptUp;
 use crate::network::{
-    AnswerOf, Call, CallId, Core, CoreAnswer, Counted, Durations, End, Gone, Judgement, Keeper, MessageOf, Network,
-    Place, Recorder, Told,
+    AnswerOf, Call, CallId, Core, CoreAnswer, Counted, Durations, End, Gone, Judgement, Keeper, MessageOf, Place,
+    Recorder, Told,
 };
 use crate::trace::{Trace, Traced};
 use crate::transport::{ConnectionId, Driver};
@@ -70,7 +69,7 @@ impl VirtualUsers {
                 // The call goes to the origin of its connection.
                 Placement::On(_) => Ok(OriginId::FIRST),
                 Placement::Any | Placement::Open(_) => {
-                    self.clients.origin(&mut network.origins, wanted.client, target.as_ref())
+                    self.clients.origin(network.origins_mut(), wanted.client, target.as_ref())
                 }
             }
         });
@@ -100,7 +99,7 @@ impl VirtualUsers {
         (number, label, timeout_ns): (u32, u32, Option<u64>),
         now: Tick,
     ) -> Result<(), String> {
-        let (client, origin) = self.clients.way_of_prepared(&mut network.origins, number)?;
+        let (client, origin) = self.clients.way_of_prepared(network.origins_mut(), number)?;
         let slot = self.calls.take(UserCall::new);
         if let Some(call) = self.calls.get_mut(slot) {
             call.prepared = Some(number);
@@ -122,7 +121,7 @@ impl VirtualUsers {
         now: Tick,
     ) {
         let timeout_ns = asked.timeout_ns.or_else(|| self.clients.get(asked.client)?.timeout_ns);
-        network.signs.may_take(timeout_ns.unwrap_or(0));
+        network.may_take(timeout_ns.unwrap_or(0));
         let arrived = self.users.get_mut(user).and_then(|user| {
             if matches!(hears, Hears::Waiting) {
                 user.wait = Wait::Call(slot);
@@ -177,7 +176,7 @@ fn alive<D: Driver>(network: &UsersNetwork<D>, id: CallId) -> Option<(u32, CallI
 /// The next call that waits for a connection of the pool.
 fn next_pooled<D: Driver>(network: &mut UsersNetwork<D>, origin: OriginId) -> Option<(u32, CallId)> {
     loop {
-        let id = network.pools.next_waiting(origin)?;
+        let id = network.pools_mut().next_waiting(origin)?;
         if let Some(call) = alive(network, id) {
             return Some(call);
         }
@@ -190,22 +189,25 @@ impl VirtualUsers {
     pub(super) fn place<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: Tick) {
         let Some(call) = self.calls.get(slot) else { return };
         let Some(id) = call.id() else { return };
-        let Asked { origin, way, client, .. } = call.asked;
+        let Asked { origin, way, .. } = call.asked;
         let user = self.home(call.user);
         if let Placement::On(handle) = way {
             return self.place_on_held(network, slot, handle, now);
         }
-        if let Some((failure, reason)) = network.origins.lost(origin) {
+        if let Some((failure, reason)) = network.origins().lost(origin) {
             return self.complete(network, slot, End::Failed(failure, &reason), now);
         }
-        if network.origins.route(origin).is_none() {
-            network.pools.wait(origin, id);
-        } else if let Placement::Open(_) = way {
-            self.connect_for(network, Keeper::Held(user.slot()), origin, slot, now);
-        } else if network.pools.shared(origin, &network.origins).is_some() {
+        if network.origins().route(origin).is_none() {
+            network.pools_mut().wait(origin, id);
+        } else if let Placement::Open(handle) = way {
+            if let Some(user) = self.user(user) {
+                user.links.hold(handle);
+            }
+            network.dial(self, Keeper::Held { user: user.slot(), handle }, origin, id, now);
+        } else if network.is_shared(origin) {
             self.place_in_pool(network, (slot, id), origin, now);
         } else {
-            self.place_with_user(network, (slot, id), user, client, origin, now);
+            self.place_with_user(network, (slot, id), user, origin, now);
         }
     }
 
@@ -217,27 +219,16 @@ impl VirtualUsers {
         origin: OriginId,
         now: Tick,
     ) {
-        let pipeline = network.origins.pipeline(origin);
-        let waiting = network.pools.count_waiting(origin) + 1;
-        let Network { origins, pools, connections, .. } = network;
-        let Some(shared) = pools.shared(origin, origins) else { return };
-        if let Some(token) = shared.take_free(origin, pipeline, connections) {
+        if let Some(token) = network.take_free(origin) {
             return self.send_soon(network, token, slot, now);
         }
-        if !shared.may_dial(waiting, origin, connections) {
-            let all_are_taken = !shared.grows();
-            pools.wait(origin, id);
-            if all_are_taken && network.call(id).is_some_and(|call| call.measured) {
-                network.recorder.snapshot.numbers.add(Counter::WaitedForConnection, 1);
-            }
-            return;
+        let waiting = network.pools().count_waiting(origin) + 1;
+        if network.may_dial(origin, waiting) {
+            return network.dial(self, Keeper::Everybody, origin, id, now);
         }
-        shared.dials();
-        let token = self.connect_for(network, Keeper::Everybody, origin, slot, now);
-        if let Some(shared) = network.pools.shared(origin, &network.origins)
-            && let Some(token) = token
-        {
-            shared.dialled(token);
+        network.pools_mut().wait(origin, id);
+        if !network.grows(origin) && network.call(id).is_some_and(|call| call.measured) {
+            network.recorder_mut().snapshot.numbers.add(Counter::WaitedForConnection, 1);
         }
     }
 
@@ -247,28 +238,19 @@ impl VirtualUsers {
         network: &mut UsersNetwork<D>,
         (slot, id): (u32, CallId),
         user: UserId,
-        client: usize,
         origin: OriginId,
         now: Tick,
     ) {
-        let most_there = self.clients.get(client).map_or(1, |client| client.per_user) as usize;
-        let most = network.origins.pipeline(origin);
-        let Some(owner) = self.users.get_mut(user) else { return };
-        let mut kept_up = KeptUp { most: most_there, ..KeptUp::default() };
-        for &token in owner.links.connections() {
-            let connection = &network.connections[token];
-            if connection.origin() == origin {
-                if connection.room(most) > 0 {
-                    return self.send_soon(network, token, slot, now);
-                }
-                kept_up.there += usize::from(!connection.is_leaving());
-                kept_up.leaving += usize::from(connection.is_leaving());
-            }
-        }
-        if kept_up.has_place() {
-            self.connect_for(network, Keeper::One(user.slot()), origin, slot, now);
-        } else {
-            owner.links.wait(origin, id);
+        let most = network.origins().pipeline(origin);
+        let keeper = Keeper::One(user.slot());
+        let with_room =
+            network.connections().kept_to(keeper, origin).find(|t| network.connections()[*t].room(most) > 0);
+        if let Some(token) = with_room {
+            self.send_soon(network, token, slot, now);
+        } else if network.has_place(keeper, origin) {
+            network.dial(self, keeper, origin, id, now);
+        } else if let Some(user) = self.user(user) {
+            user.links.wait(origin, id);
         }
     }
 
@@ -301,17 +283,17 @@ impl VirtualUsers {
     pub(super) fn send_gathered<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
         let mut gathered = std::mem::take(&mut self.gathered);
         for token in gathered.drain(..) {
-            let now = network.driver.now();
+            let now = network.now();
             if self.loading.holds_back(now) {
                 // The calls stay with their connections.
                 self.gathered.push(token);
                 continue;
             }
-            if !network.connections[token].is_open() {
+            if !network.connections()[token].is_open() {
                 continue;
             }
-            let most = network.origins.pipeline(network.connections[token].origin());
-            if network.connections[token].streams_left(most) == 0 {
+            let most = network.origins().pipeline(network.connections()[token].origin());
+            if network.connections()[token].streams_left(most) == 0 {
                 network.bound_waits(self, token);
             } else if let Some(id) = network.dequeue(token) {
                 if let Some(call) = network.call_mut(id)
@@ -331,58 +313,26 @@ impl VirtualUsers {
     /// meanwhile.
     pub(super) fn send_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
         self.send_gathered(network);
-        for token in network.connections.ids() {
-            if network.connections[token].is_open() {
+        for token in network.connections().ids() {
+            if network.connections()[token].is_open() {
                 self.serve_waiting(network, token);
             }
         }
     }
 
-    /// Makes a connection for a call. Returns its number.
-    fn connect_for<D: Driver>(
-        &mut self,
-        network: &mut UsersNetwork<D>,
-        keeper: Keeper,
-        origin: OriginId,
-        slot: u32,
-        now: Tick,
-    ) -> Option<ConnectionId> {
-        let call = self.calls.get_mut(slot)?;
-        let id = call.id()?;
-        let way = call.asked.way;
-        let token = network.add(origin, keeper);
-        if let Keeper::One(user) | Keeper::Held(user) = keeper
-            && let Some(user) = self.user(UserId::in_slot(user))
-        {
-            match way {
-                Placement::Open(handle) => user.links.hold(handle, token),
-                Placement::Any | Placement::On(_) => user.links.add(token),
-            }
-        }
-        network.enqueue(token, id);
-        network.connect(self, token, now);
-        Some(token)
-    }
-
     /// Gives a connection that can carry calls to those that wait for it.
     pub(super) fn serve_waiting<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId) {
-        let keeper = network.connections[token].keeper();
-        if let Keeper::Held(user) = keeper {
-            return self.serve_held(network, token, UserId::in_slot(user));
+        let keeper = network.connections()[token].keeper();
+        if let Keeper::Held { user, handle } = keeper {
+            return self.serve_held(network, token, UserId::in_slot(user), handle);
         }
-        let origin = network.connections[token].origin();
-        let most = network.origins.pipeline(origin);
-        while network.connections[token].room(most) > 0 {
-            let keeper = network.connections[token].keeper();
+        let origin = network.connections()[token].origin();
+        let most = network.origins().pipeline(origin);
+        while network.connections()[token].room(most) > 0 {
+            let keeper = network.connections()[token].keeper();
             let next = self.next_for(network, keeper, origin);
-            if next.is_none()
-                && keeper == Keeper::Everybody
-                && let Some(shared) = network.pools.shared(origin, &network.origins)
-            {
-                shared.is_free(token, &mut network.connections);
-            }
-            let Some((slot, id)) = next else { return };
-            let now = network.driver.now();
+            let Some((slot, id)) = next else { return network.has_room(token) };
+            let now = network.now();
             if self.loading.holds_back(now) {
                 match keeper {
                     Keeper::One(user) => {
@@ -390,30 +340,16 @@ impl VirtualUsers {
                             user.links.wait_on(origin, id);
                         }
                     }
-                    _ => network.pools.wait_on(origin, id),
+                    _ => network.pools_mut().wait_on(origin, id),
                 }
                 return;
             }
             self.send_on(network, token, slot, now);
         }
-        self.grow_pool(network, token, origin);
-    }
-
-    /// Lets the next waiting call have another connection, as this one is full, where the pool grows as calls need it.
-    fn grow_pool<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, origin: OriginId) {
-        let waiting = network.pools.count_waiting(origin);
-        if waiting == 0 {
-            return;
-        }
-        let Network { origins, pools, connections, .. } = network;
-        let Some(shared) = pools.shared(origin, origins).filter(|shared| shared.grows()) else { return };
-        let connection = &connections[token];
-        shared.fills_with(connection.client().capacity());
-        if shared.may_dial(waiting, origin, connections)
-            && connection.keeper() == Keeper::Everybody
+        if network.may_dial_beside(token)
             && let Some((slot, _)) = next_pooled(network, origin)
         {
-            let now = network.driver.now();
+            let now = network.now();
             self.place(network, slot, now);
         }
     }
@@ -426,21 +362,8 @@ impl VirtualUsers {
         has_left: bool,
         now: Tick,
     ) {
-        let (keeper, origin) = (network.connections[token].keeper(), network.connections[token].origin());
-        network.vacate(token);
-        match keeper {
-            Keeper::One(user) => {
-                if let Some(user) = self.user(UserId::in_slot(user)) {
-                    user.links.forget(token);
-                }
-            }
-            Keeper::Everybody => {
-                if let Some(shared) = network.pools.shared(origin, &network.origins) {
-                    shared.is_gone(has_left);
-                }
-            }
-            Keeper::Held(_) | Keeper::Nobody => {}
-        }
+        let (keeper, origin) = (network.connections()[token].keeper(), network.connections()[token].origin());
+        network.vacate_after(token, has_left);
         self.place_next(network, keeper, origin, now);
     }
 
@@ -456,7 +379,7 @@ impl VirtualUsers {
         if self.loading.makes_calls() {
             self.place(network, slot, now);
         } else {
-            network.pools.wait(origin, id);
+            network.pools_mut().wait(origin, id);
         }
     }
 
@@ -473,20 +396,16 @@ impl VirtualUsers {
                 iter::from_fn(|| links.next_waiting(origin)).find_map(|id| alive(network, id))
             }
             Keeper::Everybody => next_pooled(network, origin),
-            Keeper::Held(_) | Keeper::Nobody => None,
+            Keeper::Held { .. } | Keeper::Nobody => None,
         }
     }
 
     /// Closes a user's connections that end with its iteration.
     pub(super) fn end_connections_of_iteration<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: UserId) {
-        let Some(of) = self.user(user) else { return };
         let ends = |token: &ConnectionId| {
-            network.origins.keep_alive(network.connections[*token].origin()) == KeepAlive::Iteration
+            network.origins().keep_alive(network.connections()[*token].origin()) == KeepAlive::Iteration
         };
-        let ended: Vec<ConnectionId> = of.links.connections().iter().copied().filter(ends).collect();
-        for token in &ended {
-            of.links.forget(*token);
-        }
+        let ended: Vec<_> = network.connections().kept(Keeper::One(user.slot())).filter(ends).collect();
         self.close_connections(network, ended);
     }
 
@@ -496,7 +415,7 @@ impl VirtualUsers {
         network: &mut UsersNetwork<D>,
         connections: impl IntoIterator<Item = ConnectionId>,
     ) {
-        let now = network.driver.now();
+        let now = network.now();
         for token in connections {
             network.close(self, token, now);
             network.vacate(token);
@@ -505,8 +424,8 @@ impl VirtualUsers {
 
     /// Takes the origins whose lookup has ended. Where one succeeded, the calls that waited for it go there.
     pub(super) fn take_found<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
-        while let Some(origin) = network.origins.found() {
-            for id in network.pools.take_waiting(origin) {
+        while let Some(origin) = network.origins_mut().found() {
+            for id in network.pools_mut().take_waiting(origin) {
                 if let Some((slot, _)) = alive(network, id) {
                     self.place(network, slot, now);
                 }
@@ -522,7 +441,7 @@ enum Found {
     /// The connection has ended; an answer with this status had come before.
     Answer(u16),
     /// The connection has ended, and no answer is left.
-    Nothing(Failure, String),
+    Nothing(Lost),
 }
 
 /// Going on a connection that its user holds.
@@ -535,12 +454,12 @@ impl VirtualUsers {
         handle: u32,
         now: Tick,
     ) {
-        match self.find_held(slot, handle) {
-            Found::Nothing(failure, reason) => self.complete(network, slot, End::Failed(failure, &reason), now),
+        match self.find_held(network, slot, handle) {
+            Found::Nothing(lost) => self.complete(network, slot, lost.end(), now),
             Found::Answer(status) => self.answer_from_remains(network, slot, handle, status, now),
             Found::Connection(token) => {
                 // The protocol decides how many calls go on a connection at once.
-                if network.connections[token].room(usize::MAX) > 0 {
+                if network.connections()[token].room(usize::MAX) > 0 {
                     return self.send_on(network, token, slot, now);
                 }
                 let Some(call) = self.calls.get(slot) else { return };
@@ -556,14 +475,14 @@ impl VirtualUsers {
     }
 
     /// Places waiting calls on a connection that `user` holds, while it has room.
-    pub(super) fn serve_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, user: UserId) {
-        while network.connections[token].room(usize::MAX) > 0 {
-            let now = network.driver.now();
+    fn serve_held<D: Driver>(&mut self, network: &mut UsersNetwork<D>, token: ConnectionId, user: UserId, handle: u32) {
+        while network.connections()[token].room(usize::MAX) > 0 {
+            let now = network.now();
             if self.loading.holds_back(now) {
                 return;
             }
-            let next = self.user(user).and_then(|of| of.links.next_on_held(token));
-            let Some((handle, slot)) = next else { return };
+            let next = self.user(user).and_then(|of| of.links.next_on_held(handle));
+            let Some(slot) = next else { return };
             if self.waits_for(network, slot, handle) {
                 self.send_on(network, token, slot, now);
             }
@@ -578,12 +497,7 @@ impl VirtualUsers {
     }
 
     /// Places calls whose connection has ended: each takes an answer that is left of it, or fails.
-    fn place_rest<D: Driver>(
-        &mut self,
-        network: &mut UsersNetwork<D>,
-        (handle, waiting): (u32, VecDeque<u32>),
-        now: Tick,
-    ) {
+    fn place_rest<D: Driver>(&mut self, network: &mut UsersNetwork<D>, handle: u32, waiting: VecDeque<u32>, now: Tick) {
         for slot in waiting {
             if self.waits_for(network, slot, handle) {
                 self.place_on_held(network, slot, handle, now);
@@ -592,34 +506,23 @@ impl VirtualUsers {
     }
 
     /// The connection of a call, or what is left of it.
-    fn find_held(&mut self, slot: u32, handle: u32) -> Found {
-        let nothing = |reason: &str| Found::Nothing(Failure::Closed, reason.to_owned());
+    fn find_held<D: Driver>(&mut self, network: &UsersNetwork<D>, slot: u32, handle: u32) -> Found {
+        let closed = || Found::Nothing(Lost::of(End::GivenUp("the script has closed this connection")));
         let home = self.calls.get(slot).map(|call| self.home(call.user));
-        let (Some(home), Some(call)) = (home, self.calls.get_mut(slot)) else {
-            return nothing("there is no such call");
-        };
-        let held = self.users.get_mut(home).and_then(|user| user.links.held(handle));
-        let Some(held) = held else { return nothing("the script has closed this connection") };
-        match held {
-            HeldConnection::Open(token) => Found::Connection(*token),
-            HeldConnection::Gone { client, failure, reason } => {
-                let mut unsent = Vec::new();
-                match client.start(&call.encoded.message(), &mut unsent) {
-                    Started::Sent(status) if unsent.is_empty() => {
-                        client.hand_over(&mut call.kept);
-                        Found::Answer(status)
-                    }
-                    // What an earlier call failed of is that call's alone.
-                    _ => match failure {
-                        Failure::Timeout
-                        | Failure::Stalled
-                        | Failure::Mismatch
-                        | Failure::Protocol
-                        | Failure::Oversize => nothing("the connection ended with an earlier call"),
-                        _ => Found::Nothing(*failure, reason.clone()),
-                    },
-                }
+        let (Some(home), Some(call)) = (home, self.calls.get_mut(slot)) else { return closed() };
+        let Some(user) = self.users.get_mut(home).filter(|user| user.links.holds(handle)) else { return closed() };
+        // The last one, if a first call was turned away on others.
+        if let Some(token) = network.connections().kept(Keeper::Held { user: home.slot(), handle }).last() {
+            return Found::Connection(token);
+        }
+        let Some(Remains { client, lost }) = user.links.remains(handle) else { return closed() };
+        let mut unsent = Vec::new();
+        match client.start(&call.encoded.message(), &mut unsent) {
+            Started::Sent(status) if unsent.is_empty() => {
+                client.hand_over(&mut call.kept);
+                Found::Answer(status)
             }
+            _ => Found::Nothing(lost.clone()),
         }
     }
 
@@ -644,15 +547,13 @@ impl VirtualUsers {
             let Some(call) = self.calls.get_mut(slot) else { return };
             // From now on the call asks for its next answer.
             std::mem::swap(&mut call.encoded, &mut call.next);
-            let found = self.find_held(slot, handle);
+            let found = self.find_held(network, slot, handle);
             if let Some(call) = self.calls.get_mut(slot) {
                 std::mem::swap(&mut call.encoded, &mut call.next);
             }
             match found {
                 Found::Answer(next) => status = next,
-                Found::Nothing(failure, reason) => {
-                    return self.complete(network, slot, End::Failed(failure, &reason), now);
-                }
+                Found::Nothing(lost) => return self.complete(network, slot, lost.end(), now),
                 Found::Connection(_) => return,
             }
         }
@@ -699,7 +600,7 @@ impl VirtualUsers {
     ) -> Judgement {
         let slot = answer.tag;
         let Some(call) = self.calls.get_mut(slot) else { return Judgement::Ended };
-        network.connections[answer.token].hand_over(&mut call.kept);
+        network.connections_mut()[answer.token].hand_over(&mut call.kept);
         match self.show_judge(slot, answer.status, answer.now) {
             Shown::Taken => Judgement::Ended,
             Shown::Failed { reason, reusable } => Judgement::Wrong { reason, reusable },
@@ -715,24 +616,24 @@ impl VirtualUsers {
         &mut self,
         network: &mut UsersNetwork<D>,
         user: UserId,
+        handle: u32,
         gone: Gone<'_>,
         now: Tick,
     ) {
-        let Gone { token, client, failure, reason, .. } = gone;
+        let Gone { client, end, .. } = gone;
         let Some(user) = self.user(user) else { return };
-        let remains = HeldConnection::Gone { client, failure, reason: reason.to_owned() };
-        if let Some(rest) = user.links.keep_remains(token, remains) {
-            self.place_rest(network, rest, now);
-        }
+        let waiting = user.links.keep(handle, Remains { client, lost: Lost::of(end) });
+        self.place_rest(network, handle, waiting, now);
     }
 
     /// Closes a connection that a user holds, with its protocol's closing bytes.
     pub(super) fn release<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: UserId, handle: u32) {
         let home = self.home(user);
-        let Some((open, waiting)) = self.user(home).and_then(|user| user.links.release(handle)) else { return };
-        self.close_connections(network, open);
-        let now = network.driver.now();
-        self.place_rest(network, (handle, waiting), now);
+        let Some(waiting) = self.user(home).map(|user| user.links.release(handle)) else { return };
+        let there: Vec<_> = network.connections().kept(Keeper::Held { user: home.slot(), handle }).collect();
+        self.close_connections(network, there);
+        let now = network.now();
+        self.place_rest(network, handle, waiting, now);
     }
 }
 
@@ -953,13 +854,13 @@ impl VirtualUsers {
         let slot = message.tag;
         let Some(call) = self.calls.get_mut(slot) else { return };
         if message.counts {
-            self.names.record(&mut network.recorder, call.asked.label, |calls| calls.message(&message.came));
+            self.names.record(network.recorder_mut(), call.asked.label, |calls| calls.message(&message.came));
         }
-        self.names.each_core(call.asked.label, None, |core| network.recorder.message_by_end(core, message.at));
+        self.names.each_core(call.asked.label, None, |core| network.recorder_mut().message_by_end(core, message.at));
         if let Some(user) = self.users.get_mut(call.user) {
-            user.presence.reached(&mut network.recorder.snapshot.numbers, message.at);
+            user.presence.reached(&mut network.recorder_mut().snapshot.numbers, message.at);
         }
-        let client = network.connections[message.token].client();
+        let client = network.connections()[message.token].client();
         if self.watch.sees_everything() && call.before.len() < MOST_SHOWN {
             let mut time = String::new();
             let since = if message.came.is_first { "after " } else { "+" };
@@ -1024,7 +925,7 @@ impl VirtualUsers {
 
 /// The parts of the answer at the client of a connection.
 fn client_parts<D: Driver>(network: &UsersNetwork<D>, token: ConnectionId) -> AnswerParts<'_> {
-    network.connections[token].client().parts()
+    network.connections()[token].client().parts()
 }
 
 impl UserCall {
@@ -1125,7 +1026,7 @@ impl VirtualUsers {
         let Some(ended) = self.calls.get_mut(slot) else { return };
         let mut bytes_in = 0;
         if let Some(token) = call.connection() {
-            let connection = &mut network.connections[token];
+            let connection = &mut network.connections_mut()[token];
             bytes_in = connection.bytes_in().saturating_sub(call.bytes_in_before);
             let peer = connection.peer();
             ended.peer = if call.bytes_in_before == 0 { peer } else { peer.met_before() };
@@ -1136,15 +1037,15 @@ impl VirtualUsers {
         }
         ended.state = State::Answered(status, Times::of(call, now));
         let user = ended.user;
-        let recorder = &mut network.recorder;
+        let recorder = network.recorder_mut();
         let hop = self.led_on(recorder, call, status);
         if let (Some((label, _)), Some(ended)) = (hop, self.calls.get_mut(slot)) {
             (ended.asked.label, ended.chain) = (label, None);
         }
-        if network.recorder.samples.is_some() {
+        if network.recorder_mut().samples.is_some() {
             self.write_down(network, call, End::Answered(status), now);
         }
-        let recorder = &mut network.recorder;
+        let recorder = network.recorder_mut();
         if recorder.counts(call)
             && let Some(ended) = self.calls.get(slot)
         {
@@ -1169,7 +1070,7 @@ impl VirtualUsers {
         let ticket = self.calls.get(slot).map(|_| self.ticket(slot) as u64);
         if let Some(user) = self.user(user) {
             user.found_nobody = false;
-            user.presence.answered(&mut network.recorder.snapshot.numbers, call, now);
+            user.presence.answered(&mut network.recorder_mut().snapshot.numbers, call, now);
             if let (Some((_, chain)), Some(ticket)) = (hop, ticket) {
                 user.begun.led_on(ticket, chain);
             }
@@ -1178,15 +1079,8 @@ impl VirtualUsers {
     }
 
     /// Records a failed call.
-    pub(super) fn failed(
-        &mut self,
-        recorder: &mut Recorder,
-        call: &Call<u32>,
-        failure: Failure,
-        reason: &str,
-        now: Tick,
-    ) {
-        let Some(ended) = self.calls.get(call.tag) else { return };
+    pub(super) fn failed(&mut self, recorder: &mut Recorder, call: &Call<u32>, end: End<'_>, now: Tick) {
+        let (Some(ended), Some((failure, reason))) = (self.calls.get(call.tag), end.failure()) else { return };
         let (user, label) = (ended.user, ended.asked.label);
         if recorder.counts(call) {
             let at = recorder.ended_at(call, Some(failure), now);
@@ -1199,7 +1093,7 @@ impl VirtualUsers {
         }
         if let Some(user) = self.user(user) {
             user.found_nobody = !call.was_sent();
-            user.presence.failed(&mut recorder.snapshot.numbers, call, (failure, reason), now);
+            user.presence.failed(&mut recorder.snapshot.numbers, call, end, now);
         }
         self.tell_failed(call, failure, reason, now);
     }
@@ -1234,7 +1128,7 @@ impl VirtualUsers {
     /// Ends the calls that still wait for a connection when the measured part ends at `end`: they are never sent.
     pub(super) fn drop_unsent<D: Driver>(&mut self, network: &mut UsersNetwork<D>, end: Tick) {
         self.agenda.clear();
-        network.pools.forget_waiting();
+        network.pools_mut().forget_waiting();
         for slot in 0..self.calls.len() as u32 {
             let Some(call) = self.calls.get(slot) else { continue };
             match call.state {

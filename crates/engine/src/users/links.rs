@@ -1,5 +1,6 @@
-//! The connections of a user: those that carry its calls as they come, those that it holds for itself, and the calls
-//! that wait for either.
+//! The calls of a user that wait for its connections, and what is left of connections that it holds for itself.
+//!
+//! The connections themselves are the network's, which lists them by their keeper.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -7,39 +8,61 @@ use std::fmt;
 use brunt_protocol::Client;
 use brunt_record::outcome::Failure;
 
-use crate::network::CallId;
 use crate::network::origins::OriginId;
-use crate::transport::ConnectionId;
+use crate::network::{CallId, End};
 
 /// The most connections that a user may hold at once.
 const MOST_HELD: usize = 100;
 
-/// The connections of a user. They are its tasks', too.
+/// What a user has of its connections, besides those that carry its calls as they come. It is its tasks', too.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    /// Those that carry its calls as they come.
-    connections: Vec<ConnectionId>,
-    /// Those that it holds for itself.
+    /// The connections that it holds for itself.
     held: Vec<Held>,
-    /// Calls that wait for one of its connections.
+    /// Calls that wait for one of its other connections.
     waiting: WaitingCalls,
 }
 
-/// A connection that a user holds.
+/// A connection that a user holds. While it is there, the network finds it by its handle.
 struct Held {
     /// The script's number for it.
     handle: u32,
-    connection: HeldConnection,
+    /// What is left of it, once it has ended.
+    remains: Option<Remains>,
     /// Calls of the user's tasks that wait for their turn on it, by their slots.
     waiting: VecDeque<u32>,
 }
 
-/// A connection that a user holds, during its life and after.
-pub(super) enum HeldConnection {
-    /// The connection exists or is being made.
-    Open(ConnectionId),
-    /// It has ended, for this reason. Its client still has the bytes that came before.
-    Gone { client: Box<dyn Client>, failure: Failure, reason: String },
+/// What is left of a connection that a user holds.
+pub(super) struct Remains {
+    /// Its client, which still has the bytes that came before its end.
+    pub(super) client: Box<dyn Client>,
+    /// How later calls on it end.
+    pub(super) lost: Lost,
+}
+
+/// The end of calls that come later than the end of their connection. What an earlier call failed of is that call's alone.
+#[derive(Debug, Clone)]
+pub(super) struct Lost {
+    /// The failure; `None` where brunt gave the connection up.
+    failure: Option<Failure>,
+    reason: String,
+}
+
+impl Lost {
+    /// Calls end like this.
+    pub(super) fn of(end: End<'_>) -> Self {
+        let failure = if let End::Failed(failure, _) = end { Some(failure) } else { None };
+        Self { failure, reason: end.failure().map_or_else(String::new, |(_, reason)| reason.to_owned()) }
+    }
+
+    /// How a call ends.
+    pub(super) fn end(&self) -> End<'_> {
+        match self.failure {
+            Some(failure) => End::Failed(failure, &self.reason),
+            None => End::GivenUp(&self.reason),
+        }
+    }
 }
 
 impl fmt::Debug for Held {
@@ -48,27 +71,8 @@ impl fmt::Debug for Held {
     }
 }
 
-impl Held {
-    fn is_open_at(&self, token: ConnectionId) -> bool {
-        matches!(self.connection, HeldConnection::Open(known) if known == token)
-    }
-}
-
-/// Connections that carry calls as they come.
+/// Calls that wait for connections which carry calls as they come.
 impl Links {
-    pub(super) fn add(&mut self, token: ConnectionId) {
-        self.connections.push(token);
-    }
-
-    /// The connection is gone.
-    pub(super) fn forget(&mut self, token: ConnectionId) {
-        self.connections.retain(|known| *known != token);
-    }
-
-    pub(super) fn connections(&self) -> &[ConnectionId] {
-        &self.connections
-    }
-
     /// The call waits for a connection to `origin`, behind the others.
     pub(super) fn wait(&mut self, origin: OriginId, id: CallId) {
         self.waiting.push_back(origin, id);
@@ -84,9 +88,9 @@ impl Links {
         self.waiting.pop_front(origin)
     }
 
-    /// The calls that wait for a connection that carries calls as they come.
+    /// The calls that wait, with their origins.
     #[cfg(feature = "simulation")]
-    pub(super) fn waiting(&self) -> impl Iterator<Item = &CallId> {
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (OriginId, &CallId)> {
         self.waiting.all()
     }
 }
@@ -107,51 +111,51 @@ impl Links {
     }
 
     /// Holds a connection from now on, by this handle of the script's.
-    pub(super) fn hold(&mut self, handle: u32, token: ConnectionId) {
-        self.held.push(Held { handle, connection: HeldConnection::Open(token), waiting: VecDeque::new() });
+    pub(super) fn hold(&mut self, handle: u32) {
+        // A first call that was turned away has held it before.
+        if !self.holds(handle) {
+            self.held.push(Held { handle, remains: None, waiting: VecDeque::new() });
+        }
     }
 
-    fn by_handle(&mut self, handle: u32) -> Option<&mut Held> {
+    fn held(&mut self, handle: u32) -> Option<&mut Held> {
         self.held.iter_mut().find(|held| held.handle == handle)
     }
 
-    /// The connection of this handle, or what is left of it; `None` once the script has closed it.
-    pub(super) fn held(&mut self, handle: u32) -> Option<&mut HeldConnection> {
-        self.by_handle(handle).map(|held| &mut held.connection)
+    /// Whether the user holds the connection of this handle, or what is left of it: the script has not closed it.
+    pub(super) fn holds(&self, handle: u32) -> bool {
+        self.held.iter().any(|held| held.handle == handle)
+    }
+
+    /// What is left of the connection of this handle.
+    pub(super) fn remains(&mut self, handle: u32) -> Option<&mut Remains> {
+        self.held(handle)?.remains.as_mut()
     }
 
     /// The call in this slot waits for its turn on the connection of this handle.
     pub(super) fn wait_on_held(&mut self, handle: u32, slot: u32) {
-        if let Some(held) = self.by_handle(handle) {
+        if let Some(held) = self.held(handle) {
             held.waiting.push_back(slot);
         }
     }
 
-    /// The handle of this connection, and the slot of the next call that waits for it.
-    pub(super) fn next_on_held(&mut self, token: ConnectionId) -> Option<(u32, u32)> {
-        let held = self.held.iter_mut().find(|held| held.is_open_at(token))?;
-        held.waiting.pop_front().map(|slot| (held.handle, slot))
+    /// The slot of the next call that waits for the connection of this handle.
+    pub(super) fn next_on_held(&mut self, handle: u32) -> Option<u32> {
+        self.held(handle)?.waiting.pop_front()
     }
 
-    /// The connection has ended: keeps what had come until the user closes it. Returns its handle, and the slots of the
-    /// calls that waited for it.
-    pub(super) fn keep_remains(
-        &mut self,
-        token: ConnectionId,
-        remains: HeldConnection,
-    ) -> Option<(u32, VecDeque<u32>)> {
-        let held = self.held.iter_mut().find(|held| held.is_open_at(token))?;
-        held.connection = remains;
-        Some((held.handle, std::mem::take(&mut held.waiting)))
+    /// The connection has ended: keeps what had come until the user closes it. Returns the slots of the calls that waited
+    /// for it.
+    pub(super) fn keep(&mut self, handle: u32, remains: Remains) -> VecDeque<u32> {
+        let Some(held) = self.held(handle) else { return VecDeque::new() };
+        held.remains = Some(remains);
+        std::mem::take(&mut held.waiting)
     }
 
-    /// Holds the connection of this handle no longer. Returns it if it is still there, and the slots of the calls that
-    /// waited for it.
-    pub(super) fn release(&mut self, handle: u32) -> Option<(Option<ConnectionId>, VecDeque<u32>)> {
-        let at = self.held.iter().position(|held| held.handle == handle)?;
-        let Held { connection, waiting, .. } = self.held.swap_remove(at);
-        let open = if let HeldConnection::Open(token) = connection { Some(token) } else { None };
-        Some((open, waiting))
+    /// Holds the connection of this handle no longer. Returns the slots of the calls that waited for it.
+    pub(super) fn release(&mut self, handle: u32) -> VecDeque<u32> {
+        let at = self.held.iter().position(|held| held.handle == handle);
+        at.map(|at| self.held.swap_remove(at).waiting).unwrap_or_default()
     }
 
     /// The slots of the calls that wait for their turn on one of the held connections.
@@ -159,23 +163,9 @@ impl Links {
     pub(super) fn waiting_on_held(&self) -> impl Iterator<Item = u32> {
         self.held.iter().flat_map(|held| held.waiting.iter().copied())
     }
-}
-
-impl Links {
-    /// The user is gone: all connections that it had, held ones last.
-    pub(super) fn take_all(&mut self) -> Vec<ConnectionId> {
-        let open = self.held.drain(..).filter_map(|held| match held.connection {
-            HeldConnection::Open(token) => Some(token),
-            HeldConnection::Gone { .. } => None,
-        });
-        let mut all = std::mem::take(&mut self.connections);
-        all.extend(open);
-        all
-    }
 
     /// Forgets all of it, and keeps its memory.
     pub(super) fn clear(&mut self) {
-        self.connections.clear();
         self.held.clear();
         self.waiting.0.clear();
     }
@@ -221,8 +211,8 @@ impl WaitingCalls {
 
     /// All waiting calls.
     #[cfg(any(feature = "simulation", test))]
-    fn all(&self) -> impl Iterator<Item = &CallId> {
-        self.0.iter().flat_map(|(_, queue)| queue)
+    fn all(&self) -> impl Iterator<Item = (OriginId, &CallId)> {
+        self.0.iter().flat_map(|(origin, queue)| queue.iter().map(|id| (*origin, id)))
     }
 }
 

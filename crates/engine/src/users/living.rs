@@ -116,7 +116,7 @@ impl VirtualUsers {
 impl VirtualUsers {
     /// Handles everything that is due by time: pauses that are over, users who arrive, hosts that were looked up.
     pub(super) fn wake<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
-        self.admit(now, &mut network.recorder);
+        self.admit(now, network.recorder_mut());
         if self.loading.holds_back(now) {
             return;
         }
@@ -137,11 +137,11 @@ impl VirtualUsers {
                 }
             };
             // Timers are the generator's own to keep: their delay is its own doing.
-            network.recorder.snapshot.times.record(Timing::Lag, now - at);
+            network.recorder_mut().snapshot.times.record(Timing::Lag, now - at);
             self.make_ready(user, wake);
         }
         self.look_at_meetings();
-        if network.origins.sought > 0 {
+        if network.origins().are_sought() {
             self.take_found(network, now);
         }
     }
@@ -165,7 +165,7 @@ impl VirtualUsers {
             if !self.loading.makes_calls() {
                 return;
             }
-            let now = network.driver.now();
+            let now = network.now();
             if now > *until.get_or_insert(now.saturating_add(LONGEST_GATHERED_NS)) || self.loading.ends_before(now) {
                 return;
             }
@@ -193,7 +193,7 @@ impl VirtualUsers {
             },
             Wake::Begin => {
                 if let Some(due) = self.user(user).and_then(|user| user.arrived) {
-                    network.recorder.snapshot.times.record(Timing::Lag, now.since(due));
+                    network.recorder_mut().snapshot.times.record(Timing::Lag, now.since(due));
                 }
                 self.begin_iteration(user, now)
             }
@@ -201,7 +201,7 @@ impl VirtualUsers {
             Wake::Ended(slot) => {
                 let (operation, again) = self.deliver(user, slot, now);
                 if again {
-                    self.iterated_at_once(&mut network.recorder, user, now);
+                    self.iterated_at_once(network.recorder_mut(), user, now);
                 }
                 operation
             }
@@ -454,7 +454,7 @@ impl VirtualUsers {
             Operation::Exhausted => {
                 let of = self.users.get(user)?;
                 let (is_task, idle) = (of.kin.is_task(), self.crowds.exhaust(of.who.crowd));
-                network.recorder.snapshot.figures.scenarios.at(of.who.scenario).out_of_rows += 1;
+                network.recorder_mut().snapshot.figures.scenarios.at(of.who.scenario).out_of_rows += 1;
                 self.retire(idle);
                 if is_task {
                     return Some(self.go(user, now, Resumption::Nothing));
@@ -480,7 +480,7 @@ impl VirtualUsers {
             | Operation::Cancel(_)
             | Operation::TaskEnded
             | Operation::Meet { .. } => self.perform_with_others(network, user, operation, now),
-            counted => Some(self.count(&mut network.recorder, user, &counted, now)),
+            counted => Some(self.count(network.recorder_mut(), user, &counted, now)),
         }
     }
 
@@ -605,7 +605,7 @@ impl VirtualUsers {
         }
         if let Some(of) = self.user(user) {
             let (scenario, is_last) = (of.who.scenario, matches!(of.doing, Doing::Last(_)));
-            let figures = network.recorder.snapshot.figures.scenarios.at(scenario);
+            let figures = network.recorder_mut().snapshot.figures.scenarios.at(scenario);
             if is_last {
                 figures.stop_error(&problem);
             } else {
@@ -660,7 +660,7 @@ impl VirtualUsers {
         for slot in started {
             self.calls.free(slot);
         }
-        let figures = &mut network.recorder.snapshot.figures;
+        let figures = &mut network.recorder_mut().snapshot.figures;
         let took = now.since(began);
         match outcome {
             _ if stopping => {}
@@ -698,7 +698,7 @@ impl VirtualUsers {
         let paced = began.saturating_add(pacing_ns);
         // A user with pauses of its own makes its calls at its own times.
         let is_spinning = found_nobody && took < SHORT_NS && paced <= now;
-        let at = if is_spinning { network.attempts.retry_at(user.slot() as usize, now) } else { paced };
+        let at = if is_spinning { network.retry_at(user.slot() as usize, now) } else { paced };
         if at > now {
             if !is_spinning {
                 self.pause(network, user, now);
@@ -724,7 +724,7 @@ impl VirtualUsers {
     /// A pause of `user` begins at `now`.
     fn pause<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: UserId, now: Tick) {
         if let Some(user) = self.user(user) {
-            user.presence.pauses(&mut network.recorder.snapshot.numbers, now);
+            user.presence.pauses(&mut network.recorder_mut().snapshot.numbers, now);
         }
     }
 
@@ -732,7 +732,7 @@ impl VirtualUsers {
     /// iteration. `between`: whether the user stands between two iterations.
     fn stop_or_end<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: UserId, between: bool) {
         let may_begin = self.script.library().stops();
-        let now = network.driver.now();
+        let now = network.now();
         let doing = self.user(user).map(|of| std::mem::replace(&mut of.doing, Doing::last(now)));
         if may_begin && doing.is_some_and(|doing| !matches!(doing, Doing::Last(_))) {
             self.make_ready(user, Wake::Stop(between));
@@ -750,11 +750,12 @@ impl VirtualUsers {
     /// Ends a user. `between`: whether it is outside an iteration.
     fn end_user<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: UserId, between: bool) {
         self.script.library().forget(user.slot(), between);
-        let now = network.driver.now();
+        let now = network.now();
         self.pause(network, user, now);
         let Some(of) = self.user(user) else { return };
-        let (who, connections) = (of.who, of.links.take_all());
-        network.recorder.snapshot.figures.scenarios.at(who.scenario).users_ended += 1;
+        let who = of.who;
+        let connections: Vec<_> = network.connections().of(user.slot()).collect();
+        network.recorder_mut().snapshot.figures.scenarios.at(who.scenario).users_ended += 1;
         self.users.free(user);
         self.crowds.went(who.crowd);
         self.close_connections(network, connections);
@@ -830,7 +831,7 @@ impl VirtualUsers {
             self.end_task(network, task, now);
         }
         self.cut_off_calls(network, user, now);
-        self.leave_unfinished(&mut network.recorder, user, now);
+        self.leave_unfinished(network.recorder_mut(), user, now);
         let between = self.user(user).is_some_and(|of| of.doing == Doing::Nothing);
         self.end_user(network, user, between);
     }
@@ -981,7 +982,7 @@ impl VirtualUsers {
         self.leave_streams(network, task, now);
         self.forget_wait(task);
         self.forget_answers(task);
-        self.leave_unfinished(&mut network.recorder, task, now);
+        self.leave_unfinished(network.recorder_mut(), task, now);
         self.script.library().forget(task.slot(), false);
         self.pause(network, task, now);
         let Some(of) = self.user(task) else { return };

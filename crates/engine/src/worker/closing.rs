@@ -22,12 +22,12 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         self.close_seconds(phase, end);
         let left = end.since(self.second.begins());
         // A phase that ends with a full second has nothing left, except for calls that ended at that very moment.
-        let Snapshot { numbers, figures, .. } = &self.network.recorder.snapshot;
+        let Snapshot { numbers, figures, .. } = &self.network.recorder().snapshot;
         if left > 0
             || numbers.get(Counter::Due) > 0
             || !figures.is_empty()
-            || self.network.recorder.snapshot.ended() > 0
-            || self.network.recorder.has_ends()
+            || self.network.recorder_mut().snapshot.ended() > 0
+            || self.network.recorder_mut().has_ends()
         {
             self.hand_over(phase, end, left);
         }
@@ -48,7 +48,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         let end = self.second.begins() + length_ns;
         let oldest_due = self.network.oldest_due().unwrap_or(Tick::NEVER).min(self.load.next_due());
         self.network.note_events(end);
-        let mut snapshot = self.network.recorder.take();
+        let mut snapshot = self.network.recorder_mut().take();
         snapshot.hide(&self.shared.secrets);
         Interval {
             worker: self.number,
@@ -56,22 +56,22 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
             second: self.second.number(),
             length_ns,
             snapshot,
-            open_connections: self.network.connections.open(),
-            in_flight: self.network.connections.in_flight(),
+            open_connections: self.network.connections().open(),
+            in_flight: self.network.connections().in_flight(),
             oldest_ns: end.since(oldest_due),
         }
     }
 
     fn hand_over(&mut self, phase: Phase, end: Tick, length_ns: u64) {
         self.load.hand_over(&mut self.network, end);
-        let numbers = &mut self.network.recorder.snapshot.numbers;
+        let numbers = &mut self.network.recorder_mut().snapshot.numbers;
         numbers.set_health(&self.vitals.lap(end));
         numbers.set(Counter::WorkersScript, self.load.take_busy_ns());
         let interval = self.interval(phase, length_ns);
-        self.network.recorder.looks.fit();
+        self.network.recorder_mut().looks.fit();
         self.network.beat(&mut self.load, end);
         self.second = self.second.next();
-        self.network.recorder.open_second(self.second.ends().min(self.load_until));
+        self.network.recorder_mut().open_second(self.second.ends().min(self.load_until));
         let _ = self.reports.send(Report::Interval(Box::new(interval)));
     }
 }

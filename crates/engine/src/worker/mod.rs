@@ -200,10 +200,10 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
     /// When the operating system cannot wait for events. Measurements up to then are reported all the same.
     pub(crate) fn run(mut self) -> io::Result<W> {
         // The scheduler's figures are per thread, and this worker was put together on another one.
-        self.vitals = Vitals::new(self.network.driver.now(), self.network.driver.is_real_time());
+        self.vitals = Vitals::new(self.network.now(), self.network.is_real_time());
         let outcome = self.go_through();
         if outcome.is_err() {
-            let now = self.network.driver.now();
+            let now = self.network.now();
             self.end_early(now);
             self.end_drain(now);
         }
@@ -235,7 +235,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
     fn go_through(&mut self) -> io::Result<()> {
         let mut events: Vec<Ready> = Vec::new();
         loop {
-            let now = self.network.driver.now();
+            let now = self.network.now();
             self.vitals.beat(now);
             if let Some(late) = self.network.late_by(now) {
                 self.network.stood_still(self.vitals.stood_still(now, late));
@@ -251,16 +251,16 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
                 return Ok(());
             }
             #[cfg(feature = "simulation")]
-            if !self.network.driver.is_real_time() && self.network.connections.len() <= MOST_AUDITED {
+            if !self.network.is_real_time() && self.network.connections().len() <= MOST_AUDITED {
                 self.load.audit(&self.network, now);
             }
             let until = if self.network.has_work() { now } else { self.next_wake(now) };
             if let Some(pause) = self.pause().filter(|pause| now + *pause < until) {
-                self.network.driver.pause(pause);
-                self.gathering.paused(pause, self.network.driver.now().since(now));
+                self.network.driver_mut().pause(pause);
+                self.gathering.paused(pause, self.network.now().since(now));
             }
             self.network.waits(until);
-            self.network.driver.wait(until, &mut events)?;
+            self.network.driver_mut().wait(until, &mut events)?;
             self.network.woke();
             self.network.read_on(&mut self.load);
             for &event in &events {
@@ -289,7 +289,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         if !self.load.gathers() {
             return None;
         }
-        self.gathering.pause(self.network.recorder.usual_service_ns(), self.network.calls_alive())
+        self.gathering.pause(self.network.recorder().usual_service_ns(), self.network.calls_alive())
     }
 
     /// Does everything that is due by time.
@@ -412,7 +412,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         self.vitals.lap(now);
         self.load_began = now;
         // Figures of making connections belong to the result, even if a warm-up comes first.
-        let begun = self.network.recorder.take();
+        let begun = self.network.recorder_mut().take();
         self.connected_ahead = Snapshot {
             numbers: *Placed::<places::Connections>::from_numbers(&begun.numbers).numbers(),
             times: Timings::from_values(CONNECTING.map(|timing| (timing, begun.times.get(timing).clone()))),
@@ -425,7 +425,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
             self.begin_measured(now);
         } else {
             self.shared.control.begin(now.saturating_add(self.shared.plan.warmup_ns));
-            self.network.recorder.warming_up = true;
+            self.network.recorder_mut().warming_up = true;
             self.begin_phase(Phase::Warmup, now, Some(self.shared.plan.warmup_ns));
         }
     }
@@ -433,8 +433,8 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
     /// The measured part begins. Calls of the warm-up that are under way end unseen.
     fn begin_measured(&mut self, now: Tick) {
         self.shared.control.begin(now);
-        self.network.recorder.begin_measured(now);
-        self.network.recorder.snapshot.merge(&std::mem::take(&mut self.connected_ahead));
+        self.network.recorder_mut().begin_measured(now);
+        self.network.recorder_mut().snapshot.merge(&std::mem::take(&mut self.connected_ahead));
         self.measured_began = now;
         self.begin_phase(Phase::Measured, now, self.shared.plan.duration_ns());
     }
@@ -446,7 +446,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         // What comes after the warm-up counts in the measured part, however late this worker closes the one and begins the other.
         let stop = if phase == Phase::Measured { self.load_until } else { Tick::NEVER };
         let until = self.second.ends().min(self.load_until);
-        self.network.recorder.begin_ends(began, until, stop);
+        self.network.recorder_mut().begin_ends(began, until, stop);
         self.stage = Stage::Loading(phase);
         self.load.begin(&mut self.network, phase, began, self.load_until);
     }
@@ -456,10 +456,10 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         self.measured_ns = end.since(self.measured_began);
         if end < self.load_until {
             // The answer that ended it is part of it.
-            self.network.recorder.stop_ends(end.saturating_add(1));
+            self.network.recorder_mut().stop_ends(end.saturating_add(1));
         }
         let carried = self.network.calls_alive() - self.network.under_way();
-        self.network.recorder.carried_under_way(carried);
+        self.network.recorder_mut().carried_under_way(carried);
         self.load.end_load(&mut self.network, end);
         self.close_phase(Phase::Measured, end);
         self.second = Second::first(end);
@@ -483,7 +483,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
     fn end_early(&mut self, now: Tick) -> bool {
         match self.stage {
             Stage::Preparing { .. } | Stage::Waiting | Stage::Loading(Phase::Warmup) => {
-                self.network.recorder.warming_up = false;
+                self.network.recorder_mut().warming_up = false;
                 self.network.complete_all(&mut self.load, now);
                 self.stage = Stage::Over;
             }

@@ -50,10 +50,10 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
     /// Ends the run if no part of it has ever had an answer, and none will: nothing takes its connections, or what
     /// takes them says nothing.
     pub(super) fn look_for_target(&mut self, now: Tick) {
-        if self.network.signs.has_connected() {
+        if self.network.signs().has_connected() {
             self.shared.reached.store(true, Ordering::Relaxed);
         }
-        if self.network.signs.has_answers() {
+        if self.network.signs().has_answers() {
             self.shared.answered.store(true, Ordering::Relaxed);
         }
         if self.shared.answered.load(Ordering::Relaxed) {
@@ -63,18 +63,20 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         if !matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured)) {
             return;
         }
-        let waited = now.since(self.load_began.max(self.network.signs.first_attempt()));
-        let patience = UNHEARD_NS.max(self.network.signs.longest_timeout_ns().saturating_add(SECOND_NS));
+        let waited = now.since(self.load_began.max(self.network.signs().first_attempt()));
+        let patience = UNHEARD_NS.max(self.network.signs().longest_timeout_ns().saturating_add(SECOND_NS));
         let patience_of_refused = if self.load.nature().calls_at_once { REFUSED_NS } else { patience };
-        let reason = match self.network.signs.refusal() {
+        let reason = match self.network.signs().refusal() {
             _ if self.shared.reached.load(Ordering::Relaxed) => {
-                if waited < patience || !self.network.signs.has_timed_out() || self.network.is_being_answered() {
+                if waited < patience || !self.network.signs().has_timed_out() || self.network.is_being_answered() {
                     return;
                 }
                 format!("the target took connections and answered nothing in {}s", waited / SECOND_NS)
             }
             Some(reason) if waited >= patience_of_refused => unreached(waited, reason),
-            None if waited >= patience && self.network.signs.is_unheard() => unreached(waited, self.network.silence()),
+            None if waited >= patience && self.network.signs().is_unheard() => {
+                unreached(waited, self.network.silence())
+            }
             _ => return,
         };
         self.target.unreached = Some(reason);
@@ -86,7 +88,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
     /// Keeps the reason for which a run that is over never had a connection, if it had none.
     pub(super) fn look_back_for_target(&mut self, now: Tick) {
         if self.load.nature().calls_at_once && !self.shared.reached.load(Ordering::Relaxed) {
-            let reason = self.network.signs.refusal().unwrap_or_else(|| self.network.silence());
+            let reason = self.network.signs().refusal().unwrap_or_else(|| self.network.silence());
             self.target.unconnected = Some(unreached(now.since(self.load_began), reason));
         }
     }

@@ -27,6 +27,8 @@ struct Echo {
     /// first message.
     begun: usize,
     refuses: usize,
+    /// Whether a stream is refused after its second message, though the first was returned.
+    refuses_late: bool,
     /// Whether the server never extends its windows.
     is_deaf: bool,
 }
@@ -59,6 +61,11 @@ impl Echo {
                 }
             }
             kind::DATA if self.begun <= self.refuses => {
+                let mut refused = Vec::new();
+                write_reset(stream, ErrorCode::REFUSED_STREAM, &mut refused);
+                reaction.push((LATER, Act::Send(refused)));
+            }
+            kind::DATA if self.refuses_late && payload.ends_with(b"again") => {
                 let mut refused = Vec::new();
                 write_reset(stream, ErrorCode::REFUSED_STREAM, &mut refused);
                 reaction.push((LATER, Act::Send(refused)));
@@ -164,6 +171,19 @@ fn nothing_that_was_said_is_lost_by_a_refusal() {
         brunt.check(chat, { all = table.concat(seen, ' ') == 'w1 w2 w3' and chat.ok })";
     let summary = run(1, body, Echo { refuses: 2, ..Echo::default() });
     assert_eq!((summary.total.statuses.sorted(), summary.total.messages().count()), (vec![(0, 1)], 3));
+}
+
+/// What was said after an answer is not kept, so that the stream cannot be begun again: it was sent, and has failed.
+#[test]
+fn a_stream_that_cannot_be_begun_again_has_failed() {
+    let body = "local chat = talk()
+        chat:send({ text = 'once' })
+        brunt.check(nil, { once = chat:receive().text == 'once' })
+        chat:send({ text = 'again' })
+        brunt.check(chat, { failed = chat:receive() == nil and chat.error == 'closed' })";
+    let summary = run(2, body, Echo { refuses_late: true, ..Echo::default() });
+    let total = &summary.total;
+    assert_eq!((summary.failures(Failure::Closed), total.numbers.get(Counter::Unsent)), (2, 0), "{total:#?}");
 }
 
 #[test]

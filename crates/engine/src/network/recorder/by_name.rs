@@ -15,7 +15,7 @@ impl Recorder {
         if !self.counts(call) || end == End::Withdrawn {
             return;
         }
-        let failure = if let End::Failed(failure, _) = end { Some(failure) } else { None };
+        let failure = end.failure().map(|(failure, _)| failure);
         let at = self.ended_at(call, failure, now);
         let durations = self.durations(call, at, now);
         if let End::Answered(status) = end {
@@ -28,11 +28,10 @@ impl Recorder {
         let Durations { response, service } = durations;
         let calls = self.snapshot.figures.requests.at(id);
         calls.due();
-        match end {
-            End::Failed(failure, _) => calls.failed(failure, response, call.was_sent().then_some(service)),
-            End::Unfinished if call.was_sent() => calls.unfinished(response, service),
-            End::Unfinished | End::Unsent => calls.unsent(response),
-            End::Answered(_) | End::Withdrawn => {}
+        match failure {
+            Some(failure) => calls.failed(failure, response, call.was_sent().then_some(service)),
+            None if end == End::Unfinished && call.was_sent() => calls.unfinished(response, service),
+            None => calls.unsent(response),
         }
     }
 }

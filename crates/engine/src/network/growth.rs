@@ -1,10 +1,14 @@
-//! Growth of connections with a rate: one more whenever a due call finds none free, up to a limit.
+//! When another connection is made because all are full: by one rule for calls of a rate, by another for calls that users hold.
 //!
-//! Three rules bound the growth. No more connections are being made than calls wait for one, nor than
+//! **With a rate** ([`Growth`]) a call waits as no more than its place in a schedule, and most shortages are over before a
+//! connection is made: one more is made whenever a due call finds none free, up to a limit. Three rules bound this growth. No more connections are being made than calls wait for one, nor than
 //! [`CONNECTING_AT_ONCE`]. None is made in the first moment of a shortage, which may be a burst of calls that were sent
 //! late and will soon be answered; where they were sent very late, this moment is longer. None is made while answers
 //! wait for this worker, since connections are then not what is short. After the target or the system has refused a
 //! connection, and while no connection receives anything, one is made every [`PROBE_NS`].
+//!
+//! **For users** ([`Eager`]) each call that waits keeps a user waiting: a connection is made at once, but no more at once
+//! than there are, and none while those being made will have streams enough.
 
 use brunt_plan::arrivals::{Arrival, Arrivals};
 use brunt_plan::plan::Plan;
@@ -12,7 +16,12 @@ use brunt_plan::profile::Profile;
 use brunt_record::SECOND_NS;
 use brunt_record::time::Tick;
 
-use super::CONNECTING_AT_ONCE;
+use super::connection::Connections;
+use super::origins::OriginId;
+use crate::transport::ConnectionId;
+
+/// The most connections being made at once where nobody waits for them: fewer than a listening socket usually queues.
+pub(crate) const CONNECTING_AT_ONCE: usize = 128;
 
 /// How long all connections have to be busy before one is added, in nanoseconds.
 const PATIENCE_NS: u64 = 1_000_000;
@@ -36,9 +45,9 @@ pub(crate) fn first_connections(plan: &Plan, profile: &Profile) -> u32 {
     (enough as u32).max(plan.workers).min(plan.connections.most())
 }
 
-/// The growth of one worker's connections.
+/// The growth of one worker's connections with a rate.
 #[derive(Debug)]
-pub(super) struct Growth {
+pub(crate) struct Growth {
     /// The most connections that the worker may have.
     limit: usize,
     due: Option<Due>,
@@ -55,7 +64,7 @@ pub(super) struct Growth {
     /// Whether half of the connections were answered in this turn: then this worker is behind.
     is_behind: bool,
     /// When to look again whether one should be added, if nothing happens before.
-    pub(super) next_look: Tick,
+    pub(crate) next_look: Tick,
 }
 
 /// The schedule's arrivals once more, to count the calls that are due.
@@ -84,23 +93,23 @@ impl Due {
 }
 
 /// How the worker's connections stand.
-pub(super) struct Standing {
+pub(crate) struct Standing {
     /// All connections, made or being made.
-    pub(super) connections: usize,
+    pub(crate) connections: usize,
     /// Those being made.
-    pub(super) connecting: usize,
+    pub(crate) connecting: usize,
     /// Calls that were taken from the schedule.
-    pub(super) taken: u64,
+    pub(crate) taken: u64,
     /// How long the last call was held up, in nanoseconds.
-    pub(super) held_up: u64,
+    pub(crate) held_up: u64,
     /// When bytes last came from the target.
-    pub(super) heard: Tick,
+    pub(crate) heard: Tick,
     /// Whether each call has a connection of its own, so that connections being made have calls already.
-    pub(super) reconnect: bool,
+    pub(crate) reconnect: bool,
 }
 
 impl Growth {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
             due: None,
@@ -115,18 +124,18 @@ impl Growth {
     }
 
     /// The most connections that the worker may have.
-    pub(super) fn limit(&self) -> usize {
+    pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
     /// A phase begins at `begin`, with calls due by `arrivals`.
-    pub(super) fn begin(&mut self, mut arrivals: Arrivals, begin: Tick) {
+    pub(crate) fn begin(&mut self, mut arrivals: Arrivals, begin: Tick) {
         let next = arrivals.next();
         self.due = Some(Due { arrivals, begin, next, passed: 0 });
     }
 
     /// The schedule goes on by this profile.
-    pub(super) fn change(&mut self, profile: &Profile) {
+    pub(crate) fn change(&mut self, profile: &Profile) {
         if let Some(due) = &mut self.due {
             if due.next.is_some() {
                 due.arrivals.give_back();
@@ -137,27 +146,27 @@ impl Growth {
     }
 
     /// This many of the worker's connections were answered in this turn.
-    pub(super) fn answered(&mut self, connections: usize, all: usize) {
+    pub(crate) fn answered(&mut self, connections: usize, all: usize) {
         self.is_behind = connections > 0 && 2 * connections >= all;
     }
 
     /// A connection could not be made at `now`.
-    pub(super) fn refused(&mut self, now: Tick) {
+    pub(crate) fn refused(&mut self, now: Tick) {
         (self.held_until, self.is_refused) = (now + PROBE_NS, true);
     }
 
     /// A connection was made.
-    pub(super) fn made(&mut self) {
+    pub(crate) fn made(&mut self) {
         self.is_refused = false;
     }
 
     /// A connection is free at this time.
-    pub(super) fn has_free(&mut self) {
+    pub(crate) fn has_free(&mut self) {
         (self.short_since, self.held_up, self.next_look) = (Tick::NEVER, 0, Tick::NEVER);
     }
 
     /// No connection is free at `now`: how many to add.
-    pub(super) fn missing(&mut self, standing: &Standing, now: Tick) -> usize {
+    pub(crate) fn missing(&mut self, standing: &Standing, now: Tick) -> usize {
         self.short_since = self.short_since.min(now);
         self.held_up = self.held_up.max(standing.held_up);
         let Some(due) = &mut self.due else { return 0 };
@@ -189,6 +198,46 @@ impl Growth {
             self.probed_at = now;
         }
         added
+    }
+}
+
+/// The growth of connections that users share.
+#[derive(Debug)]
+pub(super) struct Eager {
+    /// Connections being made; some may be open or gone by now.
+    making: Vec<ConnectionId>,
+    /// How many calls one connection takes, as far as that is known.
+    streams: usize,
+}
+
+impl Eager {
+    pub(super) fn new() -> Self {
+        Self { making: Vec::new(), streams: usize::MAX }
+    }
+
+    /// A connection turned out to take so many calls at once.
+    pub(super) fn fills_with(&mut self, streams: usize) {
+        self.streams = streams;
+    }
+
+    /// The connection is being made.
+    pub(super) fn dialled(&mut self, token: ConnectionId) {
+        self.making.push(token);
+    }
+
+    /// Whether those being made, of the `taken` places to `origin`, are enough for `waiting` calls.
+    pub(super) fn is_enough(
+        &mut self,
+        waiting: usize,
+        taken: usize,
+        origin: OriginId,
+        connections: &Connections,
+    ) -> bool {
+        self.making.retain(|token| connections[*token].is_being_made() && connections[*token].origin() == origin);
+        let making = self.making.len();
+        let at_once = taken.saturating_sub(making).max(1);
+        // Each connection being made has one call of its own already.
+        making >= at_once || making.saturating_mul(self.streams.saturating_sub(1)) >= waiting
     }
 }
 
