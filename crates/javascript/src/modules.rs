@@ -169,6 +169,9 @@ impl Modules {
                 "'{name}' is neither a module of k6 nor a path such as './{name}': bundle it with the script"
             ));
         }
+        if is_typed(path) {
+            return Err(format!("'{name}' has types: {STRIP_TYPES}"));
+        }
         let beside = if base == self.script || path.starts_with('/') { "" } else { parent(base) };
         Ok(joined(beside, path))
     }
@@ -254,9 +257,6 @@ impl Modules {
         let text = self.text(name)?;
         if is_json(name) {
             return Ok(format!("export default {text};").into_bytes());
-        }
-        if is_typed(name) {
-            return Err(format!("{name} has types of TypeScript: {STRIP_TYPES}"));
         }
         if let Some(place) = sources::named(&text).filter(|place| !place.starts_with("data:")) {
             // A map beside the file travels with it, if it is there.

@@ -35,9 +35,10 @@ fn text<'js>(modules: &Modules, error: &Object<'js>, frames: &Array<'js>) -> Res
         let Some(file) = file.filter(|file| modules.is_scripts(file)) else { continue };
         let function: Option<String> = call("getFunctionName")?.call((This(frame.clone()),))?;
         let function = function.filter(|function| !function.is_empty());
-        let line: Option<usize> = call("getLineNumber")?.call((This(frame.clone()),))?;
-        let column: Option<usize> = call("getColumnNumber")?.call((This(frame.clone()),))?;
-        let place = modules.place(&file, line.unwrap_or(0), column.unwrap_or(0));
+        // They are -1 where they are not known, which is 0 here.
+        let line: Option<f64> = call("getLineNumber")?.call((This(frame.clone()),))?;
+        let column: Option<f64> = call("getColumnNumber")?.call((This(frame.clone()),))?;
+        let place = modules.place(&file, line.unwrap_or(0.0) as usize, column.unwrap_or(0.0) as usize);
         let _ = write!(text, "\n    at {} ({place})", function.as_deref().unwrap_or("<anonymous>"));
     }
     Ok(text)
