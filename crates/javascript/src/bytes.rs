@@ -144,38 +144,48 @@ pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>) -> Result<()
     let buffer = |ctx: &Ctx<'js>, bytes: Vec<u8>| ArrayBuffer::new(ctx.clone(), bytes);
     let unknown =
         |ctx: &Ctx<'js>, name: &str| Exception::throw_message(ctx, &format!("there is no algorithm '{name}'"));
-    object.set("digest", || Function::new(ctx.clone(), move |ctx: Ctx<'js>, name: String, data: Value<'js>| {
+    object.set("digest", || {
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, name: String, data: Value<'js>| {
             let digest = digest(&name, &of(&ctx, &data)?).ok_or_else(|| unknown(&ctx, &name))?;
             buffer(&ctx, digest)
-        }),
-    )?;
-    object.set("hmac", || Function::new(ctx.clone(), move |ctx: Ctx<'js>, name: String, key: Value<'js>, data: Value<'js>| {
+        })
+    })?;
+    object.set("hmac", || {
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, name: String, key: Value<'js>, data: Value<'js>| {
             let code = hmac(&name, &of(&ctx, &key)?, &of(&ctx, &data)?).ok_or_else(|| unknown(&ctx, &name))?;
             buffer(&ctx, code)
-        }),
-    )?;
-    object.set("randomBytes", || Function::new(ctx.clone(), move |ctx: Ctx<'js>, count: usize| {
+        })
+    })?;
+    object.set("randomBytes", || {
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, count: usize| {
             let mut bytes = vec![0; count.min(1 << 24)];
             let filled = ring::rand::SystemRandom::new().fill(&mut bytes);
             filled.map_err(|_| Exception::throw_message(&ctx, "the system gives no random bytes"))?;
             buffer(&ctx, bytes)
-        }),
-    )?;
-    object.set("base64", || Function::new(ctx.clone(), move |ctx: Ctx<'js>, data: Value<'js>, kind: Option<String>| {
+        })
+    })?;
+    object.set("base64", || {
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, data: Value<'js>, kind: Option<String>| {
             Ok::<_, rquickjs::Error>(alphabet(kind.as_deref()).encode(of(&ctx, &data)?))
-        }),
-    )?;
-    object.set("unbase64", || Function::new(ctx.clone(), move |ctx: Ctx<'js>, text: String, kind: Option<String>| {
+        })
+    })?;
+    object.set("unbase64", || {
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, text: String, kind: Option<String>| {
             let text: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
             let bytes = alphabet(kind.as_deref()).decode(text);
             buffer(&ctx, bytes.map_err(|error| Exception::throw_message(&ctx, &format!("it is not base64: {error}")))?)
-        }),
-    )?;
-    object.set("utf8", || Function::new(ctx.clone(), move |ctx: Ctx<'js>, text: Value<'js>| buffer(&ctx, of(&ctx, &text)?)))?;
-    object.set("text", || Function::new(ctx.clone(), move |ctx: Ctx<'js>, data: Value<'js>| string(&ctx, &of(&ctx, &data)?)))?;
-    object.set("deflate", || Function::new(ctx.clone(), move |ctx: Ctx<'js>, coding: String, data: Value<'js>| {
+        })
+    })?;
+    object.set("utf8", || {
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, text: Value<'js>| buffer(&ctx, of(&ctx, &text)?))
+    })?;
+    object.set("text", || {
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, data: Value<'js>| string(&ctx, &of(&ctx, &data)?))
+    })?;
+    object.set("deflate", || {
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, coding: String, data: Value<'js>| {
             let bytes = deflate(&coding, &of(&ctx, &data)?);
             buffer(&ctx, bytes.map_err(|error| Exception::throw_message(&ctx, &format!("{coding}: {error}")))?)
-        }),
-    )
+        })
+    })
 }

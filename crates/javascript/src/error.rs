@@ -69,7 +69,8 @@ mod tests {
     #[test]
     fn the_place_comes_first() {
         let text = "TypeError: not a function\n    at get (k6/lib.js:3:4)\n    at <anonymous> (s.js:7:9)";
-        let told = "k6/lib.js:3:4: TypeError: not a function\n    at get (k6/lib.js:3:4)\n    at <anonymous> (s.js:7:9)";
+        let told =
+            "k6/lib.js:3:4: TypeError: not a function\n    at get (k6/lib.js:3:4)\n    at <anonymous> (s.js:7:9)";
         assert_eq!(explained(text, "s.js"), told);
         assert_eq!(explained("Error: x", "s.js"), "s.js: Error: x");
     }

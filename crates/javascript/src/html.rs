@@ -129,16 +129,20 @@ impl Page {
 
 /// Adds the functions.
 pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>) -> Result<()> {
-    object.set("html", || Function::new(ctx.clone(), |ctx: Ctx<'js>, text: String| Class::instance(ctx, Page::new(&text))))?;
-    object.set("htmlSelect", || Function::new(ctx.clone(), |ctx: Ctx<'js>, page: Class<'js, Page>, node: usize, selector: String| {
+    object.set("html", || {
+        Function::new(ctx.clone(), |ctx: Ctx<'js>, text: String| Class::instance(ctx, Page::new(&text)))
+    })?;
+    object.set("htmlSelect", || {
+        Function::new(ctx.clone(), |ctx: Ctx<'js>, page: Class<'js, Page>, node: usize, selector: String| {
             page.borrow().select(node, &selector).map_err(|problem| Exception::throw_message(&ctx, &problem))
-        }),
-    )?;
-    object.set("htmlNode", || Function::new(ctx.clone(), |ctx: Ctx<'js>, page: Class<'js, Page>, node: usize| -> Result<Value<'js>> {
+        })
+    })?;
+    object.set("htmlNode", || {
+        Function::new(ctx.clone(), |ctx: Ctx<'js>, page: Class<'js, Page>, node: usize| -> Result<Value<'js>> {
             let described = page.borrow().described(&ctx, node)?;
             Ok(described.map_or_else(|| Value::new_undefined(ctx), Object::into_value))
-        }),
-    )?;
+        })
+    })?;
     let reads =
         |read: fn(&Page, usize) -> String| move |page: Class<'js, Page>, node: usize| read(&page.borrow(), node);
     object.set("htmlText", || Function::new(ctx.clone(), reads(Page::text)))?;

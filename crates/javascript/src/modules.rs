@@ -302,8 +302,7 @@ fn absent(name: &str) -> String {
 const WRAPPER: &str = "(function (exports, require, module) { ";
 
 /// What to do with a file in TypeScript.
-pub(crate) const STRIP_TYPES: &str =
-    "brunt takes JavaScript, and no types: strip them first, as by esbuild script.ts --bundle --format=esm --external:k6 '--external:k6/*' \
+pub(crate) const STRIP_TYPES: &str = "brunt takes JavaScript, and no types: strip them first, as by esbuild script.ts --bundle --format=esm --external:k6 '--external:k6/*' \
      '--external:https://*' --outfile=script.js";
 
 /// Whether a file is in TypeScript, by its name.

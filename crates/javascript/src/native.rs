@@ -711,7 +711,8 @@ fn execution<'js>(ctx: &Ctx<'js>, user: &Rc<User>) -> Result<Object<'js>> {
 
 /// The exports of a module, at once: a promise of them would let the script's other promises go on in its midst.
 fn imported<'js>(ctx: &Ctx<'js>, user: &User, id: &str) -> Result<Object<'js>> {
-    let text = format!("import * as it from {}; import {{ take }} from '{NATIVE}'; take(it);", serde_json::Value::from(id));
+    let text =
+        format!("import * as it from {}; import {{ take }} from '{NATIVE}'; take(it);", serde_json::Value::from(id));
     let evaluated = Module::evaluate(ctx.clone(), RECEIVER, text)?;
     // A module that waits at its top is one of the script's, at the script's top.
     evaluated.result::<Value<'js>>().unwrap_or_else(|| evaluated.finish())?;

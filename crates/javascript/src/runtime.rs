@@ -257,7 +257,8 @@ mod tests {
     #[test]
     fn a_user_loads_what_its_script_needs() {
         let plain = bytes("import http from 'k6/http'; import { check } from 'k6'; export default function () {}");
-        let further = bytes("import http from 'k6/http'; import { parseHTML } from 'k6/html'; http.file('a'); console.log(1);");
+        let further =
+            bytes("import http from 'k6/http'; import { parseHTML } from 'k6/html'; http.file('a'); console.log(1);");
         println!("{plain} bytes, {further} with more");
         assert!(plain < 300_000, "{plain} bytes");
         assert!(further > plain, "{further} and {plain} bytes");

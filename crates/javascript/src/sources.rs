@@ -89,7 +89,10 @@ mod tests {
     #[test]
     fn places_are_those_of_the_segment_before_them() {
         // Column 0 is 1:1 of the first source, column 8 is 3:5 of the second; the second line goes on from there.
-        let map = SourceMap::read(br#"{"version":3,"sources":["a.ts","b.ts"],"sourceRoot":"src/","mappings":"AAAA,QCEI;AACA"}"#).unwrap();
+        let map = SourceMap::read(
+            br#"{"version":3,"sources":["a.ts","b.ts"],"sourceRoot":"src/","mappings":"AAAA,QCEI;AACA"}"#,
+        )
+        .unwrap();
         assert_eq!(map.origin(1, 1), Some(("src/a.ts", 1, 1)));
         assert_eq!(map.origin(1, 8), Some(("src/a.ts", 1, 1)));
         assert_eq!(map.origin(1, 9), Some(("src/b.ts", 3, 5)));
@@ -100,7 +103,13 @@ mod tests {
 
     #[test]
     fn what_is_no_map_is_none() {
-        for text in ["", "{}", r#"{"sources":[],"mappings":"!"}"#, r#"{"sources":[],"mappings":"gggggggggggggggggg"}"#, r#"{"sources":[],"mappings":"g"}"#] {
+        for text in [
+            "",
+            "{}",
+            r#"{"sources":[],"mappings":"!"}"#,
+            r#"{"sources":[],"mappings":"gggggggggggggggggg"}"#,
+            r#"{"sources":[],"mappings":"g"}"#,
+        ] {
             assert!(SourceMap::read(text.as_bytes()).is_none(), "{text}");
         }
         // A number of a source that there is not leads nowhere.
