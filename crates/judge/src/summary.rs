@@ -256,11 +256,13 @@ impl Summary {
         self.total.statuses.total() + self.failures(Failure::Mismatch) > 0
     }
 
-    /// Whether the run's ending already states this result: a guard that ended the run.
+    /// Whether the run's ending already states this result: of the guard or the threshold that ended the run.
     pub fn is_said_by_ending(&self, result: &ThresholdResult) -> bool {
-        match (&self.run.ending, &result.condition) {
-            (Ending::Aborted(Cause::Guard { guard: fired, .. }), Condition::Guard(guard)) => {
-                *fired == guard.to_string()
+        let Ending::Aborted(cause) = &self.run.ending else { return false };
+        match (cause, &result.condition) {
+            (Cause::Guard { guard: fired, .. }, Condition::Guard(guard)) => *fired == guard.to_string(),
+            (Cause::Threshold { threshold: ended, .. }, Condition::Threshold(threshold)) => {
+                *ended == threshold.to_string()
             }
             _ => false,
         }
@@ -327,6 +329,18 @@ mod tests {
         assert!((summary.rates.answered_per_s - 999.5).abs() < 1e-9);
         assert_eq!(summary.times.response.as_ref().unwrap().max, AtLeast::exactly(5 * SECOND_NS));
         assert_eq!(summary.total.ended(), summary.total.numbers.get(Counter::Due));
+    }
+
+    #[test]
+    fn the_threshold_that_ended_a_run_is_said_by_its_ending() {
+        let (mut plan, mut run) = run();
+        plan.thresholds = ["timeout==0 abort", "p99<1ns"].map(|text| text.parse().unwrap()).into();
+        let threshold = "timeout==0 abort".to_owned();
+        let cause = Cause::Threshold { threshold, got: "1".to_owned(), after_ns: SECOND_NS, at_once: false };
+        run.ending = Ending::Aborted(cause);
+        let summary = Summary::new(plan, run);
+        let said = summary.thresholds.iter().take(2).map(|result| summary.is_said_by_ending(result));
+        assert_eq!(said.collect::<Vec<_>>(), [true, false]);
     }
 
     #[test]

@@ -18,6 +18,7 @@ use brunt_plan::units::{count, counted};
 use brunt_record::SECOND_NS;
 use brunt_record::agents::AgentEnd;
 use brunt_record::catalogue::Counter;
+use brunt_record::instrument::Parts;
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
 
@@ -321,13 +322,19 @@ fn busy(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     };
     let message =
         format!("{all} busy: {} of {} waited for one", count(waited), counted(total.numbers.get(Counter::Due), "call"));
-    let advice = match (plan.connections, needed(plan, run, total)) {
+    let advice = match (plan.connections, needed(plan, run.measured_ns, total)) {
         _ if !reached => return None,
         (Connections::UpTo(_), _) => Advice::GiveConnections,
         (Connections::Fixed(_), Some(needed)) if needed > u64::from(most) => Advice::RaiseConnections { needed },
         (Connections::Fixed(_), _) => Advice::MoreConnections,
     };
     Some(Remark { advice: Some(advice), ..Remark::new(About::Connections, message) })
+}
+
+/// Whether the rate of a run takes more connections than there may be, however fast brunt is.
+pub(crate) fn are_too_few(plan: &Plan, measured_ns: u64, total: &Snapshot) -> bool {
+    let is_known = plan.load.is_open() && Parts::of_service(&total.times).cover();
+    is_known && needed(plan, measured_ns, total).is_some_and(|needed| needed > u64::from(plan.connections.most()))
 }
 
 /// Whether the target took about as long for each call as for the fastest: it held none of them up.
@@ -340,10 +347,10 @@ fn is_never_slow(total: &Snapshot) -> bool {
 /// The number of connections that the rate needs, with room: the average number of calls in flight (J. D. C. Little, "A
 /// proof for the queuing formula L = λW", Operations Research 9, 1961), where λ is the due rate and W the time of a
 /// call from when it was sent; rounded up to two digits.
-fn needed(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<u64> {
-    let seconds = run.measured_ns as f64 / SECOND_NS as f64;
+fn needed(plan: &Plan, measured_ns: u64, total: &Snapshot) -> Option<u64> {
+    let seconds = measured_ns as f64 / SECOND_NS as f64;
     let service_s = total.service_times().lower().mean()? / SECOND_NS as f64;
-    let calls = run.measured.numbers.get(Counter::Due) as f64 / seconds * service_s;
+    let calls = total.numbers.get(Counter::Due) as f64 / seconds * service_s;
     let exact = (calls * ROOM / f64::from(plan.pipeline)).ceil();
     if !exact.is_finite() || exact < 1.0 {
         return None;

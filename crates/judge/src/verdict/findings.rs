@@ -3,14 +3,16 @@
 use crate::advice::Advice;
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan};
-use brunt_plan::scenario::Step;
+use brunt_plan::scenario::{Population, Step};
 use brunt_plan::units::{Duration, percent};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::instrument::Parts;
 use brunt_record::outcome::Failure;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
 
+use crate::remarks::are_too_few;
 use crate::trend::median;
 
 use super::seconds::{MOST_LATE, late_calls, late_from_ns, starved_share};
@@ -19,7 +21,7 @@ use super::{
     is_saturated,
 };
 
-/// The share of spoiled seconds above which the whole run is spoiled.
+/// The share of spoiled seconds, or of time that own delays took, above which the whole run is spoiled.
 const SPOILED_SHARE: f64 = 0.10;
 /// The share of due calls that fail for want of ports or descriptors above which that counts.
 const FEW: f64 = 0.001;
@@ -121,9 +123,9 @@ impl<'a> Spoiled<'a> {
 pub(super) fn find(run: Judged<'_>, total: &Snapshot, figures: &[FigureVerdict]) -> Vec<Finding> {
     let late = sent_late(run, total);
     let mut findings: Vec<_> = exhausted(run, total).collect();
-    let bounds = may_bound(run.plan, total);
+    let bounds = may_bound(run, total);
     findings.extend(slow_script(run, total, bounds));
-    findings.extend(no_time_left(run, bounds));
+    findings.extend(no_time_left(run, total, bounds));
     findings.extend(blurred(run, figures));
     findings.extend(late);
     let of_machine = findings.iter_mut().find(|finding| finding.decisive && is_of_machine(finding));
@@ -193,19 +195,50 @@ fn slow_script(run: Judged<'_>, total: &Snapshot, bounds: bool) -> Option<Findin
     })
 }
 
-/// The share of the calls due at times of their own that were not sent from which on a generator without time was the
-/// limit.
+/// The share of the calls, users or iterations due at times of their own that were not made from which on a generator
+/// without time was the limit.
 const NOT_MADE: f64 = 0.01;
 
-/// Whether workers without time left can have limited throughput: connections wait for them, and calls that are due at
-/// times of their own were not all made.
-fn may_bound(plan: &Plan, total: &Snapshot) -> bool {
+/// Whether workers without time left can have limited throughput: connections and users that are always there wait for
+/// them; of what is due at times of its own, a part was not made, and not for want of connections.
+fn may_bound(run: Judged<'_>, total: &Snapshot) -> bool {
+    let plan = run.plan;
     let of = |counter| total.numbers.get(counter) as f64;
-    !plan.load.is_open() || of(Counter::Unsent) - of(Counter::UnsentLost) > NOT_MADE * of(Counter::Due)
+    let mut populations = plan.scenarios.iter().flat_map(|scenarios| &scenarios.populations).peekable();
+    if populations.peek().is_some() && populations.all(Population::is_open) {
+        return total.figures.scenarios.iter().any(|(_, scenario)| {
+            let users = (scenario.users_started + scenario.not_admitted) as f64;
+            let cut_short = scenario.iterations.bounds.count() as f64;
+            scenario.not_admitted as f64 > NOT_MADE * users || cut_short > NOT_MADE * scenario.iterations_begun() as f64
+        });
+    }
+    !plan.load.is_open()
+        || of(Counter::Unsent) - of(Counter::UnsentLost) > NOT_MADE * of(Counter::Due)
+            && !are_too_few(plan, run.measured_ns, total)
 }
 
-/// Workers that ran, or waited to run, all the time, or that lost much of it to other programs.
-fn no_time_left(run: Judged<'_>, bounds: bool) -> Option<Finding> {
+/// The share of the time of its connections or users that own delays took from a closed run, 0 to 1: by as much it made
+/// fewer calls. `None` where the arrival of answers is unknown.
+fn held_up(run: Judged<'_>, total: &Snapshot) -> Option<f64> {
+    let (own_part, as_read) = (Parts::of_response(&total.times), total.times.known(Timing::Response));
+    let (read_ns, taken_ns) = own_part.cover().then(|| as_read.mean().zip(own_part.value.mean())).flatten()?;
+    let calls = as_read.count() as f64;
+    let own_ns = (read_ns - taken_ns).max(0.0) * calls;
+    let (own_ns, all_ns) = if run.plan.scenarios.is_some() {
+        // A pause ends as late as an answer is read.
+        let users_ns = run.points.iter().map(|point| point.users as f64 * point.length_ns as f64).sum::<f64>();
+        (2.0 * own_ns, users_ns)
+    } else {
+        (own_ns, read_ns * calls + total.numbers.get(Counter::WithoutServer) as f64)
+    };
+    (all_ns > 0.0).then(|| own_ns / all_ns)
+}
+
+/// Workers that ran, or waited to run, all the time, or that lost much of it to other programs. What they lose limits a
+/// closed run as far as its connections or users wait for it: not those that pause, or have no server.
+fn no_time_left(run: Judged<'_>, total: &Snapshot, bounds: bool) -> Option<Finding> {
+    let is_used_up = Spoiled::by(run, is_saturated).is_much(run);
+    let bounds = bounds && (is_used_up || held_up(run, total).is_none_or(|share| share > SPOILED_SHARE));
     let spoiled = Spoiled::by(run, |point| is_saturated(point) || is_robbed(point));
     let worst = spoiled.worst()?;
     let (used, waited) = (worst.numbers.ratio(Counter::BusiestWorker), worst.numbers.ratio(Counter::MostStarvedWorker));

@@ -3,6 +3,7 @@
 use brunt_plan::arrivals::Spread;
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::Load;
+use brunt_plan::scenario::{Population, Scenarios, Step};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Numbers, Timing};
 use brunt_record::instrument::{Arrival, CallTimes};
@@ -108,6 +109,7 @@ fn time_that_was_lost_is_named_though_every_answer_was_timed() {
     let verdict = verdict_of(|i, second| {
         if i == 3 || i == 4 {
             second.numbers.set_health(&health(10 * MS, 600 * MS));
+            calls(second, 4, 800_000, 20_000, 600 * MS);
         }
     });
     assert_eq!(verdict.judgement, Judgement::GeneratorBound);
@@ -116,6 +118,52 @@ fn time_that_was_lost_is_named_though_every_answer_was_timed() {
         (finding.cause, finding.seconds.as_slice()),
         (Cause::CpuStarved, [Seconds { first: 3, last: 4 }].as_slice())
     );
+}
+
+/// Connections without a server wait for that one, and not for a worker that has no CPU.
+#[test]
+fn lost_time_that_no_connection_waited_for_limits_nothing() {
+    let lost = |receiving_ns, without_ns| {
+        verdict_of(move |_, second| {
+            second.numbers.set_health(&health(10 * MS, 600 * MS));
+            calls(second, 10, 800_000, 20_000, receiving_ns);
+            second.numbers.add(Counter::WithoutServer, without_ns);
+        })
+    };
+    assert!(lost(30 * MS, 0).is_brunt_the_limit());
+    for verdict in [lost(30 * MS, 9 * SECOND_NS), lost(MS, 0)] {
+        assert!(!verdict.is_brunt_the_limit(), "{verdict:?}");
+        assert_eq!((verdict.findings[0].cause, verdict.findings[0].decisive), (Cause::CpuStarved, false));
+    }
+}
+
+/// Users who come at times of their own have all come and gone.
+#[test]
+fn users_who_came_as_asked_were_limited_by_nothing() {
+    let with = |steps: Vec<Step>, not_admitted: u64, users: u64| {
+        let (mut plan, mut run) = run();
+        let scenarios = serde_json::json!({"files": [], "populations": []});
+        let scenarios: Scenarios = serde_json::from_value(scenarios).unwrap();
+        plan.scenarios = Some(Scenarios { populations: vec![Population { steps, ..Default::default() }], ..scenarios });
+        (run.measured, run.series) = Default::default();
+        for i in 0..10 {
+            let mut second = Snapshot { numbers: health(10 * MS, 600 * MS), ..Default::default() };
+            calls(&mut second, 100, 800_000, 0, 10 * MS);
+            let shop = second.figures.scenarios.named("shop");
+            (shop.users_started, shop.not_admitted) = (100, not_admitted);
+            shop.users_ended = if i == 0 { 100 - users } else { 100 };
+            (0..100).for_each(|_| shop.iteration(MS));
+            run.series.push(SECOND_NS, &second, &OkStatus::default());
+            run.measured.merge(&second);
+        }
+        run.measured_ns = 10 * SECOND_NS;
+        Summary::new(plan, run).verdict.is_brunt_the_limit()
+    };
+    let rate = || vec![Step::Rate { from: 100.0, to: 100.0, seconds: 10.0 }];
+    assert_eq!((with(rate(), 0, 1), with(rate(), 5, 1)), (false, true));
+    // Of users who are always there, those who pause wait for little of what brunt does.
+    let always = || vec![Step::Users { from: 5.0, to: 5.0, seconds: 10.0 }];
+    assert_eq!((with(always(), 0, 5), with(always(), 0, 100)), (true, false));
 }
 
 #[test]

@@ -194,8 +194,10 @@ fn dropped_connections_have_their_moment() {
 #[test]
 fn connections_that_were_never_made_are_not_dropped() {
     let moment = 4_000 * MS..4_100 * MS;
-    let end = |due: u64| if moment.contains(&due) { End::Unreached(MS / 10) } else { End::Ok(2 * MS) };
-    for rate in [100, 2000] {
+    // All of them are an outage, each second one is none.
+    for (rate, each) in [(100, 1), (2000, 1), (100, 2), (2000, 2)] {
+        let is_hit = |due: u64| moment.contains(&due) && (due * rate / SECOND_NS).is_multiple_of(each);
+        let end = |due: u64| if is_hit(due) { End::Unreached(MS / 10) } else { End::Ok(2 * MS) };
         let found = remarks(carried_out(10, evenly(rate, 10), end));
         let said = found.iter().map(|remark| remark.message.as_str()).collect::<Vec<_>>();
         assert!(said.iter().all(|message| !message.contains("dropped")) && !said.is_empty(), "{said:?}");

@@ -51,9 +51,12 @@ fn a_target_that_stays_slow_is_slow_from_then_on() {
 
 #[test]
 fn a_time_that_climbs_is_no_stretch() {
-    let end = |due: u64| End::Ok(5 * MS + due / 100);
-    let found = remarks(carried_out(20, evenly(500, 20), end));
-    assert_eq!(kinds(&found), [], "{found:?}");
+    let evenly_slower = |due: u64| 5 * MS + due / 100;
+    let twice_each_two_seconds = |due: u64| (3e6 * 2_f64.powf(due as f64 / 2e9)) as u64;
+    for takes in [evenly_slower, twice_each_two_seconds] {
+        let found = remarks(carried_out(12, evenly(500, 12), |due| End::Ok(takes(due))));
+        assert_eq!(kinds(&found), [], "{found:?}");
+    }
 }
 
 #[test]
