@@ -23,14 +23,14 @@ const NEARLY_ALL: f64 = 0.95;
 /// The sentence of the first failed implicit threshold that has one. `None` where nothing was answered, which has a
 /// sentence of its own.
 pub(crate) fn sentence(summary: &Summary) -> Option<String> {
-    let failed = || summary.thresholds.iter().filter(|result| !result.held);
-    // Connections without a server make few attempts: their share of calls would look small.
-    let absence = failed().find(|result| is_about_availability(result));
-    absence
-        .into_iter()
-        .chain(failed())
-        .filter(|result| result.is_implicit())
-        .find_map(|result| sentence_of(result, summary))
+    let failed = || summary.thresholds.iter().filter(|result| !result.held && result.is_implicit());
+    let of_time = |result: &&ThresholdResult| is_about_availability(result);
+    // Connections without a server make few attempts: their share of calls would look small. Users that pause between
+    // attempts have little of their time without one, and an outage of which its length is known.
+    let is_told_by_calls =
+        absence(summary).is_some() && failed().any(|result| has_sentence(result) && !of_time(&result));
+    let absence = failed().find(|result| of_time(result) && !is_told_by_calls);
+    absence.into_iter().chain(failed()).find_map(|result| sentence_of(result, summary))
 }
 
 /// Such as `66.7% of 1,500 calls, 1,001 × 429 from 0:03; default limit 1%. If 429 is expected: --ok-status 2xx,3xx,429`, or
