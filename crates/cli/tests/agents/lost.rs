@@ -1,6 +1,10 @@
 //! What a lost agent means for what was asked: the exit status, and decisions over several runs.
 
-use std::thread::sleep;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{sleep, spawn};
 use std::time::Duration;
 
 use brunt_testbed::server::{Config, Delay, Server};
@@ -9,7 +13,7 @@ use serde_json::Value;
 
 use crate::breaking::{broken, started};
 use crate::bus::{Bus, agent, agrees, closes, read, target, unknown};
-use crate::program::Directory;
+use crate::program::{Directory, until};
 
 /// Sentences about losses, without those that say which agents made which run.
 fn losses(decision: &Value) -> Vec<&str> {
@@ -122,6 +126,55 @@ fn a_run_of_an_agent_that_was_told_to_end_is_made_by_the_others() {
         losses.len() == 1 && losses[0].ends_with("(it was ended on its machine), and was made again"),
         "{losses:?}"
     );
+}
+
+/// A server that is ready for so many calls, and then not before it is told.
+fn gated(calls: usize) -> (String, Arc<AtomicUsize>, Arc<AtomicBool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (asked, is_open) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let shared = (Arc::clone(&asked), Arc::clone(&is_open));
+    spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let (asked, is_open) = shared.clone();
+            spawn(move || {
+                let mut out = stream.try_clone().unwrap();
+                let heads = BufReader::new(stream).lines().map_while(Result::ok).filter(String::is_empty);
+                for _ in heads {
+                    let is_ready = asked.fetch_add(1, Ordering::Relaxed) < calls || is_open.load(Ordering::Relaxed);
+                    let status = if is_ready { "200 OK" } else { "503 Not Yet" };
+                    if write!(out, "HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    (url, asked, is_open)
+}
+
+/// It is lost to no run, and the second step has fewer agents than were asked for.
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn an_agent_that_leaves_between_two_steps_is_missing_in_the_second() {
+    for (more, status) in [(&[][..], 1), (&["--allow-less", "30%"], 0), (&["--on-lost-agent", "continue"], 0)] {
+        // A call is made before each step, until the target is ready.
+        let (bus, (url, asked, is_open)) = (Bus::start(), gated(1 + 60));
+        let mut agents = bus.agents(2);
+        let args = ["sweep", "-c", "2,6", "-n", "60", "-t", "1", "-w", "0s", "--wait-for", "2m", &url];
+        let running = started(&bus, &[], &[&args, more].concat());
+        until("the target is waited for", || asked.load(Ordering::Relaxed) > 1 + 60);
+        agents[1].send(Signal::TERM);
+        assert_eq!(agents[1].wait(), Some(0));
+        is_open.store(true, Ordering::Relaxed);
+        let done = running.wait().with_status(status);
+        let swept = read(&done);
+        assert!(losses(&swept).is_empty() && swept["agents_lost"].is_null(), "{swept:#}");
+        let by: Vec<_> = swept["steps"].as_array().unwrap().iter().map(|step| &step["evidence"]["agents"]).collect();
+        assert_eq!(by, [2, 1], "{swept:#}");
+        let said = "only 75% of the load was made: 3 of 4 runs of an agent, 1 made by fewer agents";
+        assert_eq!(done.stderr.contains(said), status == 1, "{done:#?}");
+    }
 }
 
 /// Its user goes without: what is left is the loss in words, and figures whose exit status counts.

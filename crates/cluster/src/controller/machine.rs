@@ -7,14 +7,14 @@ use std::time::Duration;
 use brunt_engine::StopHandle;
 use bytes::Bytes;
 
-use super::contact::Contact;
+use super::contact::{Contact, Said};
 use super::state::{Controller, Gathering, Next, State};
 use super::{COMPARE_AT_FIRST_NS, ClusterError, Command, LISTEN_NS, LOOK_NS, Notice, OnLost, Taken, Terms};
 use crate::bus::{BusError, refuses};
 use crate::clock::Offset;
 use crate::post::{BusEvent, Posted, Server};
 use crate::roster::Wanted;
-use crate::words::Announcement;
+use crate::words::{Announcement, FromAgent};
 
 /// The terms on which a controller meets its bus.
 pub(crate) struct Meeting<'a> {
@@ -186,9 +186,13 @@ impl Controller {
         self.contact.flush_links(now);
     }
 
-    /// Between runs the agents are kept.
+    /// Between runs the agents are kept. One that leaves is lost to no run.
     fn rest(&mut self, now: u64) -> Next {
-        self.contact.said.clear();
+        while let Some(said) = self.contact.said.pop_front() {
+            if let Said::Words(place, FromAgent::Leaving { reason }) = said {
+                self.contact.lose(place, reason);
+            }
+        }
         match self.orders.pop_front() {
             Some(Command::Run(order)) => Next::Moves(self.take_order(*order, now)),
             Some(Command::Release) => Next::Moves(self.let_go(now, None)),
