@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use brunt_judge::thresholds::Condition;
+use brunt_judge::trend::{Settled, Watched};
+use brunt_judge::verdict::Judgement;
 use brunt_plan::units::{Duration, Number};
 use brunt_report::{Characters, Detail, Format, Style, columns, render};
 
@@ -127,14 +129,45 @@ fn every_row_of_the_csv_has_every_column() {
     }
 }
 
+/// What JSON says above the figures.
+fn statements(summary: &brunt_judge::summary::Summary) -> Vec<String> {
+    let json = text(Format::Json, summary, Style { colour: false, ..COLOURED });
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let all = document["statements"].as_array().unwrap().iter();
+    all.map(|statement| statement["text"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A target that warms up gets better: one that gets worse was faster at first.
+#[test]
+fn a_target_that_slows_down_is_not_warming_up() {
+    let (_, mut summary) = fixtures::all().into_iter().find(|(_, summary)| summary.remarks.is_empty()).unwrap();
+    for (figure, all, rest, gets_better) in [
+        (Watched::P50, 9e6, 4e6, true),
+        (Watched::P99, 30e6, 80e6, false),
+        (Watched::Rate, 700.0, 900.0, true),
+        (Watched::Rate, 900.0, 700.0, false),
+    ] {
+        summary.verdict.settled = Settled::WarmingUp { until_s: 4, figure, all, rest };
+        let told = statements(&summary);
+        let says = |what: &str| told.iter().any(|text| text.starts_with(what));
+        assert_eq!(says("still warming up until second 4"), gets_better, "{told:?}");
+        assert_eq!(says("not settled: the target was faster until second 4"), !gets_better, "{told:?}");
+    }
+}
+
+/// Without an answer there is nothing that brunt could have limited.
+#[test]
+fn brunt_limits_nothing_where_nothing_was_answered() {
+    let mut summary = fixtures::failing();
+    let is_told = |summary: &_| statements(summary).iter().any(|text| text.contains("brunt was the limit"));
+    summary.verdict.judgement = Judgement::GeneratorBound;
+    assert!(is_told(&summary));
+    (summary.rates.answered_per_s, summary.rates.ok_per_s) = (0.0, 0.0);
+    assert!(!is_told(&summary));
+}
+
 #[test]
 fn failed_calls_come_before_latency_that_cannot_be_believed() {
-    let statements = |summary: &brunt_judge::summary::Summary| {
-        let json = text(Format::Json, summary, Style { colour: false, ..COLOURED });
-        let document: serde_json::Value = serde_json::from_str(&json).unwrap();
-        let all = document["statements"].as_array().unwrap().iter();
-        all.map(|statement| statement["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
     let mut summary = fixtures::failing();
     for result in &mut summary.thresholds {
         if let Condition::Threshold(threshold) = &result.condition
@@ -146,7 +179,7 @@ fn failed_calls_come_before_latency_that_cannot_be_believed() {
     let told = statements(&summary);
     let doubt = told.iter().position(|text| text.starts_with("brunt was the limit"));
     assert!(told[0].starts_with("0.1% of ") || doubt > Some(0), "{told:?}");
-    summary.verdict.judgement = brunt_judge::verdict::Judgement::LatencyUnreliable;
+    summary.verdict.judgement = Judgement::LatencyUnreliable;
     summary.verdict.findings.clear();
     let told = statements(&summary);
     let doubt = told.iter().position(|text| *text == summary.verdict.holding());

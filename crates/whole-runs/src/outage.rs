@@ -182,6 +182,17 @@ fn a_run_gives_up_a_target_that_takes_connections_and_never_answers() {
         for away in [BEGIN + SECOND_NS..FOREVER, 0..BEGIN + 5 * SECOND_NS] {
             assert_eq!(after(plan, away), (40, Ending::Completed));
         }
+        // The first bytes of an answer are an answer that may take its time.
+        assert_eq!(carry_out(plan, Beginning).summary.run.ending, Ending::Completed);
+    }
+}
+
+/// Sends the first bytes of each answer, and never its end.
+struct Beginning;
+
+impl Peer for Beginning {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
+        vec![(MS, Act::Send(b"HTTP/1.1 200 OK\r\n".to_vec()))]
     }
 }
 

@@ -21,6 +21,24 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
+/// Calls of a warm-up above the capacity are answered before those that are due in the trial, and are answers.
+#[test]
+fn the_table_has_what_was_answered_above_the_capacity() {
+    let (_server, url) = target(queue(1));
+    let dir = Directory::new();
+    let out = dir.path("out.json");
+    let flags = ["find", "-t1", "--from=200", "--highest=200", "--precision=50%", "--repeats=1", "-d400ms", "-w400ms"];
+    let done = run([&flags[..], &["--threshold", "p99<50ms", "-o", &out, &url]].concat());
+    let found = json(&std::fs::read_to_string(&out).unwrap_or_else(|e| panic!("{e}: {done:#?}")));
+    let over = found["trials"].as_array().unwrap().iter().filter(|trial| trial["rate_per_s"] == 200.0);
+    let answered: Vec<_> = over.map(|trial| trial["evidence"]["answered_per_s"].as_f64().unwrap()).collect();
+    assert!(!answered.is_empty() && answered.iter().all(|rate| (17.0..150.0).contains(rate)), "{answered:?}");
+    let row =
+        done.stdout.lines().map(str::trim).find(|line| line.starts_with("200 ")).unwrap_or_else(|| panic!("{done:#?}"));
+    let printed: f64 = row.split_whitespace().skip(1).find_map(|cell| cell.parse().ok()).unwrap();
+    assert!(answered.iter().any(|rate| (rate - printed).abs() < 1.0), "{row}: {answered:?}");
+}
+
 /// Whatever the machine that runs the tests is busy with: no trial that was met lies above the capacity, and so does no
 /// answer. How near it comes is for the benchmark.
 #[test]

@@ -185,7 +185,10 @@ fn connections_at_a_rate_follow_no_law() {
 fn sides_that_keep_up_with_a_rate_answer_as_many_calls() {
     let ((_a, a), (_b, b)) = (target(slow(2)), target(slow(70)));
     let flags = ["compare", "-t1", "-r", "80", "-d", "300ms", "-w0", "--fail-if", "rate < 0.97x"];
-    let done = run([flags.as_slice(), &[&a, &b]].concat()).with_status(0);
+    let done = run([flags.as_slice(), &[&a, &b]].concat());
+    // On a busy machine nothing may be comparable.
+    let is_spoiled = done.stdout.contains("cannot be judged: brunt's own delays spoil it");
+    assert!(done.status == Some(0) || is_spoiled, "{done:#?}");
     assert!(!done.stdout.contains("calls a second"), "{}", done.stdout);
 }
 

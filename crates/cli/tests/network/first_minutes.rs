@@ -42,8 +42,10 @@ fn a_rate_has_the_connections_that_it_takes() {
 #[test]
 fn a_number_of_connections_that_is_too_low_is_named_with_one_that_is_not() {
     let server = slow(Duration::from_millis(200));
-    let done = run(["-r", "50", "-c", "2", "-d", "2s", "--drain", "100ms", &server.url()]).with_status(0);
+    let done = run(["-r", "50", "-c", "2", "-d", "5s", "--drain", "100ms", &server.url()]).with_status(0);
     assert!(done.stdout.contains("all 2 connections were busy"), "{done:#?}");
+    // Calls wait for more than three seconds, and not for the target.
+    assert!(!done.stdout.contains("the target answered "), "{done:#?}");
     assert!(done.stdout.contains("raise -c to about "), "{done:#?}");
 }
 

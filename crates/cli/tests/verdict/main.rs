@@ -268,6 +268,17 @@ fn descriptors_that_are_too_few() {
     assert_eq!(said.stdout, "");
 }
 
+/// However busy the machine is: a rate that takes 140 connections has some thirty descriptors.
+#[test]
+fn descriptors_that_are_too_few_for_a_rate_are_named() {
+    let server = target(Config { delay: Delay::Fixed(Duration::from_millis(700)), ..Config::default() });
+    let args = format!("-t 1 -r 200 -d 3s --drain 200ms --max-error-rate 100% {}", server.url());
+    let said = under("ulimit -n 90", &args).with_status(0).stdout;
+    let head = said.split("\n\n").next().unwrap_or_default();
+    assert!(head.contains("more descriptors (ulimit -Hn)"), "{said}");
+    assert!(!head.lines().any(|line| line.starts_with("! the target") || line.starts_with("✗ the target")), "{said}");
+}
+
 #[test]
 fn a_soft_limit_on_descriptors_is_raised() {
     let server = target(Config::default());
