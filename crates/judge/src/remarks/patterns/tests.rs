@@ -134,14 +134,21 @@ fn failures_that_are_fast_or_slow_are_said_to_be() {
 
 #[test]
 fn connections_that_were_asked_for_again_are_counted() {
-    let with = |connects: &[(u64, u64)]| {
+    let beside = |connects: &[(u64, u64)], own: Option<(Timing, u64)>| {
         let (plan, mut run) = carried_out(10, evenly(500, 10), |_| End::Ok(MS));
         for &(ns, n) in connects {
             run.measured.times.record_n(Timing::Connect, ns, n);
         }
+        own.into_iter().for_each(|(timing, ns)| run.measured.times.record(timing, ns));
         remarks((plan, run))
     };
-    let found = with(&[(MS, 90), (1_010 * MS, 8), (3_100 * MS, 2)]);
+    let with = |connects: &[(u64, u64)]| beside(connects, None);
+    let again = [(MS, 90), (1_010 * MS, 8), (3_100 * MS, 2)];
+    for own in [Timing::Lag, Timing::Receiving] {
+        assert_eq!(beside(&again, Some((own, 900 * MS))), [], "brunt may have been late to see them");
+        assert_eq!(beside(&again, Some((own, 90 * MS))).len(), 1);
+    }
+    let found = with(&again);
     assert_eq!(only(&found).message, "10 of 100 connections took whole seconds to make: the kernel had to ask again");
     assert_eq!(with(&[(MS, 90), (1_010 * MS, 4)]), []);
     assert_eq!(with(&[(MS, 90), (1_600 * MS, 40)]), []);
