@@ -409,6 +409,7 @@ impl Serialize for Writer<'_> {
             LuaValue::Nil => serializer.serialize_unit(),
             LuaValue::LightUserData(pointer) if pointer.0.is_null() => serializer.serialize_unit(),
             LuaValue::Boolean(value) => serializer.serialize_bool(*value),
+            LuaValue::Integer(number) if is_rounded(*number as f64) => Err(self.wrong(rounded(*number as f64))),
             LuaValue::Integer(number) => serializer.serialize_i64(*number),
             // Whole numbers are written as such, as far as numbers of Lua are exact.
             LuaValue::Number(number) if number.fract() == 0.0 && number.abs() <= MOST_EXACT => {
