@@ -26,7 +26,7 @@ pub fn shown_value(id: &str, value: &str, registry: &Registry) -> String {
 fn shown_proxy(value: &str) -> String {
     let (scheme, rest) = value.split_once("://").unwrap_or(("http", value));
     match rest.rsplit_once('@') {
-        Some((user, host)) => format!("{scheme}://{}@{host}", Template::secret(user).shown()),
+        Some((user, host)) => format!("{scheme}://{}@{host}", Template::credentials(user).shown()),
         None => format!("{scheme}://{rest}"),
     }
 }

@@ -38,12 +38,13 @@ local function next_row(data, place)
   end
 end
 
-function _G.ipairs(list)
+local function ipairs_of(list)
   if getmetatable(list) == Data then
     return next_row, list, 0
   end
   return plain_ipairs(list)
 end
+_G.ipairs = ipairs_of
 
 local function feeder(order)
   return function(self)
