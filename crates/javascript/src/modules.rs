@@ -204,7 +204,7 @@ impl Modules {
     }
 
     /// Whether a file with this name is the script's own, rather than a module of ours or a text that was parsed.
-    pub(crate) fn is_scripts(&self, name: &str) -> bool {
+    pub(crate) fn is_scripts(name: &str) -> bool {
         !name.is_empty() && !name.starts_with('<') && !name.starts_with("brunt:") && library(name).is_none()
     }
 

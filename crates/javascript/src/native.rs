@@ -13,7 +13,7 @@ use rquickjs::function::{Opt, Rest};
 use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::{ArrayBuffer, Class, Ctx, Exception, Function, Module, Object, Persistent, Result, Value};
 
-use crate::modules::{NATIVE, RECEIVER};
+use crate::modules::{Modules, NATIVE, RECEIVER};
 use crate::outcome::{Answer, Outcome};
 use crate::responses::{self, Answered, Response, response};
 use crate::shared::Schema;
@@ -729,7 +729,7 @@ fn modules<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
         // The first file of the script's among those who ask.
         let from = (1..4).find_map(|level| {
             let name = ctx.script_or_module_name(level)?.to_string().ok()?;
-            modules.is_scripts(&name).then_some(name)
+            Modules::is_scripts(&name).then_some(name)
         });
         let from = from.unwrap_or_default();
         let read = modules

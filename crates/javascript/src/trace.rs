@@ -32,7 +32,7 @@ fn text<'js>(modules: &Modules, error: &Object<'js>, frames: &Array<'js>) -> Res
         let frame = frame?;
         let call = |name: &str| frame.get::<_, Function<'js>>(name);
         let file: Option<String> = call("getFileName")?.call((This(frame.clone()),))?;
-        let Some(file) = file.filter(|file| modules.is_scripts(file)) else { continue };
+        let Some(file) = file.filter(|file| Modules::is_scripts(file)) else { continue };
         let function: Option<String> = call("getFunctionName")?.call((This(frame.clone()),))?;
         let function = function.filter(|function| !function.is_empty());
         // They are -1 where they are not known, which is 0 here.

@@ -173,10 +173,7 @@ struct Call<'v> {
     url: &'v str,
     headers: &'v Value<'v>,
     cookies: Option<&'v [u8]>,
-    /// The body's pieces, most often one; none without a body.
-    body: Vec<&'v [u8]>,
-    /// Whether the script gave it piece by piece. Over HTTP/1.1 each piece is then a chunk.
-    in_pieces: bool,
+    body: Body<'v>,
     content_type: Option<&'v [u8]>,
     discards: bool,
     /// A redirect has led away from where the script went.
@@ -187,6 +184,24 @@ struct Call<'v> {
     follows: bool,
 }
 
+/// A body as the script gave it.
+enum Body<'v> {
+    None,
+    Whole(&'v [u8]),
+    /// Over HTTP/1.1 each of them is a chunk.
+    Pieces(Vec<&'v [u8]>),
+}
+
+impl<'v> Body<'v> {
+    fn pieces(&self) -> &[&'v [u8]] {
+        match self {
+            Self::None => &[],
+            Self::Whole(body) => std::slice::from_ref(body),
+            Self::Pieces(pieces) => pieces,
+        }
+    }
+}
+
 impl<'v> Call<'v> {
     fn from_values(values: &'v [Value<'v>]) -> Result<Self, OptionsError> {
         let value = |at: usize| values.get(at).unwrap_or(&Value::Nil);
@@ -194,10 +209,10 @@ impl<'v> Call<'v> {
             let text = value(at).as_str();
             text.ok_or_else(|| OptionsError(format!("{what} must be a string, not {}", value(at).kind())))
         };
-        let (body, in_pieces) = match value(4) {
-            Value::Nil => (Vec::new(), false),
-            Value::Text(text) => (vec![text.as_ref()], false),
-            Value::Table(pieces) => (pieces.iter().filter_map(|(_, piece)| piece.as_bytes()).collect(), true),
+        let body = match value(4) {
+            Value::Nil => Body::None,
+            Value::Text(text) => Body::Whole(text),
+            Value::Table(pieces) => Body::Pieces(pieces.iter().filter_map(|(_, piece)| piece.as_bytes()).collect()),
             other => return Err(OptionsError(format!("the body must be a string, not {}", other.kind()))),
         };
         Ok(Self {
@@ -206,7 +221,6 @@ impl<'v> Call<'v> {
             headers: value(2),
             cookies: value(3).as_bytes(),
             body,
-            in_pieces,
             content_type: value(5).as_bytes(),
             discards: value(6) == &Value::Boolean(true),
             elsewhere: value(7) == &Value::Boolean(true),
@@ -306,20 +320,22 @@ impl Caller for HttpCaller {
         if let Some((_, coding)) = coding {
             check_coding(coding, has("content-length"), self.version)?;
         }
-        let length: usize = call.body.iter().map(|piece| piece.len()).sum();
+        let length: usize = call.body.pieces().iter().map(|piece| piece.len()).sum();
         // A method that usually has a body states when it has none (RFC 9110 §8.6).
         let expected = matches!(call.method, "POST" | "PUT" | "PATCH");
         let mut is_chunked = coding.is_some();
         if !is_chunked && !has("content-length") {
-            if call.in_pieces && self.version == Version::One {
-                field(bytes, "Transfer-Encoding", b"chunked");
-                is_chunked = true;
-            } else if !call.body.is_empty() || call.in_pieces || expected {
-                field(bytes, "Content-Length", length.to_string().as_bytes());
+            match call.body {
+                Body::Pieces(_) if self.version == Version::One => {
+                    field(bytes, "Transfer-Encoding", b"chunked");
+                    is_chunked = true;
+                }
+                Body::None if !expected => {}
+                _ => field(bytes, "Content-Length", length.to_string().as_bytes()),
             }
         }
         bytes.extend_from_slice(b"\r\n");
-        match &call.body[..] {
+        match call.body.pieces() {
             pieces if is_chunked => bytes.extend_from_slice(&in_chunks(pieces)),
             [body] if length >= LEAST_SHARED_BYTES => out.tail = Some(shared_body(body)),
             pieces if length >= LEAST_SHARED_BYTES => out.tail = Some(shared_body(&pieces.concat())),
