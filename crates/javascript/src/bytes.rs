@@ -9,7 +9,7 @@ use brunt_protocol::scenario::Value as Plain;
 use hmac::{KeyInit, Mac};
 use md5::Digest;
 use ring::rand::SecureRandom as _;
-use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Result, Value};
+use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Result, Value, qjs};
 
 use crate::native::Functions;
 
@@ -18,22 +18,27 @@ pub(crate) fn string<'js>(ctx: &Ctx<'js>, bytes: &[u8]) -> Result<rquickjs::Stri
     rquickjs::String::from_str(ctx.clone(), &String::from_utf8_lossy(bytes))
 }
 
+/// A value as a buffer. The conversion alone would leave its error behind where it is none, for whatever the script does next.
+fn buffer_of<'a>(value: &'a Value<'_>) -> Option<&'a ArrayBuffer<'a>> {
+    // SAFETY: the value is alive, and its class is all that is read.
+    let is_buffer = unsafe { qjs::JS_IsArrayBuffer(value.as_raw()) };
+    value.as_object().filter(|_| is_buffer)?.as_array_buffer()
+}
+
 /// The bytes of a string, a buffer or an array of bytes.
 pub(crate) fn of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Vec<u8>> {
     if let Some(text) = value.as_string() {
         return Ok(text.to_string()?.into_bytes());
     }
     if let Some(object) = value.as_object() {
-        if let Some(buffer) = object.as_array_buffer() {
+        if let Some(buffer) = buffer_of(value) {
             // SAFETY: the bytes are copied at once; nothing of the script runs meanwhile, so nobody changes or detaches them.
             return Ok(unsafe { buffer.as_bytes() }.unwrap_or_default().to_vec());
         }
         // Every view has its buffer, its offset and its length.
-        let buffer: Option<Object<'js>> = object.get("buffer")?;
+        let buffer: Value<'js> = object.get("buffer")?;
         let (offset, length): (Option<usize>, Option<usize>) = (object.get("byteOffset")?, object.get("byteLength")?);
-        if let (Some(buffer), Some(offset), Some(length)) = (buffer, offset, length)
-            && let Some(buffer) = buffer.as_array_buffer()
-        {
+        if let (Some(buffer), Some(offset), Some(length)) = (buffer_of(&buffer), offset, length) {
             // SAFETY: as above.
             let bytes = unsafe { buffer.as_bytes() }.unwrap_or_default();
             return Ok(bytes.get(offset..offset.saturating_add(length)).unwrap_or_default().to_vec());
@@ -65,7 +70,7 @@ pub(crate) fn plain<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Plain<'st
         return Ok(Plain::list(values));
     }
     if let Some(object) = value.as_object() {
-        if object.is_array_buffer() || object.contains_key("byteLength")? {
+        if buffer_of(value).is_some() || object.contains_key("byteLength")? {
             return Ok(Plain::Text(of(ctx, value)?.into()));
         }
         let mut entries = Vec::new();

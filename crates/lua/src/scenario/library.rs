@@ -71,8 +71,7 @@ const MOST_EXPLAINED: usize = 100;
 impl LuaLibrary {
     /// The state of a worker in which the script was run.
     pub(super) fn begin(file: &File, common: &Arc<Resources>, worker: u32) -> Result<Self, ScriptError> {
-        let mut library = Self::empty(&file.name, common, worker)?;
-        library.script.clone_from(&file.content.0);
+        let library = Self::empty(file, common, worker)?;
         library.confine().map_err(|error| library.failed(&error))?;
         library.run(file)?;
         Ok(library)
@@ -80,7 +79,7 @@ impl LuaLibrary {
 
     /// A state in which the script was run, for [`LuaLibrary::rehearse`] alone.
     pub(super) fn begin_rehearsal(file: &File, common: &Arc<Resources>) -> Result<Self, ScriptError> {
-        let library = Self::empty(&file.name, common, 0)?;
+        let library = Self::empty(file, common, 0)?;
         let withheld = library.table.get::<Function>("withhold").and_then(|withhold| withhold.call::<()>(()));
         withheld.and_then(|()| library.confine()).map_err(|error| library.failed(&error))?;
         library.run(file)?;
@@ -95,9 +94,9 @@ impl LuaLibrary {
         state::close(&self.lua, self.host.module(&self.lua)?)
     }
 
-    /// A state with the module `brunt`, ready to run the script called `file`.
-    fn empty(file: &str, common: &Arc<Resources>, worker: u32) -> Result<Self, ScriptError> {
-        let wrong = |error: mlua::Error| from_lua("preparing the script", file, &error);
+    /// A state with the module `brunt`, ready to run the script in `file`.
+    fn empty(file: &File, common: &Arc<Resources>, worker: u32) -> Result<Self, ScriptError> {
+        let wrong = |error: mlua::Error| from_lua("preparing the script", &file.name, &error);
         let lua = state::everything();
         let host = Host { common: Arc::clone(common), declared: Arc::new(Mutex::new(Declared::default())) };
         Self::prepare(lua, file, host, worker).map_err(wrong)
@@ -120,7 +119,7 @@ impl LuaLibrary {
         self.table.get::<Function>("learn_checks")?.call((format!("@{}", file.name), tables))
     }
 
-    fn prepare(lua: Lua, file: &str, host: Host, worker: u32) -> mlua::Result<Self> {
+    fn prepare(lua: Lua, file: &File, host: Host, worker: u32) -> mlua::Result<Self> {
         state::keep_inner(&lua)?;
         let arrays = value::prepare_arrays(&lua)?;
         let functions = host.table(&lua)?;
@@ -148,8 +147,8 @@ impl LuaLibrary {
             leave_groups: table.get("leave_groups")?,
             take_passes: table.get("take_passes")?,
             judge: table.get("judge")?,
-            file: file.to_owned(),
-            script: Vec::new(),
+            file: file.name.clone(),
+            script: file.content.0.clone(),
             explained: RefCell::default(),
             host,
             table,

@@ -309,6 +309,11 @@ impl Writer<'_> {
         }
     }
 
+    /// A whole number beyond [`MOST_EXACT`] and below 2^64.
+    fn large<S: Serializer>(&self, number: f64, serializer: S) -> Result<S::Ok, S::Error> {
+        if is_rounded(number) { Err(self.wrong(rounded(number))) } else { self.digits(&number.to_string(), serializer) }
+    }
+
     fn digits<S: Serializer>(&self, digits: &str, serializer: S) -> Result<S::Ok, S::Error> {
         match (digits.parse::<i64>(), digits.parse::<u64>()) {
             (Ok(number), _) => serializer.serialize_i64(number),
@@ -409,13 +414,18 @@ impl Serialize for Writer<'_> {
             LuaValue::Nil => serializer.serialize_unit(),
             LuaValue::LightUserData(pointer) if pointer.0.is_null() => serializer.serialize_unit(),
             LuaValue::Boolean(value) => serializer.serialize_bool(*value),
-            LuaValue::Integer(number) if is_rounded(*number as f64) => Err(self.wrong(rounded(*number as f64))),
+            // A number of Lua, of which whole ones come as this.
+            LuaValue::Integer(number) if number.unsigned_abs() > MOST_EXACT as u64 => {
+                self.large(*number as f64, serializer)
+            }
             LuaValue::Integer(number) => serializer.serialize_i64(*number),
             // Whole numbers are written as such, as far as numbers of Lua are exact.
             LuaValue::Number(number) if number.fract() == 0.0 && number.abs() <= MOST_EXACT => {
                 serializer.serialize_i64(*number as i64)
             }
-            LuaValue::Number(number) if is_rounded(*number) => Err(self.wrong(rounded(*number))),
+            LuaValue::Number(number) if number.fract() == 0.0 && number.abs() < 2_f64.powi(64) => {
+                self.large(*number, serializer)
+            }
             LuaValue::Number(number) if number.is_finite() => serializer.serialize_f64(*number),
             LuaValue::Number(number) => Err(self.wrong(format!("{number} is not a JSON number"))),
             LuaValue::String(text) => match text.to_str() {
@@ -501,6 +511,9 @@ mod tests {
             Ok("[9007199254740993,-5,18446744073709551615]")
         );
         assert_eq!(json("{ 2 ^ 53, 1.5e300 }").as_deref(), Ok("[9007199254740992,1.5e+300]"));
+        // Of up to 15 digits all are kept, whatever zeros stand behind them.
+        let kept = "[2733382000000000000,-123456789012345000,12345678901234500000]";
+        assert_eq!(json(&kept.replace('[', "{").replace(']', "}")).as_deref(), Ok(kept));
         for (code, expected) in [
             ("{ order = { { id = 2 ^ 53 + 2 } } }", "'order[1].id': 9007199254740994 is beyond 2^53"),
             ("{ a = { 1, { b = print } } }", "'a[2].b': a function cannot be JSON"),

@@ -224,10 +224,14 @@ pub fn unknown(whose: &str, name: &str, known: &[&str]) -> String {
     near(format!("{whose} has no option '{name}'"), name, known)
 }
 
-/// Whether a script's number is a whole one of 64 bits that a double need not hold exactly: beyond 2^53, and below 2^64.
+/// Whether a script's number may be a whole one of 64 bits whose last digits a double has lost: beyond 2^53, below 2^64, and of more digits than
+/// the 15 that every double keeps. A number of fewer digits, behind which zeros stand, is as it was written.
 pub fn is_rounded(number: f64) -> bool {
+    const KEPT: usize = 15;
+
     let size = number.abs();
-    size > 9_007_199_254_740_992.0 && size < 18_446_744_073_709_551_616.0
+    let digits = || format!("{size}").trim_end_matches('0').len();
+    size > 9_007_199_254_740_992.0 && size < 18_446_744_073_709_551_616.0 && digits() > KEPT
 }
 
 /// The problem with such a number, and how it is written instead.
