@@ -110,7 +110,9 @@ fn streams() {
     assert_eq!((shown.due("chat"), shown.due("glance")), (10, 10));
     let (chat, glance) = (shown.named("requests", "chat"), shown.named("requests", "glance"));
     let counted = |of: &Value| number(&of["messages"], "count");
-    assert_eq!((counted(chat), counted(glance)), (500, 40));
+    assert_eq!(counted(chat), 500);
+    // The fifth may have come together with the fourth.
+    assert!((40..=60).contains(&counted(glance)), "{}", counted(glance));
     assert_eq!(number(&shown.result["outcomes"]["messages"], "left"), 10);
     assert_eq!(chat["messages"]["first_message"]["count"], 10);
     // Of 50 tokens 49 come 20 ms after the one before. A first one that comes late takes from what the others are apart on average.

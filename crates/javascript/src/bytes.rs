@@ -11,7 +11,7 @@ use md5::Digest;
 use ring::rand::SecureRandom as _;
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Result, Value, qjs};
 
-use crate::native::Functions;
+use crate::functions::Functions;
 
 /// Bytes as a string: what is not UTF-8 becomes U+FFFD.
 pub(crate) fn string<'js>(ctx: &Ctx<'js>, bytes: &[u8]) -> Result<rquickjs::String<'js>> {

@@ -8,7 +8,7 @@ use rquickjs::class::{Class, JsClass, Readable, Trace, Tracer};
 use rquickjs::{Array, Ctx, Exception, Function, JsLifetime, Object, Result, Value};
 use scraper::{ElementRef, Html, Node, Selector};
 
-use crate::native::Functions;
+use crate::functions::Functions;
 
 /// A page, which the script's collector frees.
 struct Page {

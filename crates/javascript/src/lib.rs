@@ -11,6 +11,7 @@
 mod bytes;
 mod duration;
 mod error;
+mod functions;
 mod html;
 mod library;
 mod load;

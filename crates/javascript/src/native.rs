@@ -13,6 +13,7 @@ use rquickjs::function::{Opt, Rest};
 use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::{ArrayBuffer, Class, Ctx, Exception, Function, Module, Object, Persistent, Result, Value};
 
+use crate::functions::Functions;
 use crate::modules::{Modules, NATIVE, RECEIVER};
 use crate::outcome::{Answer, Outcome};
 use crate::responses::{self, Answered, Response, response};
@@ -117,22 +118,9 @@ const FURTHER: &[&str] = &[
     "statusText",
 ];
 
-/// Functions of a module, of which those are made that it has.
-pub(crate) struct Functions<'a, 'js> {
-    ctx: &'a Ctx<'js>,
-    object: Object<'js>,
-    names: &'static [&'static str],
-}
-
-impl<'js> Functions<'_, 'js> {
-    pub(crate) fn set(&self, name: &str, function: impl FnOnce() -> Result<Function<'js>>) -> Result<()> {
-        if self.names.contains(&name) { self.object.set(name, function()?) } else { Ok(()) }
-    }
-}
-
 /// The functions of these names.
 fn functions<'js>(ctx: &Ctx<'js>, user: &Rc<User>, names: &'static [&'static str]) -> Result<Object<'js>> {
-    let all = Functions { ctx, object: Object::new(ctx.clone())?, names };
+    let all = Functions::new(ctx, names)?;
     requests(&all, user)?;
     calls(&all, user)?;
     streams(&all, user)?;

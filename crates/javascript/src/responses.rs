@@ -13,7 +13,7 @@ use rquickjs::function::Constructor;
 use rquickjs::{ArrayBuffer, Class, Ctx, Function, JsLifetime, Object, Result, Value};
 
 use crate::bytes;
-use crate::native::Functions;
+use crate::functions::Functions;
 use crate::outcome::{Answer, Outcome};
 use crate::user::{Open, User};
 use crate::values::{refused, shown};
