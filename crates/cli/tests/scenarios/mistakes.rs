@@ -184,7 +184,8 @@ fn an_error_has_the_whole_path_of_its_file() {
     let directory = Directory::new();
     let folder = directory.path("a folder whose name takes a good part of the sixty bytes, übrigens");
     std::fs::create_dir_all(format!("{folder}/lib")).unwrap();
-    let (path, base) = (format!("{folder}/visit.lua"), server.url());
+    let (path, url) = (format!("{folder}/visit.lua"), server.url());
+    let base = url.trim_end_matches('/');
     let head = format!("local brunt = require 'brunt'\nlocal http = brunt.http {{ base = '{base}' }}\n");
     let played = |body: &str, args: &[&str], status| {
         let text =
@@ -195,13 +196,13 @@ fn an_error_has_the_whole_path_of_its_file() {
         // Lines are broken at the width of a terminal, and a line feed of JSON is written out.
         [done.stdout, done.stderr].concat().replace("\\n", " ").split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let late = "local body = http:get('/').body if #body > 0 then";
+    let late = "local answer = http:get('/') if answer.status == 200 then";
     for (body, said) in [
         (format!("{late}\nlocal x = nil + 1 end"), ":5: attempt to perform arithmetic on a nil value"),
         (format!("{late}\nerror('own') end"), ":5: own"),
         (format!("{late}\nhttp:get('/', {{ tiemout = 1 }}) end"), ":5: a request has no option 'tiemout'"),
     ] {
-        let status = if body.contains("tiemout") { 2 } else { 1 };
+        let status = if body.contains("tiemout") { 2 } else { 0 };
         for args in [&["run", "--format", "json"][..], &["run", "--once"]] {
             let said = format!("{path}{said}");
             let shown = played(&body, args, status);
@@ -221,7 +222,12 @@ fn integers_of_64_bits_are_sent_with_all_digits_or_refused_by_name() {
              brunt.scenario('s', function() {call} end):inject {{ brunt.iterations_each(1, 1) }}"
         );
         let (_directory, path) = script(server.url().trim_end_matches('/'), &text);
-        let status = if said.contains("beyond") { 2 } else { 0 };
+        // What a header cannot have is found as the call is made, as other values of it are.
+        let status = match said {
+            _ if said.contains("header") => 1,
+            _ if said.contains("beyond") => 2,
+            _ => 0,
+        };
         let done = run(["run", "--once", &path]).with_status(status);
         assert!([&done.stdout, &done.stderr].iter().any(|text| text.contains(said)), "{call}: {done:#?}");
     };

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::echo::serve;
-use crate::peers::{IDL, Implementation, Peer};
+use crate::peers::{IDL, Implementation, Listener, Peer};
 use crate::program::{Directory, run};
 use crate::report::{Report, example, report};
 
@@ -77,7 +77,9 @@ fn play(peer: &Peer, status: i32, text: &str) -> Report {
 fn every_type_goes_there_and_back() {
     for implementation in [Implementation::Apache, Implementation::Thriftpy] {
         let peer = Peer::start(implementation);
-        for listener in &peer.listeners {
+        // In JSON, thriftpy2 reads keys of maps that are numbers as texts.
+        let is_sound = |listener: &&Listener| implementation != Implementation::Thriftpy || listener.protocol != "json";
+        for listener in peer.listeners.iter().filter(is_sound) {
             // What thriftpy2 does when a method fails is to close the connection.
             let script = if implementation == Implementation::Apache {
                 SCRIPT.to_owned()

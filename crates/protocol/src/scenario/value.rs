@@ -237,7 +237,7 @@ pub fn is_rounded(number: f64) -> bool {
 /// The problem with such a number, and how it is written instead.
 pub fn rounded(number: f64) -> String {
     format!(
-        "{number} is beyond 2^53, where numbers of a script are rounded: write its digits as a text, or as an integer such as 9007199254740993LL"
+        "{number:.0} is beyond 2^53, where numbers of a script are rounded: write its digits as a text, or as an integer such as 9007199254740993LL"
     )
 }
 
