@@ -240,7 +240,9 @@ async fn a_flight_that_everyone_left_ends_though_the_last_was_cut_off() {
 
 #[test]
 fn all_flights_together_hold_no_more_than_the_limit() {
-    let total = 128 * KB;
+    const PIECES: usize = 40;
+    // Half of it is shared in equal parts. Beyond its part each flight may hold one piece, and keys and heads count.
+    let total = 512 * KB;
     let mut origin = Origin::behind(CoalesceLayer::new().max_bytes(total));
     let mut flights: Vec<_> = (0..20)
         .map(|number| {
@@ -249,15 +251,19 @@ fn all_flights_together_hold_no_more_than_the_limit() {
             (fast, slow, origin.call().begin(200, &[], None))
         })
         .collect();
+    let mut held_up = 0;
     for (fast, slow, source) in &mut flights {
         slow.head();
-        for _ in 0..10 {
+        let mut read = 0;
+        for _ in 0..PIECES {
             source.data(Bytes::from(vec![b'x'; KB]));
-            reads_all(fast);
+            read += reads_all(fast);
             assert!(origin.layer.held_bytes() <= total, "{}", origin.layer.held_bytes());
         }
+        held_up += usize::from(read < PIECES);
     }
-    assert!(flights.iter_mut().any(|(fast, ..)| reads_all(fast) < 10), "nobody is held up");
+    // The first ones have all the memory that they want.
+    assert!((1..20).contains(&held_up), "{held_up} were held up");
     drop(flights);
     origin.is_empty(40);
 }
