@@ -118,7 +118,7 @@ test("a search: live while it goes on, and its answer at the end", async () => {
   const live = await blank(browser);
   await live.goto(run.url);
   await live.waitForSelector("#live");
-  assert.match(await live.textContent("#live"), /● running trial \d+: \d+\/s/);
+  assert.match(await live.textContent("#live"), /● running trial \d+: [\d.,]+\/s/);
   await live.waitForSelector("#live", { state: "detached", timeout: 600_000 });
   const done = await run.end();
   const page = await shown(html);

@@ -128,7 +128,7 @@ test("an hour of seconds in one tab leaves nothing behind", async () => {
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable");
   await page.goto(`http://127.0.0.1:${hour.address().port}/`);
-  await page.waitForFunction((last) => document.querySelector("#live")?.textContent.includes(`second ${last},`), SECONDS - 1);
+  await page.waitForFunction((last) => document.querySelector("#live")?.textContent.includes(`second ${last},`), SECONDS - 1, { timeout: 600_000 });
   await session.send("HeapProfiler.collectGarbage");
   const { metrics } = await session.send("Performance.getMetrics");
   const of = (name) => metrics.find((metric) => metric.name === name).value;
