@@ -91,7 +91,7 @@ test("a page that is opened again, or loses brunt, shows all there is, and says 
   await page.close();
 });
 
-test("an hour of seconds in one tab leaves nothing behind", async () => {
+test("an hour of seconds in one tab leaves nothing behind", async (context) => {
   const run = await goingOn("-r", "200", "-d", "1h", "-t", "1", "-c", "4", server.url);
   const { page: first } = await watch(run);
   await first.close();
@@ -124,6 +124,11 @@ test("an hour of seconds in one tab leaves nothing behind", async () => {
     }
   });
   await new Promise((resolve) => hour.listen(0, "127.0.0.1", resolve));
+  // A test that fails must not leave a server behind, which nothing would end.
+  context.after(() => {
+    hour.closeAllConnections();
+    hour.close();
+  });
   const page = await blank(browser);
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable");
@@ -135,8 +140,6 @@ test("an hour of seconds in one tab leaves nothing behind", async () => {
   assert.ok(of("JSHeapUsedSize") < 50e6, `${of("JSHeapUsedSize")} bytes`);
   assert.ok(of("Nodes") < 20_000 && of("JSEventListeners") < 500, `${of("Nodes")} nodes, ${of("JSEventListeners")} listeners`);
   await page.close();
-  hour.closeAllConnections();
-  hour.close();
 });
 
 test("virtual users of a closed scenario are more and fewer by a button, and Enter presses the button of its field", async () => {
