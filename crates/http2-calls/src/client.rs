@@ -167,7 +167,7 @@ impl<P: OverStreams> StreamClient<P> {
             }
             Event::GoAway { code, unprocessed } => {
                 if code != ErrorCode::NO_ERROR {
-                    self.closing_untold = self.closing.is_none();
+                    self.closing_untold |= self.closing.is_none();
                     self.closing = Some(code);
                 }
                 Progress::Draining { unprocessed }

@@ -18,7 +18,7 @@ pub(crate) fn string<'js>(ctx: &Ctx<'js>, bytes: &[u8]) -> Result<rquickjs::Stri
     rquickjs::String::from_str(ctx.clone(), &String::from_utf8_lossy(bytes))
 }
 
-/// A value as a buffer. The conversion alone would leave its error behind where it is none, for whatever the script does next.
+/// A value as a buffer, if it is one. Converting any other value would leave an error pending, which the script would meet at its next step.
 fn buffer_of<'a>(value: &'a Value<'_>) -> Option<&'a ArrayBuffer<'a>> {
     // SAFETY: the value is alive, and its class is all that is read.
     let is_buffer = unsafe { qjs::JS_IsArrayBuffer(value.as_raw()) };

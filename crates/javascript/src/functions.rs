@@ -2,7 +2,7 @@
 
 use rquickjs::{Ctx, Function, Object, Result};
 
-/// Functions of a module, of which those are made that it has.
+/// The functions of a module. Those that it does not name are not made.
 pub(crate) struct Functions<'a, 'js> {
     pub(crate) ctx: &'a Ctx<'js>,
     pub(crate) object: Object<'js>,

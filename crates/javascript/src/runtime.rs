@@ -260,7 +260,6 @@ mod tests {
         let further = bytes(
             "import http from 'k6/http'; import { parseHTML } from 'k6/html'; http.file('a'); console.log(1); export default function () {}",
         );
-        println!("{plain} bytes, {further} with more");
         assert!(plain < 330_000, "{plain} bytes");
         assert!(further > plain, "{further} and {plain} bytes");
     }

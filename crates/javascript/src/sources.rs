@@ -28,16 +28,18 @@ impl SourceMap {
         let root = map.get("sourceRoot").and_then(Value::as_str).unwrap_or_default();
         let sources = map.get("sources")?.as_array()?.iter();
         let sources = sources.map(|source| format!("{root}{}", source.as_str().unwrap_or_default())).collect();
-        let mut at = [0; 3];
+        let mut at = [0_i64; 3];
         let mut lines = Vec::new();
         for line in map.get("mappings")?.as_str()?.split(';') {
             let mut column = 0;
             let mut columns = Vec::new();
             for segment in line.split(',').filter(|segment| !segment.is_empty()) {
                 let numbers = numbers(segment)?;
-                column += numbers.first()?;
+                column = numbers.first()?.checked_add(column)?;
                 if let Some(more) = numbers.get(1..4) {
-                    at.iter_mut().zip(more).for_each(|(at, more)| *at += more);
+                    for (at, more) in at.iter_mut().zip(more) {
+                        *at = at.checked_add(*more)?;
+                    }
                     columns.push((column, at));
                 }
             }
@@ -109,6 +111,7 @@ mod tests {
             r#"{"sources":[],"mappings":"!"}"#,
             r#"{"sources":[],"mappings":"gggggggggggggggggg"}"#,
             r#"{"sources":[],"mappings":"g"}"#,
+            r#"{"sources":5,"mappings":""}"#,
         ] {
             assert!(SourceMap::read(text.as_bytes()).is_none(), "{text}");
         }

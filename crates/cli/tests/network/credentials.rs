@@ -37,7 +37,7 @@ const FLOODS: &[(&[&str], &str, Asked, Asked)] = &[
     (&["-H", "Authorization: Basic bWU6cHc="], "/a\nhttp://B/b\nhttp://you:pw@B/c\n", &["/a me"], &["/b me", "/c you"]),
 ];
 
-/// Scripts, of which each `http` has the base `me:pw@A`. `/to-b` leads to `/landed` of the other server, `/to-a` to that of the same.
+/// Scripts whose `http` has the base `me:pw@A`. There `/to-b` redirects to `/landed` on server B, and `/to-a` to `/landed` on A.
 const SCRIPTS: &[(&str, Asked, Asked)] = &[
     (
         "http:get('/a') http:get('http://A/b') http:get('http://B/c') http:get('http://you:pw@B/d') http:get('http://you:pw@A/e')",

@@ -34,7 +34,7 @@ fn a_limit_of_the_rate_is_said_with_its_rate() {
 #[test]
 #[ignore = "needs nginx: make test installs it"]
 fn a_search_ends_at_the_limit() {
-    // A burst after half a second in which this machine stood still is none of the limit's.
+    // Where this machine stood still for half a second, what was due meanwhile comes in one burst. The limit lets that through.
     let nginx = limited(100, 50);
     let args = ["find", "--threshold", "p99<500ms", "--from", "50", "-d", "4s", "-w", "500ms", "--repeats", "3"];
     let search = || {

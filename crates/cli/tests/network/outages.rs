@@ -24,7 +24,7 @@ fn example(name: &str) -> String {
     format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// How long the longest of these took, in nanoseconds; 0 where there is none.
+/// The length of the longest of these remarks, in nanoseconds; 0 without one.
 fn longest(remarks: &[&serde_json::Value]) -> u64 {
     remarks
         .iter()

@@ -10,7 +10,7 @@ use super::checks::{Came, check};
 use super::world::{CONTROLLER, Fault, World};
 use super::{Case, Hardness, MS, carry_out, of_a_rate, of_two};
 
-/// A run of eight connections as fast as they are answered, over two agents of which the second is four times as slow.
+/// A closed run of eight connections over two agents. The second agent is four times as slow as the first.
 fn broken(seed: u64, stop: Stop, faults: &[(u64, Fault)]) -> Box<Recording> {
     let plan = Plan { load: Load::Closed {}, stop, ..of_a_rate(0) };
     let case = Case { hardness: Hardness::Rough, faults: faults.to_vec(), ..of_two(&plan) };

@@ -83,7 +83,7 @@ impl Flood {
             connecting: network.census().connecting(),
             taken: schedule.taken(),
             held_up: self.held_up,
-            heard: network.recorder_mut().last_arrival(),
+            heard: network.recorder().last_arrival(),
             reconnect: connects_for_calls,
         };
         let missing = growth.missing(&standing, now);

@@ -619,7 +619,7 @@ impl Recycle for Connection {
 struct Kept(Vec<Vec<(OriginId, ConnectionId)>>);
 
 impl Kept {
-    fn of(&self, number: u32) -> &[(OriginId, ConnectionId)] {
+    fn list(&self, number: u32) -> &[(OriginId, ConnectionId)] {
         self.0.get(number as usize).map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -683,20 +683,20 @@ impl Connections {
     }
 
     /// The connections that are kept for one user, session or slot, those that a user holds included.
-    pub(crate) fn of(&self, number: u32) -> impl Iterator<Item = ConnectionId> {
-        self.kept.of(number).iter().map(|(_, token)| *token)
+    pub(crate) fn kept_for(&self, number: u32) -> impl Iterator<Item = ConnectionId> {
+        self.kept.list(number).iter().map(|(_, token)| *token)
     }
 
     /// The connections of this keeper, which is one user, session or slot.
     pub(crate) fn kept(&self, keeper: Keeper) -> impl Iterator<Item = ConnectionId> {
-        let all = keeper.number().map(|number| self.kept.of(number)).unwrap_or_default();
+        let all = keeper.number().map(|number| self.kept.list(number)).unwrap_or_default();
         all.iter().map(|(_, token)| *token).filter(move |token| self[*token].keeper == keeper)
     }
 
     /// Those of them that lead to `origin`, in the order in which they were added.
     #[inline]
     pub(crate) fn kept_to(&self, keeper: Keeper, origin: OriginId) -> impl Iterator<Item = ConnectionId> {
-        let all = keeper.number().map(|number| self.kept.of(number)).unwrap_or_default();
+        let all = keeper.number().map(|number| self.kept.list(number)).unwrap_or_default();
         let first = all.partition_point(|(known, _)| *known < origin);
         let there = all.get(first..).unwrap_or_default().iter().take_while(move |(known, _)| *known == origin);
         there.map(|(_, token)| *token).filter(move |token| self[*token].keeper == keeper)
@@ -1204,8 +1204,8 @@ enum Ender {
 }
 
 impl Ender {
-    /// Of a connection that ended with this failure. The reason of the others is that an earlier call has failed, where brunt ended it.
-    fn of(failure: Failure) -> Self {
+    /// Who ended a connection that has failed so. Where it was brunt, the other calls fail since an earlier one did.
+    fn after(failure: Failure) -> Self {
         match failure {
             Failure::Closed | Failure::Read | Failure::Write | Failure::Tls => Self::Peer,
             _ => Self::Brunt(GIVEN_UP),
@@ -1430,7 +1430,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Failure::Timeout | Failure::Stalled => Bearer::Nobody,
             _ => Bearer::First,
         };
-        self.lose(load, token, Loss { ender: Ender::of(failure), bearer, failure, reason }, now);
+        self.lose(load, token, Loss { ender: Ender::after(failure), bearer, failure, reason }, now);
     }
 
     /// brunt gives a ready connection up for a call that was on it. The others fail for this reason.
@@ -1710,7 +1710,7 @@ mod tests {
         let mut call = Call::new(7, Tick::EPOCH, true, Counted::AtOnce);
         call.send(Tick::from_ns(1000), 5000);
         (call.first_byte_out, call.last_byte) = (20, 50);
-        let (ender, bearer) = (Ender::of(Failure::Protocol), Bearer::First);
+        let (ender, bearer) = (Ender::after(Failure::Protocol), Bearer::First);
         let loss = Loss { ender, bearer, failure: Failure::Protocol, reason: "no HTTP" };
         let fate = |call: &Call<u32>, is_bearer| left.fate(&loss, call, is_bearer, true, Tick::from_ns(1005));
         assert_eq!(fate(&call, true), Fate::Fails(Failure::Protocol, "no HTTP"));
@@ -1719,7 +1719,7 @@ mod tests {
         assert_eq!(fate(&call, false), Fate::GivenUp(GIVEN_UP));
         // Whose time is over is late, whatever else it is.
         let late =
-            Loss { ender: Ender::of(Failure::Timeout), bearer: Bearer::Nobody, failure: Failure::Timeout, ..loss };
+            Loss { ender: Ender::after(Failure::Timeout), bearer: Bearer::Nobody, failure: Failure::Timeout, ..loss };
         (call.first_byte_out, call.expires) = (20, Tick::from_ns(1004));
         assert_eq!(left.fate(&late, &call, false, true, Tick::from_ns(1005)), Fate::Late);
     }

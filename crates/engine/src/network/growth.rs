@@ -1,10 +1,10 @@
 //! When another connection is made because all are full: by one rule for calls of a rate, by another for calls that users hold.
 //!
-//! **With a rate** ([`Growth`]) a call waits as no more than its place in a schedule, and most shortages are over before a
-//! connection is made: one more is made whenever a due call finds none free, up to a limit. Three rules bound this growth. No more connections are being made than calls wait for one, nor than
-//! [`CONNECTING_AT_ONCE`]. None is made in the first moment of a shortage, which may be a burst of calls that were sent
-//! late and will soon be answered; where they were sent very late, this moment is longer. None is made while answers
-//! wait for this worker, since connections are then not what is short. After the target or the system has refused a
+//! **With a rate** ([`Growth`]) a due call that finds no connection free waits in its schedule, and one more connection is made,
+//! up to a limit. Most shortages are over before that, so three rules bound this growth. No more connections are being made than
+//! calls wait for one, nor than [`CONNECTING_AT_ONCE`]. None is made in the first moment of a shortage, which may be a burst of
+//! calls that were sent late and will soon be answered; where they were sent very late, this moment is longer. None is made while
+//! answers wait for this worker, since connections are then not what is short. After the target or the system has refused a
 //! connection, and while no connection receives anything, one is made every [`PROBE_NS`].
 //!
 //! **For users** ([`Eager`]) each call that waits keeps a user waiting: a connection is made at once, but no more at once

@@ -38,8 +38,8 @@ impl KeptUp {
         self.there + self.leaving.saturating_sub(replaced)
     }
 
-    /// The connections of a keeper to `origin`, of which `most` are kept up.
-    fn of(keeper: Keeper, origin: OriginId, most: usize, connections: &Connections) -> Self {
+    /// Counts the connections that a user has to `origin`, which may be `most`.
+    fn count(keeper: Keeper, origin: OriginId, most: usize, connections: &Connections) -> Self {
         let (mut there, mut leaving) = (0, 0);
         for token in connections.kept_to(keeper, origin) {
             let place = if connections[token].is_leaving() { &mut leaving } else { &mut there };
@@ -144,7 +144,7 @@ impl Shared {
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Whether this user may have another connection to `origin`.
     pub(crate) fn has_place(&self, user: Keeper, origin: OriginId) -> bool {
-        KeptUp::of(user, origin, self.origins.per_user(origin), &self.connections).has_place()
+        KeptUp::count(user, origin, self.origins.per_user(origin), &self.connections).has_place()
     }
 
     /// Whether all users share the connections to `origin`.

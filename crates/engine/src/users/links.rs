@@ -51,7 +51,7 @@ pub(super) struct Lost {
 
 impl Lost {
     /// Calls end like this.
-    pub(super) fn of(end: End<'_>) -> Self {
+    pub(super) fn after(end: End<'_>) -> Self {
         let failure = if let End::Failed(failure, _) = end { Some(failure) } else { None };
         Self { failure, reason: end.failure().map_or_else(String::new, |(_, reason)| reason.to_owned()) }
     }

@@ -754,7 +754,7 @@ impl VirtualUsers {
         self.pause(network, user, now);
         let Some(of) = self.user(user) else { return };
         let who = of.who;
-        let connections: Vec<_> = network.connections().of(user.slot()).collect();
+        let connections: Vec<_> = network.connections().kept_for(user.slot()).collect();
         network.recorder_mut().snapshot.figures.scenarios.at(who.scenario).users_ended += 1;
         self.users.free(user);
         self.crowds.went(who.crowd);

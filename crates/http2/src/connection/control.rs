@@ -113,9 +113,9 @@ impl<T> Connection<T> {
     pub(super) fn goaway(&mut self, last: u32, code: ErrorCode, debug: &[u8]) -> Event<'static> {
         self.counters.goaways += 1;
         self.is_leaving = true;
-        if debug.len() <= LONGEST_SAID && debug.iter().all(|byte| matches!(byte, b' '..=b'~')) {
-            self.said = String::from_utf8_lossy(debug).into_owned();
-        }
+        let is_shown = debug.len() <= LONGEST_SAID && debug.iter().all(|byte| matches!(byte, b' '..=b'~'));
+        // The words of an earlier one are not of this code.
+        self.said = if is_shown { String::from_utf8_lossy(debug).into_owned() } else { String::new() };
         let unprocessed = self.streams.partition_point(|stream| stream.id <= last);
         for stream in self.streams.drain(unprocessed..) {
             self.abandoned = self.abandoned.max(stream.id);

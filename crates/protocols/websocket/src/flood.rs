@@ -48,7 +48,7 @@ impl Turns {
     }
 
     /// The handshake's request on the connection with this number, and the message that it sends.
-    pub(super) fn of(&self, number: u64) -> (Arc<Request>, Arc<Echo>) {
+    pub(super) fn turn(&self, number: u64) -> (Arc<Request>, Arc<Echo>) {
         (self.requests.turn(number), self.echoes.turn(number))
     }
 }

@@ -85,7 +85,7 @@ impl Prepared for PreparedWebSocket {
 
     fn client_of(&self, number: u64, _keep: bool) -> Box<dyn Client> {
         let random = Random::new(self.seed, number);
-        let (request, echo) = self.turns.of(number);
+        let (request, echo) = self.turns.turn(number);
         Box::new(WebSocketClient::flood(request, echo, self.reconnect, random))
     }
 

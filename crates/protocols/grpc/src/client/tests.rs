@@ -278,6 +278,22 @@ fn streams_that_end_otherwise_end_their_calls() {
 }
 
 #[test]
+fn errors_of_a_connection_are_counted_once_with_the_words_of_the_last() {
+    let mut client = started(&[0, 0]);
+    let mut server = Server::default();
+    for said in ["wait", ""] {
+        let payload = [&[0, 0, 0, 1, 0, 0, 0, 11], said.as_bytes()].concat();
+        let bytes = server.frame(kind::GOAWAY, 0, 0, &payload).take();
+        assert!(matches!(ends(&mut client, &bytes).unwrap().as_slice(), [Progress::Draining { .. }]));
+    }
+    let mut events = Vec::new();
+    client.take_events(&mut |name, count| events.push((name.to_owned(), count)));
+    client.take_events(&mut |name, count| events.push((name.to_owned(), count)));
+    let expected = [("GOAWAY", 2), ("GOAWAY with ENHANCE_YOUR_CALM", 1)].map(|(name, count)| (name.to_owned(), count));
+    assert_eq!(events, expected);
+}
+
+#[test]
 fn tls_without_h2_is_refused() {
     let limits = Limits { message_bytes: 1, stall_ns: u64::MAX, keep_alive_s: None };
     let mut client = GrpcClient::new(GrpcStreams::new(false, true, Arc::new(limits)));
