@@ -17,6 +17,7 @@ use brunt_record::observer::{Observer, RunningTotal};
 use brunt_record::recording::Recording;
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
+use brunt_record::time::Tick;
 use brunt_record::timeline::DueLog;
 
 use self::endings::Endings;
@@ -219,7 +220,7 @@ impl<'a> Coordinator<'a> {
             second.snapshot.times.record_bounds(Timing::Response, LAST_PATIENCE_NS, left);
             second.snapshot.times.record_bounds(Timing::Service, LAST_PATIENCE_NS, left);
             let mut by_due = DueLog::default();
-            by_due.unfinished(self.seconds.reported_ns(), LAST_PATIENCE_NS, left);
+            by_due.unfinished(Tick::from_ns(self.seconds.reported_ns()), LAST_PATIENCE_NS, left);
             second.snapshot.timeline = by_due.take();
             self.pass(Phase::Drain, self.drain_seconds, second);
         }

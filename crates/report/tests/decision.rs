@@ -122,6 +122,20 @@ fn where_nothing_was_compared_no_difference_is_denied() {
     assert!(text.contains("→ nothing could be compared") && !text.contains("no difference"), "{text}");
 }
 
+/// A round in which one side failed is no difference of the sides yet, and still comes first.
+#[test]
+fn failures_that_chance_explains_deny_no_other_figure() {
+    let (_, mut compared) = decisions::comparisons().into_iter().find(|(name, _)| *name == "failing").unwrap();
+    let said = |compared: &Compared| rendered(Format::Text, Decision::Comparison(compared), false);
+    assert!(said(&compared).contains("differ so much") && !said(&compared).contains("chance"));
+    let errors = compared.comparison.as_mut().unwrap().errors.as_mut().unwrap();
+    (errors.differs, errors.p_value, errors.adjusted_p_value) = (false, 0.57, 1.0);
+    let text = said(&compared);
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line.contains("of A's, which may be chance →"), "{text}");
+    assert!(!one_line.contains("differ so much"), "{text}");
+}
+
 /// What is kept says the same when it is read again.
 #[test]
 fn what_is_kept_is_read_back() {

@@ -15,6 +15,7 @@ use brunt_record::instrument::{Arrival, CallTimes};
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
+use brunt_record::time::Tick;
 use brunt_record::timeline::DueLog;
 use brunt_record::watched::{WatchedFigure, WatchedUnit};
 use brunt_report::{Detail, Format, Style, json, render};
@@ -274,7 +275,7 @@ fn ten_minutes_take_two_megabytes() {
     for second in 0..600_u64 {
         let mut snapshot =
             Snapshot { numbers: Numbers::of_health(SECOND_NS, 620_000_000, 1_000_000), ..Snapshot::default() };
-        let mut log = DueLog::beginning_at(0);
+        let mut log = DueLog::beginning_at(Tick::EPOCH);
         for call in 0..500_u64 {
             let (due, spread) =
                 (second * SECOND_NS + call * 2_000_000, (0..4).map(|_| random.unit()).sum::<f64>().exp());
@@ -293,8 +294,8 @@ fn ten_minutes_take_two_megabytes() {
             snapshot.times.record(Timing::Lag, 20_000 + (random.unit() * 30_000.0) as u64);
             snapshot.statuses.record(200);
             snapshot.numbers.add(Counter::Due, 1);
-            log.answered(due, took);
-            log.completed(arrived);
+            log.answered(Tick::from_ns(due), took);
+            log.completed(Tick::from_ns(arrived));
         }
         snapshot.timeline = log.take();
         snapshot.count_ends(&plan.ok_status);

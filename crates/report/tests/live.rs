@@ -11,6 +11,7 @@ use brunt_record::figures::Figure as _;
 use brunt_record::live::{AgentSecond, InLog, Live};
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::snapshot::{Phase, Snapshot};
+use brunt_record::time::Tick;
 use brunt_record::timeline::DueLog;
 use brunt_record::watched::{WatchedFigure, WatchedUnit};
 use brunt_report::live::{Buffer, Chosen, Hands, Lines, Screen};
@@ -101,14 +102,18 @@ fn seconds(target: Target, planned: u64, n: u64) -> Vec<Live> {
                     match end {
                         End::Status(status) => {
                             snapshot.statuses.record(status);
-                            if status == 200 { log.answered(due, took) } else { log.refused(due, took) }
+                            if status == 200 {
+                                log.answered(Tick::from_ns(due), took)
+                            } else {
+                                log.refused(Tick::from_ns(due), took)
+                            }
                         }
                         End::NoServer => {
                             snapshot.failures.record(Failure::Connect, "Connection refused");
-                            log.failed(due, took, true);
+                            log.failed(Tick::from_ns(due), took, true);
                         }
                     }
-                    log.completed(due + took);
+                    log.completed(Tick::from_ns(due + took));
                 }
             }
             snapshot.timeline = log.take();
@@ -363,8 +368,8 @@ fn an_hour_is_shown_as_a_whole_or_in_its_last_minute() {
     let usual = all.last().unwrap().clone();
     for second in 21..=200 {
         let mut log = DueLog::default();
-        log.answered(second * SECOND_NS - 500 * MS, 4 * MS);
-        log.completed(second * SECOND_NS - 496 * MS);
+        log.answered(Tick::from_ns(second * SECOND_NS - 500 * MS), 4 * MS);
+        log.completed(Tick::from_ns(second * SECOND_NS - 496 * MS));
         let mut next = Live { elapsed_ns: second * SECOND_NS, ..usual.clone() };
         next.snapshot.timeline = log.take();
         all.push(next);

@@ -187,6 +187,37 @@ fn a_run_gives_up_a_target_that_takes_connections_and_never_answers() {
     }
 }
 
+#[test]
+fn a_run_gives_up_a_target_that_closes_each_connection_without_a_byte() {
+    let stop = Stop { duration_ns: Some(40 * SECOND_NS), requests: None };
+    let plan = Plan { timeout_ns: 2 * SECOND_NS, stop, drain_ns: 0, ..at_rate("20", 10.into()) };
+    let closed = Plan { load: Load::Closed {}, ..plan.clone() };
+    let users = "brunt.scenario('s', function() http:get('/', { timeout = '13s' }) end):inject { brunt.users(3, 40) }";
+    let users = super::users::plan_of(users, &[]).unwrap();
+    for (plan, seconds) in [(&plan, 10), (&closed, 10), (&users, 14)] {
+        for end in [Act::Close, Act::Reset] {
+            let run = carry_out(plan, Closing { end, answers_from: Tick::NEVER }).summary.run;
+            let reason = format!("the target took connections and closed each without an answer for {seconds}s");
+            assert_eq!((run.measured_ns / SECOND_NS, run.ending), (seconds, Ending::Unreached(reason)));
+        }
+        let comes = Closing { end: Act::Close, answers_from: Tick::from_ns(BEGIN + 5 * SECOND_NS) };
+        assert_eq!(carry_out(plan, comes).summary.run.ending, Ending::Completed);
+    }
+}
+
+/// Ends each connection that a request comes on, and answers in its place from then on.
+struct Closing {
+    end: Act,
+    answers_from: Tick,
+}
+
+impl Peer for Closing {
+    fn received(&mut self, _connection: u64, _bytes: &[u8], now: Tick) -> Reaction {
+        let answer = Act::Send(ANSWER.to_vec());
+        vec![(MS, if now < self.answers_from { self.end.clone() } else { answer })]
+    }
+}
+
 /// Sends the first bytes of each answer, and never its end.
 struct Beginning;
 

@@ -17,6 +17,7 @@ use brunt_record::interval::Interval;
 use brunt_record::outcome::OkStatus;
 use brunt_record::replayed::LogRead;
 use brunt_record::snapshot::{Phase, Snapshot};
+use brunt_record::time::Tick;
 use brunt_record::timeline::DueLog;
 use std::collections::BTreeMap;
 
@@ -212,7 +213,7 @@ impl InRun {
         snapshot.times.record_bounds(Timing::Service, 0, calls);
         let mut by_due = DueLog::default();
         // The target may have answered them: they say nothing about it.
-        by_due.untold(after_ns.saturating_sub(1), calls);
+        by_due.untold(Tick::from_ns(after_ns.saturating_sub(1)), calls);
         snapshot.timeline = by_due.take();
         let interval = Interval { snapshot, ..nothing(Phase::Drain, 0) };
         (calls + more > 0 && !is_broken(Rule::LeftUnderWayIsUnfinished))

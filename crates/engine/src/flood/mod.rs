@@ -415,7 +415,7 @@ impl Flood {
             && matches!(self.pace, Pace::Closed(_))
             && let Some(call) = network.call_mut(id)
         {
-            call.due = until;
+            call.put_off(until);
         }
         if is_idle && self.shares_outcome(network, target, id, due, now) {
             self.offer_slot(network, token, now);
@@ -472,7 +472,7 @@ impl Flood {
         {
             self.refusal = Some(refusal);
         }
-        let mut freed = network.take_freed();
+        let mut freed = network.take_roomy();
         let certain = self.certain_calls(&freed);
         if let Some(growth) = &mut self.growth {
             growth.answered(freed.len(), network.places());
@@ -495,7 +495,7 @@ impl Flood {
         }
         // Calls that end when they are sent have freed connections meanwhile: those have their turn after the next
         // read.
-        network.keep_freed(freed);
+        network.keep_roomy(freed);
         if self.is_loading() {
             self.dispatch(network);
         }

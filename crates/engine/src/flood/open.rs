@@ -134,9 +134,9 @@ impl Flood {
             let snapshot = &mut network.recorder_mut().snapshot;
             snapshot.times.record(Timing::Lag, own.call);
             snapshot.numbers.add(Counter::WaitedForConnection, u64::from(own.has_waited));
-            let exposed = self.exposure.of(network, now.before(own.call), now);
+            let exposed_ns = self.exposure.of(network, now.before(own.call), now);
             let call = Call::new(number, due, self.part.is_measured(), Counted::Already);
-            let id = network.begin(Call { late: own.call, exposed, ..call });
+            let id = network.begin(Call { own_delay_ns: own.call, exposed_ns, ..call });
             if self.slots.is_some() {
                 self.place(network, token, id, now);
             } else if opens && self.shares_outcome(network, 0, id, due, now) {

@@ -37,7 +37,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let waits_elsewhere = !has_list && call.place == Place::Waiting;
             assert!(names.contains(&id) || waits_elsewhere, "{call:?} is in no list");
             assert!(!call.was_sent() || call.expires.is_set(), "{call:?} was sent and has no deadline");
-            let ends = self.time_is_up(id).unwrap_or(Tick::NEVER);
+            let ends = self.time_ends(id).unwrap_or(Tick::NEVER);
             assert!(self.calls.is_watched(id, ends), "the deadline of {call:?} is not watched");
         }
         self.audit_counts();

@@ -1,16 +1,30 @@
-//! The life of a call, from top to bottom, from when it is due to its one end.
+//! The life of a call, from top to bottom, from [`Network::begin`] to its one end, [`Network::complete`].
 //!
 //! ```text
-//!          ┌───────── again ◀───────┐
-//!          ▼                        │
-//! due ─▶ waiting ─▶ queued ─▶ in flight ─▶ (first byte …) ─▶ ended
-//!          │           │                        └─ goes on ─┘  ▲
-//!          └───────────┴──── unsent, withdrawn, late ──────────┘
+//!          ┌─── its load sends it elsewhere ◀──┬─────────┐
+//!          ▼                                   │         │
+//! due ─▶ waiting ─────▶ queued ─▶ in flight ─▶ (first byte …) ─▶ ended
+//!          │              │ ▲        │              └─ goes on ─┘  ▲
+//!          │              │ └─ again ┘                             │
+//!          └──────────────┴────── unsent, withdrawn, late ─────────┘
 //! ```
 //!
-//! Times only grow along the line, since each transition takes the later of its own time and the one before. A call is made
-//! again where its peer has not processed it ([`Network::turn_away`], and `Left::fate` in `connection`). What a call consists of
-//! stands in `calls`.
+//! Before it begins here, a call is its load's. Due calls of a rate are a position in its `Schedule`, where they wait for a
+//! connection and may end (`flood/waiting`); a log's wait in their sessions. Users' calls begin when they are made. How long one
+//! may wait:
+//!
+//! | it waits | until |
+//! | --- | --- |
+//! | in a schedule, or a session | the timeout, counted from when it was due, if nothing was answered meanwhile; of a log's in any case |
+//! | for a connection that is being made | that is there, or has failed: the connect timeout |
+//! | for a connection that all users share, while all are full | the end of the load: it is the pool that limits it, not the target |
+//! | for room on an open connection ([`Network::await_room`]) | the timeout, counted from when it was due |
+//! | for its answer, once it is sent | the timeout, counted from then: a call that was sent in time has all of it again |
+//!
+//! Times only grow along the line, since each transition takes the later of its own time and the one before; only a load that
+//! holds a call back until a horizon moves on puts off when it was due ([`Call::put_off`]). A call is made again where its peer has
+//! not processed it: elsewhere by its load ([`Network::turn_away`]), or on the next connection in the same slot (`Left::fate` in
+//! `connection`). What a call consists of stands in `calls`; what is counted of it, in `recorder`.
 
 use brunt_record::catalogue::Counter;
 
@@ -154,7 +168,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         {
             // The connection was there before this worker came to it.
             if let Some(call) = self.calls.get_mut(id).filter(|call| !call.was_sent()) {
-                call.late = (call.late + behind).min(now.since(call.due));
+                call.own_delay_ns = (call.own_delay_ns + behind).min(now.since(call.due));
             }
             composed |= self.compose(load, token, id, now);
         }
@@ -211,15 +225,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 break;
             };
             let (more, idempotent) = (message.more, message.idempotent);
-            let first_byte_out = self.connections[token].link.bytes_out + self.outgoing.len() as u64;
+            let bytes_out_before = self.connections[token].link.bytes_out + self.outgoing.len() as u64;
             let started = self.append(token, &message);
             let connection = &mut self.connections[token];
             let Some(call) = self.calls.get_mut(id) else { break };
             call.ends_sent = ends_once_sent(started);
             call.idempotent = idempotent;
             call.bytes_in_before = connection.bytes_in_before_a_call();
-            call.first_byte_out = first_byte_out;
-            call.last_byte = connection.link.bytes_out + self.outgoing.len() as u64;
+            call.bytes_out_before = bytes_out_before;
+            call.bytes_out_through = connection.link.bytes_out + self.outgoing.len() as u64;
             call.place = Place::InFlight(token);
             call.alone = connection.calls.is_empty();
             let is_first_time = !call.was_sent();
@@ -380,7 +394,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 return After::GoesOn;
             }
             Judgement::Wrong { reason, reusable: false } => {
-                self.lost_with(load, token, id, Failure::Mismatch, &reason, now);
+                self.lose_for_call(load, token, id, Failure::Mismatch, &reason, now);
                 return After::Gone;
             }
             Judgement::Wrong { reason, reusable: true } => reason,
@@ -437,7 +451,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if self.connections[token].carries_one {
             self.ended_with_answer(load, token, now);
         } else {
-            self.freed.push((token, now));
+            self.roomy.push((token, now));
         }
     }
 
@@ -479,24 +493,19 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// When a call's time is up, not counting time in which this worker stood still.
-    pub(super) fn time_is_up(&self, id: CallId) -> Option<Tick> {
+    pub(super) fn time_ends(&self, id: CallId) -> Option<Tick> {
         let call = self.calls.get(id)?;
         let began = if call.was_sent() { call.sent } else { call.due };
         let since = self.calls.last_message(id).map_or(began, |last| last.max(began));
         Some(self.stops.put_off(since, call.expires))
     }
 
-    /// A call whose answer nobody waits for any more: it ends as if it had timed out.
-    pub(crate) fn give_up<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, now: Tick) {
-        self.call_late(load, id, now);
-    }
-
-    /// A call has timed out. Its connection goes on without it where the protocol can tell a late answer from
+    /// A call has timed out, or nobody waits for its answer any more. Its connection goes on without it where the protocol can tell a late answer from
     /// another's, and otherwise ends.
-    pub(super) fn call_late<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, now: Tick) {
+    pub(crate) fn call_late<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, now: Tick) {
         let Some(call) = self.calls.get(id).copied() else { return };
         let (failure, reason) = self.lateness(id);
-        let end = call.late(failure, reason);
+        let end = call.end_of_time(failure, reason);
         match call.place {
             // A call that was sent before and waits to be sent again still has its deadline.
             Place::Waiting => self.complete(load, id, end, now),
@@ -504,7 +513,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.connections[token].queue.retain(|queued| *queued != id);
                 self.complete(load, id, end, now);
                 if self.connections[token].is_there() {
-                    self.freed.push((token, now));
+                    self.roomy.push((token, now));
                 }
             }
             Place::InFlight(token) => {
@@ -521,7 +530,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.complete(load, id, end, now);
                     // A peer that takes no more calls may never answer those that it has.
                     if self.retire_if_empty(load, token, now) {
-                        self.freed.push((token, now));
+                        self.roomy.push((token, now));
                     }
                 } else {
                     self.outgoing.clear();
@@ -600,14 +609,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.send_waiting(load, token, now);
             // A peer that takes no more calls may never answer those that it has.
             if self.retire_if_empty(load, token, now) {
-                self.freed.push((token, now));
+                self.roomy.push((token, now));
             }
         } else {
             self.outgoing.clear();
             let generation = connection.generation;
             self.complete(load, id, end, now);
             if self.connections[token].generation == generation {
-                self.given_up(load, token, CUT, now);
+                self.close_for_another_call(load, token, CUT, now);
             }
         }
     }
@@ -635,6 +644,45 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.end_stream(load, id, &call, end, now);
         }
         load.ended(self, &call, end, now);
+    }
+
+    /// A call has ended otherwise than with a successful status.
+    #[cold]
+    fn ended_otherwise<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &W,
+        id: CallId,
+        call: &mut Call<T>,
+        end: End<'_>,
+        now: Tick,
+    ) {
+        // The first bytes of an answer are a sign of life, too.
+        if call.first_byte != Tick::NEVER {
+            self.signs.answered(now);
+        }
+        let has_failed = match end {
+            End::Answered(status) => {
+                let is_excused = load.excuses(call.tag, status);
+                self.recorder.excuses(is_excused);
+                !is_excused
+            }
+            End::Failed(failure, _) => {
+                match failure {
+                    Failure::Timeout => self.signs.timed_out(),
+                    Failure::Closed | Failure::Read | Failure::Write if call.first_byte == Tick::NEVER => {
+                        self.signs.dropped();
+                    }
+                    _ => {}
+                }
+                true
+            }
+            End::GivenUp(_) => true,
+            End::Unfinished | End::Unsent | End::Withdrawn => false,
+        };
+        self.recorder.ended(call, end, now);
+        if has_failed {
+            self.note_example(load, id, call, end, now);
+        }
     }
 
     #[cold]

@@ -87,9 +87,9 @@ pub(crate) struct Call<T> {
     /// When it was sent; [`Tick::NEVER`] before.
     pub(crate) sent: Tick,
     /// The generator's own delay, in nanoseconds: from when the call was due and had a connection to when it was sent.
-    pub(crate) late: u64,
+    pub(crate) own_delay_ns: u64,
     /// For how much of that the target may have had other calls, in nanoseconds.
-    pub(crate) exposed: u64,
+    pub(crate) exposed_ns: u64,
     /// When the first byte of its answer came; [`Tick::NEVER`] before.
     pub(crate) first_byte: Tick,
     /// When it times out; [`Tick::NEVER`] until it is sent, or waits for room on a connection.
@@ -97,9 +97,9 @@ pub(crate) struct Call<T> {
     /// Bytes received on its connection before it was sent there; 0 of the first call on it.
     pub(crate) bytes_in_before: u64,
     /// Bytes given to its connection before the first of its own.
-    pub(crate) first_byte_out: u64,
+    pub(crate) bytes_out_before: u64,
     /// Bytes given to its connection, up to the last of its own.
-    pub(crate) last_byte: u64,
+    pub(crate) bytes_out_through: u64,
     /// Its place.
     pub(crate) place: Place,
     /// When it is counted as due.
@@ -108,8 +108,9 @@ pub(crate) struct Call<T> {
     pub(crate) measured: bool,
     /// Whether it may be sent again although its peer may have processed it.
     pub(crate) idempotent: bool,
-    /// Whether it was sent again because its connection had ended while its bytes were on the way: that happens once.
-    pub(crate) sent_again: bool,
+    /// Whether it was sent again because its connection had ended while its bytes were on the way, which happens once. To be sent
+    /// again since its peer has not processed it is counted by `turned_away`.
+    pub(crate) has_had_its_retry: bool,
     /// Whether no other call was on its connection when it was sent.
     pub(crate) alone: bool,
     /// Whether its answer comes as messages: [`Calls`](super::calls::Calls) has a [`Stream`] for it.
@@ -127,23 +128,29 @@ impl<T> Call<T> {
             tag,
             due,
             sent: Tick::NEVER,
-            late: 0,
-            exposed: 0,
+            own_delay_ns: 0,
+            exposed_ns: 0,
             first_byte: Tick::NEVER,
             expires: Tick::NEVER,
             bytes_in_before: 0,
-            first_byte_out: 0,
-            last_byte: 0,
+            bytes_out_before: 0,
+            bytes_out_through: 0,
             place: Place::Waiting,
             counted,
             measured,
             idempotent: false,
-            sent_again: false,
+            has_had_its_retry: false,
             alone: false,
             streams: false,
             turned_away: 0,
             ends_sent: None,
         }
+    }
+
+    /// Its load could not make it before `until`, for which its target is not to blame: it is due then.
+    #[inline]
+    pub(crate) fn put_off(&mut self, until: Tick) {
+        self.due = until;
     }
 
     /// Whether it was ever sent.
@@ -187,7 +194,7 @@ impl<T> Call<T> {
     }
 
     /// Its end once its time is up, wherever it is.
-    pub(crate) fn late<'a>(&self, failure: Failure, reason: &'a str) -> End<'a> {
+    pub(crate) fn end_of_time<'a>(&self, failure: Failure, reason: &'a str) -> End<'a> {
         if self.is_optional() { End::Withdrawn } else { End::Failed(failure, reason) }
     }
 
@@ -483,10 +490,10 @@ mod tests {
     fn an_optional_call_without_an_answer_counts_for_nothing_wherever_it_waits() {
         for place in [Place::Waiting, Place::Queued(ConnectionId::at(0)), Place::InFlight(ConnectionId::at(0))] {
             let optional = Call { place, ..Call::new(7_u32, Tick::EPOCH, true, Counted::OnceEnded) };
-            let late = optional.late(Failure::Timeout, "late");
+            let late = optional.end_of_time(Failure::Timeout, "late");
             assert_eq!((late, optional.cut_short()), (End::Withdrawn, End::Withdrawn), "{place:?}");
         }
-        assert_eq!(call(Tick::EPOCH).late(Failure::Timeout, "late"), End::Failed(Failure::Timeout, "late"));
+        assert_eq!(call(Tick::EPOCH).end_of_time(Failure::Timeout, "late"), End::Failed(Failure::Timeout, "late"));
     }
 
     #[test]

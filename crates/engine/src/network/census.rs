@@ -37,7 +37,7 @@ impl Census {
     }
 
     /// One could not be made, or nobody wants it any more.
-    pub(super) fn is_given_up(&mut self) {
+    pub(super) fn is_not_made(&mut self) {
         self.connecting -= 1;
     }
 

@@ -1,11 +1,13 @@
-//! The life of a connection, from top to bottom: its place, how it is made, what it waits for, how it leaves, and how it
+//! The life of a connection, from top to bottom: its slot, how it is made, what it waits for, how it leaves, and how it
 //! is lost, with what becomes of the calls on it.
+//!
+//! A [`Connection`] is a slot that is used for one connection after another; a [`Link`] is the one that is in it.
 //!
 //! ```text
 //! Vacant ─▶ Idle ─▶ Connecting ─▶ Securing (TLS) ─▶ Opening (protocol) ─▶ Open ─▶ Leaving
 //!   ▲        ▲ │        │               │                  │               │         │
 //!   │        │ │        └───────────────┴────── failed ────┴─── lost ──────┴─────────┤
-//!   └────────┤ └─▶ Backoff ─▶ Connecting, if calls wait                              │
+//!   └────────┤ └─▶ Backoff ─▶ Connecting, if calls wait; else the load is asked      │
 //!            └───────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -15,15 +17,23 @@
 //! | --- | --- | --- |
 //! | a load wants a connection | [`Network::add`], [`Network::connect`] | Connecting |
 //! | its socket is connected, or is not | `socket_connected` | the next step, the next address, or failed |
-//! | bytes of the handshakes came | `was_fed`, `open` and `opened` | the next step |
+//! | bytes of the handshakes came | `was_fed`, `open` and `opening_done` | the next step |
 //! | the last step is done | `ready` | Open: queued calls are sent, and the load is asked for more |
 //! | the peer takes no more calls (GOAWAY) | [`Network::begin_leaving`] | Leaving; calls that it has not processed are made elsewhere |
 //! | no call is left on one that leaves | [`Network::retire_if_empty`] | lost |
 //! | the peer closes, resets, sends what cannot be read | [`Network::peer_closed`], [`Network::broken`] | lost, or failed |
 //! | an answer was its last | [`Network::ended_with_answer`] | lost |
+//! | the socket takes no bytes for as long as a call may take | [`Network::time_has_come`], by `stalled_until` | lost |
+//! | a write fails, or a request cannot be written | `condemn`, in `sending` | still Open, but takes nothing; lost once everything is read that had come, or after the timeout |
+//! | the peer does not answer a sign of life | `beat`, in `sending` | lost |
+//! | the run is over | `take_leave`, in `sending` | a goodbye on each that is open |
 //! | a deadline of the connection is over | [`Network::time_has_come`] | by its state |
 //! | its load has finished with it | [`Network::close`] | Idle |
-//! | failed or lost | `shut`, then `carry_on` | Idle, and from there at once Connecting or Backoff if calls wait for it; else the load decides (`gone`) |
+//! | failed | `shut`; the calls that waited fail, too; then `carry_on` | Idle; the load decides ([`Workload::gone`]) |
+//! | lost | `shut`; `Left::fate` for each call on it; then `carry_on` | Idle, and if calls are to be sent again here, Connecting, or Backoff after one of no use; else the load decides ([`Workload::gone`]) |
+//!
+//! What loads decide: a flood makes another for its slot, users make one when a call needs it, a replay with its session's next
+//! call.
 //!
 //! Where the code asks whether a rule `is_broken`, the answer is no outside of tests, which break rules one by one to see
 //! that something fails: read past it.
@@ -67,20 +77,20 @@ const UNREAD: &str = "the peer has read nothing within the timeout";
 /// The reason of calls whose connection ended with an earlier answer.
 const LAST_ANSWER: &str = "the connection closed after an earlier answer";
 
-/// The state of a place for a connection, with what only this state knows.
+/// The state of a connection's slot, with what only this state knows.
 ///
 /// All of it is times, so that a state is compared and copied like a number. What every state with a socket has is the
-/// place's [`Link`].
+/// slot's [`Link`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// The place is free for another connection.
+    /// The slot is free for another connection.
     Vacant,
     /// No socket.
     Idle {
         /// The end of the pause before its next call; [`Tick::NEVER`] for none.
         paused_until: Tick,
     },
-    /// No socket, since the last attempt failed.
+    /// No socket, since the last attempt failed, or the last connection brought no answer.
     Backoff {
         /// When the next attempt may begin.
         until: Tick,
@@ -169,7 +179,7 @@ pub(crate) enum Listing {
 /// Whose calls a connection carries. Its load numbers its users, sessions or slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keeper {
-    /// Nobody's any more: what is on it ends, and it with that.
+    /// Nobody's any more: the calls on it end, and it is lost with the last of them, since it is leaving.
     Nobody,
     /// Everybody's.
     Everybody,
@@ -194,32 +204,29 @@ impl Keeper {
     }
 }
 
-/// Whether a place's connections have been of use.
+/// Whether a slot's connections have been of use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
     /// The connection was answered since it was made.
     Answered,
-    /// Neither it nor this many attempts before it were answered.
-    Unanswered {
-        /// Attempts in a row that brought no answer.
-        attempts: u32,
-    },
+    /// It was not answered yet, and it is the slot's first, or follows one that was.
+    Untried,
+    /// It was not answered yet, and neither was the one before it, if that could be made.
+    InVain,
 }
 
 impl Service {
-    /// A place without a history.
-    pub(crate) const NONE: Self = Self::Unanswered { attempts: 0 };
-
     /// The connection has ended, or could not be made.
     pub(super) fn ended(self) -> Self {
         match self {
-            Self::Answered => Self::NONE,
-            Self::Unanswered { attempts } => Self::Unanswered { attempts: attempts.saturating_add(1) },
+            Self::Answered => Self::Untried,
+            Self::Untried | Self::InVain => Self::InVain,
         }
     }
 }
 
-/// What a connection has from its first attempt to its end. It is made and dropped as a whole.
+/// A connection, from its first attempt to its end: made and dropped as a whole. Lists and buffers that are kept for their
+/// memory lie beside it, in its slot.
 pub(crate) struct Link {
     /// The protocol's state; [`NoClient`] without a socket.
     pub(super) client: Box<dyn Client>,
@@ -232,7 +239,8 @@ pub(crate) struct Link {
     pub(super) bytes_out: u64,
     /// At most how many of them the socket has taken: over TLS all that were given to it, once it takes any.
     pub(super) bytes_taken: u64,
-    /// When the connection ends unless its peer takes one of the waiting bytes; [`Tick::NEVER`] while none wait.
+    /// When the connection ends unless its peer takes one of the waiting bytes, or, once writing has failed, whatever its peer does;
+    /// [`Tick::NEVER`] where neither is so.
     pub(super) stalled_until: Tick,
     /// Why the socket takes nothing any more, once that is known. The connection ends when everything is read that had
     /// come before.
@@ -307,28 +315,28 @@ impl Link {
     }
 }
 
-/// The connections that a place had, as far as the next one depends on them.
+/// The connections that a slot had, as far as the next one depends on them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct History {
     /// Whether they were of use.
     pub(super) service: Service,
-    /// How much earlier the place could have carried a call had this program been in time, in nanoseconds.
+    /// How much earlier the slot could have carried a call had this program been in time, in nanoseconds.
     pub(super) held_up: u64,
-    /// The start of the time without a server that is not recorded yet; [`Tick::NEVER`] if the place has one.
+    /// The start of the time without a server that is not recorded yet; [`Tick::NEVER`] if the slot has one.
     pub(super) without_since: Tick,
 }
 
 impl History {
-    /// A place that had none.
-    pub(super) const NONE: Self = Self { service: Service::NONE, held_up: 0, without_since: Tick::NEVER };
+    /// A slot that had none.
+    pub(super) const NONE: Self = Self { service: Service::Untried, held_up: 0, without_since: Tick::NEVER };
 
     /// Whether the last attempt to connect, or the last connection, brought no answer.
     fn came_to_nothing(self) -> bool {
-        matches!(self.service, Service::Unanswered { attempts: 1.. })
+        self.service == Service::InVain
     }
 }
 
-/// A place for a connection of a worker, the connection in it, and the calls on that.
+/// A slot for a connection of a worker, the connection in it, and the calls on that.
 pub(crate) struct Connection {
     /// Its destination, by the worker's number for it.
     pub(super) origin: OriginId,
@@ -517,7 +525,7 @@ impl Connection {
         most.min(limit).saturating_sub(self.calls.len())
     }
 
-    /// Whether bytes wait for the socket, and its client was told so.
+    /// Whether bytes wait for the socket, and its client was told so, or writing has failed.
     #[inline]
     pub(super) fn is_stalled(&self) -> bool {
         self.link.stalled_until.is_set()
@@ -525,7 +533,7 @@ impl Connection {
 
     /// When it has to be looked at, at the latest.
     #[inline]
-    pub(super) fn due(&self) -> Tick {
+    pub(super) fn deadline(&self) -> Tick {
         self.state.ends().min(self.link.stalled_until)
     }
 
@@ -584,7 +592,7 @@ impl Connection {
     #[inline]
     pub(super) fn has_sent<T>(&self, call: &Call<T>) -> bool {
         let sent = self.link.bytes_out.saturating_sub(self.unsent.len() as u64);
-        call.last_byte < sent || call.last_byte == sent && !self.link.channel.has_unsent()
+        call.bytes_out_through < sent || call.bytes_out_through == sent && !self.link.channel.has_unsent()
     }
 
     /// Whether its load has it in no list.
@@ -733,8 +741,8 @@ impl Connections {
         self.slots.taken()
     }
 
-    /// How many can carry calls.
-    pub(crate) fn open(&self) -> u64 {
+    /// How many are established: those that can carry calls, and those that leave.
+    pub(crate) fn established(&self) -> u64 {
         self.iter().filter(|connection| connection.is_there()).count() as u64
     }
 
@@ -775,7 +783,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Adds a connection in place of one that is gone, and that was of use or not.
     pub(crate) fn add_after(&mut self, origin: OriginId, came_to_nothing: bool) -> ConnectionId {
         let token = self.add(origin, Keeper::Everybody);
-        self.connections[token].history.service = Service::Unanswered { attempts: u32::from(came_to_nothing) };
+        self.connections[token].history.service = if came_to_nothing { Service::InVain } else { Service::Untried };
         token
     }
 
@@ -1048,7 +1056,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The protocol's opening exchange is over.
-    pub(super) fn opened<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+    pub(super) fn opening_done<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         if let State::Opening(step) = self.connections[token].state {
             self.recorder.snapshot.times.record(Timing::Handshake, now.since(step.since));
             self.ready(load, token, now);
@@ -1097,10 +1105,10 @@ fn failure_of(error: &io::Error) -> (Failure, String) {
 /// What a connection waits for.
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// When the patience with a connection's peer ends: its deadline, put off by the time in which this worker stood still
-    /// (for a call, [`Network::time_is_up`] does it).
+    /// (for a call, [`Network::time_ends`] does it).
     pub(super) fn patience_ends(&self, token: ConnectionId) -> Tick {
         let connection = &self.connections[token];
-        let due = connection.due();
+        let due = connection.deadline();
         let since = match connection.state {
             _ if due == connection.link.stalled_until => due.before(self.terms.timeout_ns),
             _ if connection.is_being_made() => connection.link.began,
@@ -1261,25 +1269,31 @@ enum Fate<'a> {
 impl Left {
     /// What becomes of this call, which bears the connection's failure if it fails and `is_bearer`. One that does not `move` has
     /// a meaning on this connection only.
+    ///
+    /// | the connection was ended by | a call of which nothing was sent | one that was sent |
+    /// | --- | --- | --- |
+    /// | a last answer, or in order by a peer that answers in order | `NotProcessed`: sent again, up to 8 times | the same, if idempotent |
+    /// | the peer otherwise | `Once` | `Once`, if idempotent and it may have crossed the connection's end; else fails |
+    /// | brunt, for another call | `Once` | `GivenUp`, or fails |
     fn fate<'a, T>(&self, loss: &Loss<'a>, call: &Call<T>, is_bearer: bool, moves: bool, now: Tick) -> Fate<'a> {
         if matches!(loss.failure, Failure::Timeout | Failure::Stalled) && call.expires <= now {
             return Fate::Late;
         }
-        // What brunt ended the connection for is no accident of the connection.
+        // The call for which brunt ended the connection is not tried again: the connection did not fail it.
         let is_to_blame = is_bearer && matches!(loss.ender, Ender::Brunt(_));
-        let nothing_sent = call.first_byte_out < call.last_byte && call.first_byte_out >= self.bytes_taken;
-        let is_behind = match loss.ender {
-            Ender::LastAnswer => true,
-            Ender::PeerInOrder => self.processed_in_order && !call.alone && !nothing_sent,
-            Ender::Peer | Ender::Brunt(_) => false,
-        };
-        let is_behind = is_behind && !is_broken(Rule::BehindALastAnswer);
+        let nothing_sent = call.bytes_out_before < call.bytes_out_through && call.bytes_out_before >= self.bytes_taken;
+        let is_behind = !is_broken(Rule::BehindALastAnswer)
+            && match loss.ender {
+                Ender::LastAnswer => true,
+                Ender::PeerInOrder => self.processed_in_order && !call.alone && !nothing_sent,
+                Ender::Peer | Ender::Brunt(_) => false,
+            };
         let has_crossed = call.alone && self.crossed_within_ns > 0 && now.since(call.sent) <= self.crossed_within_ns;
         if moves && !is_to_blame && !call.first_byte.is_set() && (nothing_sent || call.idempotent) {
             if is_behind && call.turned_away < MOST_TURNED_AWAY {
                 return Fate::NotProcessed;
             }
-            if !call.sent_again && (nothing_sent || has_crossed) {
+            if !call.has_had_its_retry && (nothing_sent || has_crossed) {
                 return Fate::Once;
             }
         }
@@ -1303,7 +1317,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         reason: &str,
         now: Tick,
     ) {
-        self.census.is_given_up();
+        self.census.is_not_made();
         self.recorder.snapshot.numbers.add(Counter::ConnectionsFailed, 1);
         if matches!(self.connections[token].state, State::Connecting(_)) {
             self.origins.seek_addresses(self.connections[token].origin, now);
@@ -1434,7 +1448,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// brunt gives a ready connection up for a call that was on it. The others fail for this reason.
-    pub(super) fn given_up<W: Workload<D, Tag = T>>(
+    pub(super) fn close_for_another_call<W: Workload<D, Tag = T>>(
         &mut self,
         load: &mut W,
         token: ConnectionId,
@@ -1452,7 +1466,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// A ready connection is gone for what this call got.
-    pub(super) fn lost_with<W: Workload<D, Tag = T>>(
+    pub(super) fn lose_for_call<W: Workload<D, Tag = T>>(
         &mut self,
         load: &mut W,
         token: ConnectionId,
@@ -1512,13 +1526,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     Counter::TurnedAway
                 }
                 Fate::Once => {
-                    call.sent_again = true;
+                    call.has_had_its_retry = true;
                     Counter::Reconnects
                 }
                 Fate::Late => {
                     let call = *call;
                     let (failure, reason) = self.lateness(id);
-                    self.complete(load, id, call.late(failure, reason), now);
+                    self.complete(load, id, call.end_of_time(failure, reason), now);
                     continue;
                 }
                 Fate::Fails(failure, reason) => {
@@ -1543,7 +1557,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.say_goodbye(token);
         let connection = &mut self.connections[token];
         if connection.is_being_made() {
-            self.census.is_given_up();
+            self.census.is_not_made();
         }
         let left: Vec<CallId> = connection.calls.drain(..).chain(connection.queue.drain(..)).collect();
         let end = End::GivenUp(FINISHED_WITH);
@@ -1567,7 +1581,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.unsent.clear();
         connection.generation = connection.generation.wrapping_add(1);
         if connection.history.service == Service::Answered {
-            connection.history.service = Service::NONE;
+            connection.history.service = Service::Untried;
         }
         if !is_broken(Rule::LostLeavesLists) {
             connection.listing = Listing::Unlisted;
@@ -1630,7 +1644,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn inherit(&mut self, old: ConnectionId, fresh: ConnectionId, now: Tick) -> bool {
         let behind = self.behind(now);
         let old = &self.connections[old];
-        let service = if old.calls.is_empty() { old.history.service.ended() } else { Service::NONE };
+        let service = if old.calls.is_empty() { old.history.service.ended() } else { Service::Untried };
         let held_up = old.history.held_up.max(behind);
         let history = &mut self.connections[fresh].history;
         (history.service, history.held_up) = (service, held_up);
@@ -1671,7 +1685,7 @@ mod tests {
         let left = Left { processed_in_order: true, bytes_taken: 100, crossed_within_ns: 10 };
         let mut call = Call::new(7, Tick::EPOCH, true, Counted::AtOnce);
         call.send(Tick::from_ns(1000), 5000);
-        (call.first_byte_out, call.last_byte) = (50, 80);
+        (call.bytes_out_before, call.bytes_out_through) = (50, 80);
         change(&mut call);
         let loss = Loss { ender, bearer: Bearer::First, failure: Failure::Closed, reason: "gone" };
         left.fate(&loss, &call, true, true, Tick::from_ns(2000))
@@ -1683,18 +1697,18 @@ mod tests {
             assert!(matches!(fate(ender, |_| {}), Fate::Fails(..)), "{ender:?}");
             assert_eq!(fate(ender, |call| call.idempotent = true), Fate::NotProcessed, "{ender:?}");
             // That it was sent again once, since nothing of it had been sent, makes it no safer to make twice.
-            assert!(matches!(fate(ender, |call| call.sent_again = true), Fate::Fails(..)), "{ender:?}");
+            assert!(matches!(fate(ender, |call| call.has_had_its_retry = true), Fate::Fails(..)), "{ender:?}");
         }
         assert!(matches!(fate(Ender::Peer, |call| call.idempotent = true), Fate::Fails(..)), "it was no crossing");
     }
 
     #[test]
     fn a_call_of_which_nothing_was_sent_is_sent_again_once() {
-        let unsent = |call: &mut Call<u32>| (call.first_byte_out, call.last_byte) = (100, 130);
+        let unsent = |call: &mut Call<u32>| (call.bytes_out_before, call.bytes_out_through) = (100, 130);
         assert_eq!(fate(Ender::Peer, unsent), Fate::Once);
         let again = |call: &mut Call<u32>| {
             unsent(call);
-            call.sent_again = true;
+            call.has_had_its_retry = true;
         };
         assert!(matches!(fate(Ender::Peer, again), Fate::Fails(..)));
         let answered = |call: &mut Call<u32>| {
@@ -1709,18 +1723,18 @@ mod tests {
         let left = Left { processed_in_order: false, bytes_taken: 20, crossed_within_ns: 0 };
         let mut call = Call::new(7, Tick::EPOCH, true, Counted::AtOnce);
         call.send(Tick::from_ns(1000), 5000);
-        (call.first_byte_out, call.last_byte) = (20, 50);
+        (call.bytes_out_before, call.bytes_out_through) = (20, 50);
         let (ender, bearer) = (Ender::after(Failure::Protocol), Bearer::First);
         let loss = Loss { ender, bearer, failure: Failure::Protocol, reason: "no HTTP" };
         let fate = |call: &Call<u32>, is_bearer| left.fate(&loss, call, is_bearer, true, Tick::from_ns(1005));
         assert_eq!(fate(&call, true), Fate::Fails(Failure::Protocol, "no HTTP"));
         assert_eq!(fate(&call, false), Fate::Once);
-        call.first_byte_out = 10;
+        call.bytes_out_before = 10;
         assert_eq!(fate(&call, false), Fate::GivenUp(GIVEN_UP));
         // Whose time is over is late, whatever else it is.
         let late =
             Loss { ender: Ender::after(Failure::Timeout), bearer: Bearer::Nobody, failure: Failure::Timeout, ..loss };
-        (call.first_byte_out, call.expires) = (20, Tick::from_ns(1004));
+        (call.bytes_out_before, call.expires) = (20, Tick::from_ns(1004));
         assert_eq!(left.fate(&late, &call, false, true, Tick::from_ns(1005)), Fate::Late);
     }
 
@@ -1729,7 +1743,7 @@ mod tests {
         let left = Left { processed_in_order: true, bytes_taken: 0, crossed_within_ns: 10 };
         let mut call = Call::new(7, Tick::EPOCH, true, Counted::AtOnce);
         call.send(Tick::from_ns(1000), 5000);
-        (call.last_byte, call.alone, call.idempotent) = (30, true, true);
+        (call.bytes_out_through, call.alone, call.idempotent) = (30, true, true);
         let fate_by = |ender, reason, is_bearer| {
             let loss = Loss { ender, bearer: Bearer::First, failure: Failure::Read, reason };
             left.fate(&loss, &call, is_bearer, false, Tick::from_ns(1005))

@@ -2,7 +2,6 @@
 
 use brunt_plan::bodies::shown_beginning;
 use brunt_record::examples::{Ended, FailedCall, LONGEST_SAID};
-use brunt_record::outcome::Failure;
 use brunt_record::slowest::TracedCall;
 use brunt_record::time::Tick;
 
@@ -30,41 +29,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// A call has ended otherwise than with a successful status.
-    #[cold]
-    pub(super) fn ended_otherwise<W: Workload<D, Tag = T>>(
-        &mut self,
-        load: &W,
-        id: CallId,
-        call: &mut Call<T>,
-        end: End<'_>,
-        now: Tick,
-    ) {
-        // The first bytes of an answer are a sign of life, too.
-        if call.first_byte != Tick::NEVER {
-            self.signs.answered(now);
-        }
-        let has_failed = match end {
-            End::Answered(status) => {
-                let is_excused = load.excuses(call.tag, status);
-                self.recorder.excuses(is_excused);
-                !is_excused
-            }
-            End::Failed(failure, _) => {
-                if failure == Failure::Timeout {
-                    self.signs.timed_out();
-                }
-                true
-            }
-            End::GivenUp(_) => true,
-            End::Unfinished | End::Unsent | End::Withdrawn => false,
-        };
-        self.recorder.ended(call, end, now);
-        if has_failed {
-            self.note_example(load, id, call, end, now);
-        }
-    }
-
     /// A successful call took longer than those kept of this interval: keeps it, if it has a trace.
     #[cold]
     pub(super) fn note_slow<W: Workload<D, Tag = T>>(&mut self, load: &W, call: &Call<T>, status: u16, now: Tick) {
@@ -79,7 +43,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// A call has ended and was not ok.
-    fn note_example<W: Workload<D, Tag = T>>(&mut self, load: &W, id: CallId, call: &Call<T>, end: End<'_>, now: Tick) {
+    pub(super) fn note_example<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &W,
+        id: CallId,
+        call: &Call<T>,
+        end: End<'_>,
+        now: Tick,
+    ) {
         let excerpt = self.recorder.excerpt.take().filter(|(of, _)| *of == id).map(|(_, excerpt)| excerpt);
         let ended = match (end, end.failure()) {
             (End::Answered(status), _) => Ended::Status(status),

@@ -88,8 +88,9 @@ pub(crate) struct Network<D, T> {
     origins: Origins,
     pools: Pools,
     recorder: Recorder,
-    /// Connections on which a call has ended since the load last had its turn, with the times.
-    freed: Vec<(ConnectionId, Tick)>,
+    /// Connections that may have room again since the load last had its turn, with the times: a call on them ended or timed out, their
+    /// socket took bytes that had waited, or something was read.
+    roomy: Vec<(ConnectionId, Tick)>,
     census: Census,
     signs: Signs,
     /// How often connections are tried again.
@@ -120,7 +121,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             origins,
             pools: Pools::default(),
             recorder: Recorder::new(terms, ok),
-            freed: Vec::new(),
+            roomy: Vec::new(),
             census: Census::default(),
             signs,
             attempts: Attempts::new(1),
@@ -226,17 +227,17 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.attempts.retry_at(place, now)
     }
 
-    /// Connections on which a call has ended since they were last taken, with the times.
+    /// Connections that may have room again since they were last taken, with the times.
     #[inline]
-    pub(crate) fn take_freed(&mut self) -> Vec<(ConnectionId, Tick)> {
-        std::mem::take(&mut self.freed)
+    pub(crate) fn take_roomy(&mut self) -> Vec<(ConnectionId, Tick)> {
+        std::mem::take(&mut self.roomy)
     }
 
-    /// Gives the memory of an empty list back. What was freed meanwhile is taken next time.
+    /// Gives the memory of an empty list back. What is added meanwhile is taken next time.
     #[inline]
-    pub(crate) fn keep_freed(&mut self, mut emptied: Vec<(ConnectionId, Tick)>) {
-        emptied.append(&mut self.freed);
-        self.freed = emptied;
+    pub(crate) fn keep_roomy(&mut self, mut emptied: Vec<(ConnectionId, Tick)>) {
+        emptied.append(&mut self.roomy);
+        self.roomy = emptied;
     }
 
     /// How late this worker is at `now`, in nanoseconds, compared with the time until which it last waited. Events that
@@ -311,7 +312,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Whether something can be done without waiting for the operating system.
     pub(crate) fn has_work(&self) -> bool {
-        !self.inbound.unread.is_empty() || !self.freed.is_empty()
+        !self.inbound.unread.is_empty() || !self.roomy.is_empty()
     }
 
     /// The worker woke to read.
@@ -349,14 +350,14 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.inbound.settles_at = Tick::NEVER;
         settled?;
         while let Some(id) = self.calls.overdue(now) {
-            match self.time_is_up(id) {
+            match self.time_ends(id) {
                 Some(ends) if ends > now => self.calls.watch(id, ends),
                 _ => self.call_late(load, id, now),
             }
         }
         while let Some(token) = self.deadlines.due(now) {
             let token = ConnectionId::at(token as usize);
-            if self.connections[token].due() <= now {
+            if self.connections[token].deadline() <= now {
                 let ends = self.patience_ends(token);
                 if ends > now {
                     self.deadlines.arm(token.place() as u32, ends);
@@ -364,7 +365,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
                 self.time_has_come(load, token, now);
             }
-            let due = self.connections[token].due();
+            let due = self.connections[token].deadline();
             if due > now && due.is_set() {
                 self.deadlines.arm(token.place() as u32, due);
             }

@@ -1,7 +1,8 @@
-//! Who has which connection: whose calls it carries, when another is made, and when one that leaves is replaced.
+//! Connections of users, and those that all users share: when another is made, and when one that leaves is replaced.
 //!
-//! Connections belong to a flood's slots, to users or sessions, or to all. A load asks for a connection for its call; once
-//! a connection is free, the load is asked for its next call ([`Workload::next_calls`](super::Workload::next_calls)).
+//! A user's call asks for a connection; once one is free, the load is asked for the next call
+//! ([`Workload::next_calls`](super::Workload::next_calls)). A flood keeps up a fixed number for itself and a replay one for each
+//! session, by the same rule ([`KeptUp`]); whose a connection is stands with it ([`Keeper`]).
 
 use std::collections::VecDeque;
 

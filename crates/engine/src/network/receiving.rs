@@ -137,10 +137,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ) -> bool {
         let untimed = if read <= READS_IN_TIME { self.inbound.settles_at } else { now };
         let at = arrived.unwrap_or(untimed);
-        let is_over = |id: &CallId| self.time_is_up(*id).is_some_and(|ends| ends < at) && !is_broken(Rule::LateIsLate);
+        let is_over = |id: &CallId| self.time_ends(*id).is_some_and(|ends| ends < at) && !is_broken(Rule::LateIsLate);
         let overdue: Vec<CallId> = self.connections[token].calls.iter().copied().filter(is_over).collect();
         for id in overdue {
-            self.give_up(load, id, now);
+            self.call_late(load, id, now);
         }
         at > self.inbound.settles_at
     }
@@ -223,7 +223,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.send_more_aside(token);
         self.send_waiting(load, token, now);
         // It has been free since the answer came, whenever that was read.
-        self.freed.push((token, self.recorder.arrival(now)));
+        self.roomy.push((token, self.recorder.arrival(now)));
     }
 
     /// Handles the progress that the bytes `came` made. False if the connection is gone.
@@ -301,7 +301,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         match progress {
             Progress::Opened => {
                 let generation = self.connections[token].generation;
-                self.opened(load, token, now);
+                self.opening_done(load, token, now);
                 self.connections[token].generation == generation
             }
             Progress::Unasked => {
@@ -320,7 +320,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.complete(load, id, End::Failed(failed.failure, &failed.reason), now);
                 }
                 if !(failed.reusable && sent) || self.connections[token].carries_one {
-                    self.given_up(load, token, GIVEN_UP, now);
+                    self.close_for_another_call(load, token, GIVEN_UP, now);
                     return false;
                 }
                 self.retire_if_empty(load, token, now)

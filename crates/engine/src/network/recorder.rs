@@ -108,7 +108,7 @@ impl Recorder {
     /// The measured part begins at `now`.
     pub(crate) fn begin_measured(&mut self, now: Tick) {
         self.warming_up = false;
-        self.by_due = DueLog::beginning_at(now.ns());
+        self.by_due = DueLog::beginning_at(now);
         // Where each arrival is timed, the target's part of each call is known.
         self.in_tick.moves_to(if self.sampler.timed == Timed::All {
             (Tick::NEVER, Tick::EPOCH)
@@ -119,8 +119,8 @@ impl Recorder {
 
     /// The tick around `now`. It lies on one side of the end of the open second, so that its calls count there together.
     fn tick_around(&self, now: Tick) -> (Tick, Tick) {
-        let (begins, ends) = self.by_due.tick_around(now.ns());
-        let (begins, ends, until) = (Tick::from_ns(begins), Tick::from_ns(ends), self.by_end.until());
+        let (begins, ends) = self.by_due.tick_around(now);
+        let until = self.by_end.until();
         if now < until { (begins, ends.min(until)) } else { (begins.max(until), ends) }
     }
 
@@ -132,8 +132,8 @@ impl Recorder {
             for counter in [Counter::EndedAnswered, Counter::EndedOk] {
                 self.count_end(Core::All, counter, begins, calls);
             }
-            self.by_due.answered_all(begins.ns(), &self.in_tick.calls);
-            self.by_due.completed(begins.ns());
+            self.by_due.answered_all(begins, &self.in_tick.calls);
+            self.by_due.completed(begins);
             self.plain.merge(&self.in_tick.calls);
             self.in_tick.calls.clear();
         }
@@ -152,7 +152,7 @@ impl Recorder {
             self.in_tick.moves_to(self.tick_around(now));
         }
         if !matches!(failure, Some(Failure::Timeout | Failure::ConnectTimeout | Failure::Stalled)) {
-            self.by_due.completed(at.ns());
+            self.by_due.completed(at);
         }
         Some(&mut self.by_due)
     }
@@ -161,7 +161,7 @@ impl Recorder {
     #[inline]
     pub(super) fn heard(&mut self, now: Tick) {
         if !self.warming_up {
-            self.by_due.completed(self.arrival(now).ns());
+            self.by_due.completed(self.arrival(now));
         }
     }
 
@@ -287,7 +287,7 @@ impl Recorder {
 
     /// A time, counted from the beginning of the measured part.
     pub(super) fn measured_at(&self, at: Tick) -> u64 {
-        self.by_due.since_beginning(at.ns())
+        self.by_due.since_beginning(at)
     }
 
     /// Something went wrong with a connection, and cost no call.
@@ -328,7 +328,7 @@ impl Recorder {
                 self.snapshot.numbers.add(Counter::Unfinished, 1);
                 self.snapshot.times.record_bound(Timing::Response, call.response_ns(now));
                 if call.measured {
-                    self.by_due.unfinished(call.due.ns(), call.response_ns(now), 1);
+                    self.by_due.unfinished(call.due, call.response_ns(now), 1);
                 }
                 if call.was_sent() {
                     self.snapshot.times.record_bound(Timing::Service, call.service_ns(now));
@@ -338,7 +338,7 @@ impl Recorder {
                 self.snapshot.numbers.add(Counter::Unsent, 1);
                 self.snapshot.times.record_bound(Timing::Response, call.response_ns(now));
                 if call.measured {
-                    self.by_due.unsent(call.due.ns(), call.response_ns(now), 1);
+                    self.by_due.unsent(call.due, call.response_ns(now), 1);
                 }
             }
             End::Withdrawn => {}
@@ -415,8 +415,8 @@ impl Recorder {
             self.count_end(Core::All, Counter::EndedCarried, at, 1);
         }
         match self.completes(call, None, at, now) {
-            Some(by_due) if is_ok => by_due.answered(call.due.ns(), response_ns),
-            Some(by_due) => by_due.refused(call.due.ns(), response_ns),
+            Some(by_due) if is_ok => by_due.answered(call.due, response_ns),
+            Some(by_due) => by_due.refused(call.due, response_ns),
             None => {}
         }
     }
@@ -427,7 +427,7 @@ impl Recorder {
         let (at, is_ok) = (self.arrival(now), self.success.judge(status) != Judged::Refused);
         self.answered_by_end(Core::All, at, is_ok);
         self.count_end(Core::All, Counter::EndedCarried, at, 1);
-        self.by_due.completed(at.ns());
+        self.by_due.completed(at);
     }
 
     /// Whether the next answer, whose status is no success, counts as one all the same.
@@ -462,7 +462,7 @@ impl Recorder {
         let times = Self::times(call, None, at, now);
         let response = if call.was_sent() { times.response().value } else { response };
         if let Some(by_due) = self.completes(call, Some(failure), at, now) {
-            by_due.failed(call.due.ns(), response, is_absence);
+            by_due.failed(call.due, response, is_absence);
         }
         let is_timed = self.sampler.timed != Timed::None;
         let snapshot = &mut self.snapshot;
@@ -496,9 +496,9 @@ impl Recorder {
     fn times<T>(call: &Call<T>, first_byte: Option<Tick>, arrived: Tick, now: Tick) -> CallTimes {
         CallTimes {
             due: call.due.ns(),
-            ready: call.sent.before(call.late).ns(),
+            ready: call.sent.before(call.own_delay_ns).ns(),
             sent: call.sent.ns(),
-            exposed: call.exposed,
+            exposed: call.exposed_ns,
             first_byte: first_byte.map(Tick::ns),
             arrived: Arrival::At(arrived.ns()),
             read: now.max(call.sent).ns(),
@@ -519,7 +519,7 @@ impl Recorder {
         self.snapshot.numbers.add(Counter::Unsent, calls);
         self.snapshot.numbers.add(Counter::WaitedForConnection, calls);
         self.snapshot.times.record_bounds(Timing::Response, end.since(due), calls);
-        self.by_due.unsent(due.ns(), end.since(due), calls);
+        self.by_due.unsent(due, end.since(due), calls);
     }
 
     /// This many calls, due at about `due`, were held back until `now` because nobody granted them, and are never sent.
@@ -529,7 +529,7 @@ impl Recorder {
         self.snapshot.numbers.add(Counter::UnsentHeld, calls);
         self.snapshot.times.record_bounds(Timing::Response, now.since(due), calls);
         if measured {
-            self.by_due.untold(due.ns(), calls);
+            self.by_due.untold(due, calls);
         }
     }
 
@@ -539,7 +539,7 @@ impl Recorder {
         self.snapshot.numbers.add(Counter::Unfinished, calls);
         self.snapshot.numbers.add(Counter::WaitedForConnection, calls);
         self.snapshot.times.record_bounds(Timing::Response, end.since(due), calls);
-        self.by_due.unfinished(due.ns(), end.since(due), calls);
+        self.by_due.unfinished(due, end.since(due), calls);
     }
 
     /// A call that was never one of [`Calls`](super::calls::Calls) has failed at `now`: the schedule counts it, and no connection

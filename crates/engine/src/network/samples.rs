@@ -58,11 +58,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             sent_ns: sent.map(Tick::ns),
             arrived_ns: matches!(end, End::Answered(_)).then_some(at.ns()),
             ended_ns: if matches!(failure, Some(Failure::Timeout | Failure::Stalled)) { at.ns() } else { now.ns() },
-            lag_ns: sent.map_or(0, |sent| call.late.min(sent.since(call.due))),
+            lag_ns: sent.map_or(0, |sent| call.own_delay_ns.min(sent.since(call.due))),
             ended,
             measured: call.measured,
             bytes_in,
-            bytes_out: if sent.is_some() { call.last_byte.saturating_sub(call.first_byte_out) } else { 0 },
+            bytes_out: if sent.is_some() { call.bytes_out_through.saturating_sub(call.bytes_out_before) } else { 0 },
             connection,
             user: told.user,
         };

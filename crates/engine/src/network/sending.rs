@@ -202,7 +202,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             connection.link.unsent_aside = 0;
             if was_stalled {
                 connection.link.client.resumed(&mut self.outgoing);
-                self.freed.push((token, now));
+                self.roomy.push((token, now));
             }
             return;
         }

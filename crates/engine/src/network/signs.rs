@@ -16,8 +16,10 @@ pub(crate) struct Signs {
     refusal: Option<String>,
     /// When the last answer, or message of one, was read.
     last_answer: Tick,
-    /// Whether a call has timed out, and the longest timeout of any, in nanoseconds.
+    /// Whether a call has timed out, whether the peer has closed a connection on one without a byte, and the longest timeout
+    /// of any, in nanoseconds.
     has_timed_out: bool,
+    has_dropped: bool,
     longest_timeout_ns: u64,
 }
 
@@ -32,6 +34,7 @@ impl Signs {
             refusal: None,
             last_answer: Tick::EPOCH,
             has_timed_out: false,
+            has_dropped: false,
             longest_timeout_ns: timeout_ns,
         }
     }
@@ -109,6 +112,16 @@ impl Signs {
     /// Whether a call has timed out.
     pub(crate) fn has_timed_out(&self) -> bool {
         self.has_timed_out
+    }
+
+    /// A connection that was made broke with a call, before a byte of its answer.
+    pub(super) fn dropped(&mut self) {
+        self.has_dropped = true;
+    }
+
+    /// Whether a connection that was made broke with a call, before a byte of its answer.
+    pub(crate) fn has_dropped(&self) -> bool {
+        self.has_dropped
     }
 
     /// There are calls that may take so long.

@@ -155,13 +155,13 @@ pub(crate) trait Workload<D: Driver>: Sized {
     /// A call whose answer comes as messages has ended, and counts; [`Workload::ended`] follows.
     fn stream_ended(&mut self, _recorder: &mut Recorder, _call: &Call<Self::Tag>, _ended: &messages::StreamEnd) {}
 
-    /// A call has ended and was recorded. `token` is the connection that it was on, whose client still has the answer's
-    /// parts.
+    /// A call has ended and was recorded. The client of the connection that it was on ([`Call::connection`]) still has the
+    /// answer's parts.
     fn ended(&mut self, network: &mut Network<D, Self::Tag>, call: &Call<Self::Tag>, end: End<'_>, now: Tick);
 
     // The life of a connection.
 
-    /// The connection may have room for a call, or nothing to do: it is open, or idle after its backoff.
+    /// The connection may have room for a call, or nothing to do: it is open, idle after its backoff, or its pause is over.
     fn next_calls(&mut self, network: &mut Network<D, Self::Tag>, token: ConnectionId, now: Tick);
 
     /// An attempt to connect has failed at `now`, and with it the calls that waited for that connection. Returns true
@@ -178,11 +178,12 @@ pub(crate) trait Workload<D: Driver>: Sized {
     /// The peer takes no more calls on the connection, which ends once the calls on it have. Called once a connection.
     fn connection_leaves(&mut self, network: &mut Network<D, Self::Tag>, token: ConnectionId, now: Tick);
 
-    /// The peer has not processed these calls, and takes no more on their connection: they have to be sent again
-    /// elsewhere.
+    /// The peer takes no more calls on the connection of these, and has not processed them, or they were never sent: they have
+    /// to be sent elsewhere.
     fn turned_away(&mut self, network: &mut Network<D, Self::Tag>, calls: Vec<CallId>, now: Tick);
 
-    /// The connection is gone, and no call waits for another in its place.
+    /// The connection is gone, and calls do not wait for another in its slot; those of one that was leaving follow in
+    /// [`turned_away`](Self::turned_away). Not called for one that its load closed itself ([`Network::close`]).
     fn gone(&mut self, network: &mut Network<D, Self::Tag>, gone: Gone<'_>, now: Tick);
 }
 

@@ -341,7 +341,7 @@ impl Session {
         let Some(call) = network.call_mut(id) else { return };
         let own = own_delay::measure(call.due, self.ready_since, self.held_up, now);
         self.held_up = own.held_up;
-        (call.late, call.exposed) = (own.call, own.call);
+        (call.own_delay_ns, call.exposed_ns) = (own.call, own.call);
         let snapshot = &mut network.recorder_mut().snapshot;
         snapshot.times.record(Timing::Lag, own.call);
         snapshot.numbers.add(Counter::WaitedForConnection, u64::from(connects || own.has_waited));

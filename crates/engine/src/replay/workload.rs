@@ -49,9 +49,9 @@ impl<D: Driver> Workload<D> for Replaying {
     }
 
     fn turn(&mut self, network: &mut ReplayNetwork<D>) {
-        let mut freed = network.take_freed();
+        let mut freed = network.take_roomy();
         freed.clear();
-        network.keep_freed(freed);
+        network.keep_roomy(freed);
         if self.loading {
             self.serve_ready(network);
         }

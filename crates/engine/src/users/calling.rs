@@ -299,7 +299,7 @@ impl VirtualUsers {
                 if let Some(call) = network.call_mut(id)
                     && !call.was_sent()
                 {
-                    call.due = now;
+                    call.put_off(now);
                 }
                 network.send(self, token, id, now);
             }

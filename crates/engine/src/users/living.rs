@@ -946,7 +946,7 @@ impl VirtualUsers {
             && let Some(call) = self.calls.get(slot)
         {
             match call.state {
-                State::UnderWay(id) if call.asked.optional => network.give_up(self, id, now),
+                State::UnderWay(id) if call.asked.optional => network.call_late(self, id, now),
                 State::Throttled { .. } => drop(self.calls.free(slot)),
                 _ => {}
             }

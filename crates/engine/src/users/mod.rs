@@ -258,14 +258,14 @@ impl<D: Driver> Workload<D> for VirtualUsers {
     }
 
     fn turn(&mut self, network: &mut UsersNetwork<D>) {
-        let mut freed = network.take_freed();
+        let mut freed = network.take_roomy();
         if self.loading.makes_calls() {
             for (token, _) in freed.drain(..) {
                 self.serve_waiting(network, token);
             }
         }
         freed.clear();
-        network.keep_freed(freed);
+        network.keep_roomy(freed);
         self.run_users(network);
     }
 

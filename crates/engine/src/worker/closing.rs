@@ -56,7 +56,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
             second: self.second.number(),
             length_ns,
             snapshot,
-            open_connections: self.network.connections().open(),
+            open_connections: self.network.connections().established(),
             in_flight: self.network.connections().in_flight(),
             oldest_ns: end.since(oldest_due),
         }

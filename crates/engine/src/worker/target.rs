@@ -63,20 +63,24 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         if !matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured)) {
             return;
         }
-        let waited = now.since(self.load_began.max(self.network.signs().first_attempt()));
-        let patience = UNHEARD_NS.max(self.network.signs().longest_timeout_ns().saturating_add(SECOND_NS));
+        let signs = self.network.signs();
+        let waited = now.since(self.load_began.max(signs.first_attempt()));
+        let patience = UNHEARD_NS.max(signs.longest_timeout_ns().saturating_add(SECOND_NS));
         let patience_of_refused = if self.load.nature().calls_at_once { REFUSED_NS } else { patience };
-        let reason = match self.network.signs().refusal() {
+        let reason = match signs.refusal() {
             _ if self.shared.reached.load(Ordering::Relaxed) => {
-                if waited < patience || !self.network.signs().has_timed_out() || self.network.is_being_answered() {
+                let did = match (signs.has_timed_out(), signs.has_dropped()) {
+                    (true, _) => "answered nothing in",
+                    (false, true) => "closed each without an answer for",
+                    (false, false) => return,
+                };
+                if waited < patience || self.network.is_being_answered() {
                     return;
                 }
-                format!("the target took connections and answered nothing in {}s", waited / SECOND_NS)
+                format!("the target took connections and {did} {}s", waited / SECOND_NS)
             }
             Some(reason) if waited >= patience_of_refused => unreached(waited, reason),
-            None if waited >= patience && self.network.signs().is_unheard() => {
-                unreached(waited, self.network.silence())
-            }
+            None if waited >= patience && signs.is_unheard() => unreached(waited, self.network.silence()),
             _ => return,
         };
         self.target.unreached = Some(reason);

@@ -2,6 +2,7 @@
 
 use super::{DuePoint, TICK_NS, Ticks, Timeline};
 use crate::histogram::Histogram;
+use crate::time::Tick;
 
 /// The most points, besides the current one, that a [`DueLog`] holds live.
 const MOST_LIVE: usize = 64;
@@ -12,7 +13,7 @@ const MOST_SPARE: usize = 4;
 #[derive(Debug, Default)]
 pub struct DueLog {
     /// When the measured part began.
-    begin: u64,
+    begin: Tick,
     /// The point of the last call, with its tick.
     current: (u64, DuePoint<Histogram>),
     /// The others since the last [`DueLog::take`].
@@ -28,30 +29,30 @@ pub struct DueLog {
 
 impl DueLog {
     /// A log of a measured part that began at `begin`.
-    pub fn beginning_at(begin: u64) -> Self {
+    pub fn beginning_at(begin: Tick) -> Self {
         Self { begin, ..Self::default() }
     }
 
     /// A time, counted from the beginning of the measured part.
-    pub const fn since_beginning(&self, at: u64) -> u64 {
-        at.saturating_sub(self.begin)
+    pub const fn since_beginning(&self, at: Tick) -> u64 {
+        at.since(self.begin)
     }
 
     /// The beginning and the end of the tick around `at`.
     #[inline]
-    pub const fn tick_around(&self, at: u64) -> (u64, u64) {
-        let begins = self.begin + self.tick_of(at) * TICK_NS;
-        (begins, begins + TICK_NS)
+    pub const fn tick_around(&self, at: Tick) -> (Tick, Tick) {
+        let begins = self.begin.saturating_add(self.tick_of(at) * TICK_NS);
+        (begins, begins.saturating_add(TICK_NS))
     }
 
     #[inline]
-    const fn tick_of(&self, at: u64) -> u64 {
-        at.saturating_sub(self.begin) / TICK_NS
+    const fn tick_of(&self, at: Tick) -> u64 {
+        at.since(self.begin) / TICK_NS
     }
 
     /// The point of calls due at `due`.
     #[inline]
-    fn point(&mut self, due: u64) -> &mut DuePoint<Histogram> {
+    fn point(&mut self, due: Tick) -> &mut DuePoint<Histogram> {
         let tick = self.tick_of(due);
         if self.current.0 != tick {
             self.switch_to(tick);
@@ -74,55 +75,55 @@ impl DueLog {
 
     /// A call due at `due` has succeeded, after `response_ns`.
     #[inline]
-    pub fn answered(&mut self, due: u64, response_ns: u64) {
+    pub fn answered(&mut self, due: Tick, response_ns: u64) {
         let point = self.point(due);
         point.ok += 1;
         point.response.record(response_ns);
     }
 
     /// Calls due in the tick of `due` have succeeded, after these times.
-    pub fn answered_all(&mut self, due: u64, responses: &Histogram) {
+    pub fn answered_all(&mut self, due: Tick, responses: &Histogram) {
         let point = self.point(due);
         point.ok += responses.count();
         point.response.merge(responses);
     }
 
     /// A call was answered, and is not a success.
-    pub fn refused(&mut self, due: u64, response_ns: u64) {
+    pub fn refused(&mut self, due: Tick, response_ns: u64) {
         let point = self.point(due);
         point.refused += 1;
         point.failing.record(response_ns);
     }
 
     /// A call has failed; `is_unreached` if it had no connection, or lost it.
-    pub fn failed(&mut self, due: u64, response_ns: u64, is_unreached: bool) {
+    pub fn failed(&mut self, due: Tick, response_ns: u64, is_unreached: bool) {
         let point = self.point(due);
         *(if is_unreached { &mut point.unreached } else { &mut point.failed }) += 1;
         point.failing.record(response_ns);
     }
 
     /// This many calls have not ended after `bound_ns`.
-    pub fn unfinished(&mut self, due: u64, bound_ns: u64, calls: u64) {
+    pub fn unfinished(&mut self, due: Tick, bound_ns: u64, calls: u64) {
         let point = self.point(due);
         point.unfinished += calls;
         point.bounds.record_n(bound_ns, calls);
     }
 
     /// This many calls were never sent, and had waited for `bound_ns`.
-    pub fn unsent(&mut self, due: u64, bound_ns: u64, calls: u64) {
+    pub fn unsent(&mut self, due: Tick, bound_ns: u64, calls: u64) {
         let point = self.point(due);
         point.unsent += calls;
         point.bounds.record_n(bound_ns, calls);
     }
 
     /// This many calls say nothing about the target: their agent was lost, or held them back.
-    pub fn untold(&mut self, due: u64, calls: u64) {
+    pub fn untold(&mut self, due: Tick, calls: u64) {
         self.point(due).untold += calls;
     }
 
     /// A call completed at `at`: answered, or failed by the target's doing.
     #[inline]
-    pub fn completed(&mut self, at: u64) {
+    pub fn completed(&mut self, at: Tick) {
         let tick = self.tick_of(at);
         if self.marked != Some(tick) {
             self.marked = Some(tick);

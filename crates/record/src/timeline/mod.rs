@@ -9,11 +9,12 @@
 //! [`MOST_POINTS`].
 //!
 //! ```
+//! use brunt_record::time::Tick;
 //! use brunt_record::timeline::{DueLog, TICK_NS};
 //!
-//! let mut log = DueLog::beginning_at(1_000);
-//! log.answered(1_000, 5_000_000);
-//! log.completed(5_001_000);
+//! let mut log = DueLog::beginning_at(Tick::from_ns(1_000));
+//! log.answered(Tick::from_ns(1_000), 5_000_000);
+//! log.completed(Tick::from_ns(5_001_000));
 //! let timeline = log.take();
 //! let (start_ns, point) = timeline.points().next().unwrap();
 //! assert_eq!((start_ns, point.due(), point.response.quantile(0.5)), (0, 1, Some(5_000_000)));

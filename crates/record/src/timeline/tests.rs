@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::SECOND_NS;
+use crate::time::Tick;
 
 /// When a call was due, how it ended, and how long it took.
 type Call = (u64, u8, u64);
@@ -12,14 +13,14 @@ fn timeline(calls: &[Call]) -> Timeline {
     let mut log = DueLog::default();
     for &(due, kind, took) in calls {
         match kind {
-            0..=3 => log.answered(due, took),
-            4 => log.refused(due, took),
-            5 => log.failed(due, took, took % 2 == 0),
-            6 => log.unfinished(due, took, 1),
-            _ => log.unsent(due, took, 3),
+            0..=3 => log.answered(Tick::from_ns(due), took),
+            4 => log.refused(Tick::from_ns(due), took),
+            5 => log.failed(Tick::from_ns(due), took, took % 2 == 0),
+            6 => log.unfinished(Tick::from_ns(due), took, 1),
+            _ => log.unsent(Tick::from_ns(due), took, 3),
         }
         if kind < 6 {
-            log.completed(due + took);
+            log.completed(Tick::from_ns(due + took));
         }
     }
     log.take()
@@ -70,9 +71,9 @@ proptest! {
 
 #[test]
 fn silences_lie_between_completions() {
-    let mut log = DueLog::beginning_at(7);
+    let mut log = DueLog::beginning_at(Tick::from_ns(7));
     for at in (0..20).chain(50..60).chain(62..70) {
-        log.completed(7 + at * TICK_NS);
+        log.completed(Tick::from_ns(7 + at * TICK_NS));
     }
     let timeline = log.take();
     let ticks: Vec<_> = timeline.silences().iter().map(|(from, to)| (from / TICK_NS, to / TICK_NS)).collect();
@@ -88,8 +89,8 @@ fn a_long_run_hides_no_silence() {
     for second in 0..3 * 3600 {
         for tick in 0..10 {
             if second != 7000 || !(4..7).contains(&tick) {
-                log.answered(second * SECOND_NS + tick * TICK_NS, 1_000_000);
-                log.completed(second * SECOND_NS + tick * TICK_NS);
+                log.answered(Tick::from_ns(second * SECOND_NS + tick * TICK_NS), 1_000_000);
+                log.completed(Tick::from_ns(second * SECOND_NS + tick * TICK_NS));
             }
         }
         all.merge(&log.take());
@@ -105,7 +106,7 @@ fn what_ended_and_what_waits_follow_from_when_calls_were_due() {
     for call in 0..500 {
         let due = call * SECOND_NS / 100;
         let frozen = (SECOND_NS..3 * SECOND_NS).contains(&due);
-        log.answered(due, if frozen { 3 * SECOND_NS - due } else { 5_000_000 });
+        log.answered(Tick::from_ns(due), if frozen { 3 * SECOND_NS - due } else { 5_000_000 });
     }
     let flow = log.take().flow(5 * SECOND_NS, []).unwrap();
     assert_eq!(flow.len(), 50);
@@ -126,7 +127,8 @@ fn what_ended_and_what_waits_follow_from_when_calls_were_due() {
 #[test]
 fn a_queue_that_grows_ends_evenly() {
     let mut log = DueLog::default();
-    (0..4000_u64).for_each(|call| log.answered(call * SECOND_NS / 1000, call * SECOND_NS / 1000 + 2_000_000));
+    (0..4000_u64)
+        .for_each(|call| log.answered(Tick::from_ns(call * SECOND_NS / 1000), call * SECOND_NS / 1000 + 2_000_000));
     let flow = log.take().flow(4 * SECOND_NS, []).unwrap();
     assert!(flow[2..].iter().all(|stretch| (stretch.ok - 50.0).abs() < 2.0), "{flow:?}");
 }
@@ -134,9 +136,9 @@ fn a_queue_that_grows_ends_evenly() {
 #[test]
 fn calls_that_never_end_wait_until_the_end_and_unsent_ones_until_they_are_given_up() {
     let mut log = DueLog::default();
-    log.unfinished(0, 4 * SECOND_NS, 3);
-    log.failed(SECOND_NS, SECOND_NS, false);
-    log.unsent(2 * SECOND_NS, SECOND_NS, 2);
+    log.unfinished(Tick::from_ns(0), 4 * SECOND_NS, 3);
+    log.failed(Tick::from_ns(SECOND_NS), SECOND_NS, false);
+    log.unsent(Tick::from_ns(2 * SECOND_NS), SECOND_NS, 2);
     let flow = log.take().flow(5 * SECOND_NS, []).unwrap();
     let waiting: Vec<_> = [9, 15, 25, 35, 49].map(|at| flow[at].waiting.round() as u64).into();
     assert_eq!(waiting, [3, 4, 5, 3, 3]);

@@ -134,7 +134,8 @@ fn found(compared: &Compared) -> Vec<String> {
         return vec!["no result: too little data to compare".to_owned()];
     };
     // A side that fails sooner is not faster.
-    if let Some(errors) = comparison.errors.as_ref().filter(|errors| errors.outweighs()) {
+    let outweighing = comparison.errors.as_ref().filter(|errors| errors.outweighs());
+    if let Some(errors) = outweighing.filter(|errors| errors.differs) {
         let but = "times and rates tell nothing where failures differ so much";
         return vec![format!("{}; {but}", errors_sentence(errors))];
     }
@@ -149,6 +150,10 @@ fn found(compared: &Compared) -> Vec<String> {
     sentences.extend(comparison.errors.as_ref().filter(|errors| errors.differs).map(errors_sentence));
     if sentences.is_empty() {
         sentences.push(no_difference(comparison));
+    }
+    // What chance may have done comes first, but denies no difference that was found.
+    if let Some(errors) = outweighing {
+        sentences.insert(0, format!("{}, which may be chance", errors_sentence(errors)));
     }
     if let (Some(doubt), Some(first)) = (doubt(compared), sentences.first_mut()) {
         *first = format!("{first} ({doubt})");

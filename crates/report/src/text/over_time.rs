@@ -290,7 +290,9 @@ mod tests {
             let (plan, mut run) = brunt_judge::fixtures::run();
             run.measured_ns = seconds * SECOND_NS;
             let mut log = brunt_record::timeline::DueLog::default();
-            (0..seconds * 100).for_each(|call| log.failed(call * SECOND_NS / 100, 1_000_000, false));
+            (0..seconds * 100).for_each(|call| {
+                log.failed(brunt_record::time::Tick::from_ns(call * SECOND_NS / 100), 1_000_000, false)
+            });
             run.measured.timeline = log.take();
             for column in columns(&Summary::new(plan, run)).0 {
                 let rate = column.due.not_ok() as f64 * 1e9 / column.due_ns as f64;

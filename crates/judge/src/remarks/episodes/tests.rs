@@ -9,6 +9,7 @@ use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::recording::Recording;
 use brunt_record::series::Series;
 use brunt_record::snapshot::Snapshot;
+use brunt_record::time::Tick;
 use brunt_record::timeline::DueLog;
 
 use super::super::{About, Remark};
@@ -44,29 +45,29 @@ pub(in super::super) fn carried_out(
         let (End::Ok(took) | End::Refused(took) | End::Unreached(took) | End::TimedOut(took)) = end else {
             parts[second(due)].numbers.add(Counter::Unknown, 1);
             parts[second(due)].times.record_bounds(Timing::Response, 0, 1);
-            log.untold(due, 1);
+            log.untold(Tick::from_ns(due), 1);
             continue;
         };
         let part = &mut parts[second(due + took)];
         part.times.record(Timing::Response, took);
         if !matches!(end, End::TimedOut(_)) {
-            log.completed(due + took);
+            log.completed(Tick::from_ns(due + took));
         }
         match end {
             End::Untold => {}
             End::TimedOut(_) => {
                 part.failures.record(Failure::Timeout, "no answer in 1s");
                 part.times.record(Timing::Failed, took);
-                log.failed(due, took, false);
+                log.failed(Tick::from_ns(due), took, false);
             }
             End::Ok(_) => {
                 part.statuses.record(200);
-                log.answered(due, took);
+                log.answered(Tick::from_ns(due), took);
             }
             End::Refused(_) => {
                 part.statuses.record(429);
                 part.times.record(Timing::Refused, took);
-                log.refused(due, took);
+                log.refused(Tick::from_ns(due), took);
             }
             End::Unreached(_) => {
                 // A refusal is told at once.
@@ -74,7 +75,7 @@ pub(in super::super) fn carried_out(
                 let (failure, reason) = if took < MS { (Failure::Connect, "connection refused") } else { lost };
                 part.failures.record(failure, reason);
                 part.times.record(Timing::Failed, took);
-                log.failed(due, took, true);
+                log.failed(Tick::from_ns(due), took, true);
             }
         }
     }

@@ -53,7 +53,12 @@ fn a_target_that_stays_slow_is_slow_from_then_on() {
 fn a_time_that_climbs_is_no_stretch() {
     let evenly_slower = |due: u64| 5 * MS + due / 100;
     let twice_each_two_seconds = |due: u64| (3e6 * 2_f64.powf(due as f64 / 2e9)) as u64;
-    for takes in [evenly_slower, twice_each_two_seconds] {
+    // Calm until a moment, and twice the limit within half a second of it, but nowhere at once.
+    let from_a_moment = |due: u64| {
+        let climbed_s = due.saturating_sub(6 * SECOND_NS) as f64 / 1e9;
+        (10e6 * 2_f64.powf((climbed_s / 0.3).min(3.0))) as u64
+    };
+    for takes in [evenly_slower, twice_each_two_seconds, from_a_moment] {
         let found = remarks(carried_out(12, evenly(500, 12), |due| End::Ok(takes(due))));
         assert_eq!(kinds(&found), [], "{found:?}");
     }
