@@ -17,7 +17,7 @@ pub fn short() -> String {
 /// The version, then the schemes of the registry's protocols, and the version of each format (docs/stability.md).
 pub fn long(registry: &Registry) -> String {
     format!(
-        "{}\nprotocols  {}\nscripts    LuaJIT 2.1, with wrk's scripts\nformats    result {}, decision {}, plan {PLAN_VERSION}, \
+        "{}\nprotocols  {}\nscripts    LuaJIT 2.1 (scenarios, wrk's scripts), QuickJS-ng (k6's scripts)\nformats    result {}, decision {}, plan {PLAN_VERSION}, \
          store {}, agents {CLUSTER_VERSION}\nbuilt for  {}-{}",
         short(),
         registry.schemes().join(", "),
