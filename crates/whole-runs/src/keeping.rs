@@ -76,6 +76,7 @@ fn bytes_count_as_sent_when_the_socket_has_taken_them() {
     let total = carry_out(&plan, Early(0)).summary.total;
     let calls = total.statuses.total();
     assert!(calls > 100, "{calls}");
+    assert_eq!(total.numbers.get(Counter::AnsweredEarly), calls);
     assert_eq!(total.numbers.get(Counter::ClearOut), total.numbers.get(Counter::WireOut));
     assert!(
         total.numbers.get(Counter::ClearOut) <= (calls + 1) * 110_000,

@@ -375,6 +375,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ) -> After {
         let Some(call) = self.calls.get_mut(id) else { return After::Ended };
         call.receive(now);
+        let connection = &self.connections[token];
+        if connection.is_stalled() && !connection.has_sent(call) && self.recorder.counts(call) {
+            self.recorder.snapshot.numbers.add(Counter::AnsweredEarly, 1);
+        }
         let answer = AnswerOf { token, tag: call.tag, status, now };
         let judgement = load.judge(self, &answer);
         let reason = match judgement {

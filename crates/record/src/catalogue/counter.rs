@@ -102,6 +102,8 @@ counters! {
     Unknown = "unknown", Calls Sum at "outcomes.unknown";
     /// Calls that were due while every connection was busy or not ready. Open model only.
     WaitedForConnection = "waited_for_connection", Calls Sum at "outcomes.waited_for_connection" csv;
+    /// Calls that were answered while bytes of their requests still waited to be sent.
+    AnsweredEarly = "answered_early", Calls Sum at "outcomes.answered_early";
     /// Messages that came without a call that asked for them.
     Unasked = "unasked", Messages Sum at "outcomes.unasked";
     /// Messages that came, of calls whose answers come as messages.
