@@ -3,6 +3,7 @@
 mod answers;
 mod episodes;
 mod limits;
+mod making;
 mod patterns;
 #[cfg(test)]
 mod shapes;
@@ -76,6 +77,8 @@ pub enum About {
     Address,
     /// Answers were of another kind than before, with a status that is a success.
     AnotherAnswer,
+    /// A connection was made for nearly each call, and that took as long as the rest, or longer.
+    Making,
     /// The run was so short that the throughput lacks a part: calls that were in flight at its end.
     CutOff,
 }
@@ -88,7 +91,7 @@ impl About {
 
     /// Whether it only explains figures, and is not a complaint about the run.
     pub const fn is_note(self) -> bool {
-        matches!(self, Self::SlowRequest | Self::Modes | Self::FailureTimes | Self::Closes | Self::CutOff)
+        matches!(self, Self::SlowRequest | Self::Modes | Self::FailureTimes | Self::Closes | Self::Making | Self::CutOff)
     }
 }
 
@@ -164,6 +167,7 @@ pub(crate) fn find(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark
     remarks.extend(found);
     remarks.extend(cut_off(plan, run, total).filter(|_| !is_disturbed));
     remarks.extend(patterns::all(plan, run, total, is_disturbed));
+    remarks.extend(making::find(total));
     remarks
 }
 
