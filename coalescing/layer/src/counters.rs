@@ -173,6 +173,7 @@ impl SoloCounters {
         Self::add(counter);
     }
 
+    #[inline]
     fn add(counter: &AtomicU64) -> u64 {
         let before = counter.load(Ordering::Relaxed);
         counter.store(before + 1, Ordering::Relaxed);

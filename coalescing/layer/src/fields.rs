@@ -52,13 +52,13 @@ pub(crate) struct Common {
     pub(crate) usual: Role,
 }
 
-/// Lists the common fields: standard ones, and those that begin with `sec-`. Each has a number of its own.
+/// Lists the common fields: standard ones, and those that browsers send, by what their names begin with. Each has a number of its
+/// own.
 macro_rules! common_fields {
-    ({ $($standard:ident => $role:ident,)+ } $prefix:literal { $($own:ident $rest:literal => $own_role:ident,)+ }) => {
+    ({ $($standard:ident => $role:ident,)+ } $($prefix:literal { $($own:ident $rest:literal => $own_role:ident,)+ })+) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "the names are those of the constants")]
-        enum Number { $($standard,)+ $($own,)+ }
+        enum Number { $($standard,)+ $($($own,)+)+ }
 
-        #[allow(clippy::inline_always, reason = "it is a few instructions in a loop over all fields of each request")]
         impl Common {
             /// What is known of a field; `None` for rarer ones, whose role takes longer to find.
             #[inline(always)]
@@ -71,13 +71,15 @@ macro_rules! common_fields {
 
             #[inline(always)]
             fn of_browsers(name: &str) -> Option<Self> {
-                let rest = name.strip_prefix($prefix)?;
-                match rest.len() {
-                    $(length if length == $rest.len() && rest == $rest => {
-                        Some(Self { number: Number::$own as u8, usual: Role::$own_role })
-                    })+
-                    _ => None,
-                }
+                $(if let Some(rest) = name.strip_prefix($prefix) {
+                    return match rest.len() {
+                        $(length if length == $rest.len() && rest == $rest => {
+                            Some(Self { number: Number::$own as u8, usual: Role::$own_role })
+                        })+
+                        _ => None,
+                    };
+                })+
+                None
             }
         }
     };
@@ -98,14 +100,16 @@ common_fields! {
         IF_NONE_MATCH => Key,
         IF_MODIFIED_SINCE => Key,
     }
-    "sec-" {
-        SEC_CH_UA "ch-ua" => Harmless,
-        SEC_CH_UA_PLATFORM "ch-ua-platform" => Harmless,
-        SEC_CH_UA_MOBILE "ch-ua-mobile" => Key,
-        SEC_FETCH_SITE "fetch-site" => Key,
-        SEC_FETCH_MODE "fetch-mode" => Key,
-        SEC_FETCH_USER "fetch-user" => Key,
-        SEC_FETCH_DEST "fetch-dest" => Key,
+    "sec-fetch-" {
+        SEC_FETCH_SITE "site" => Key,
+        SEC_FETCH_MODE "mode" => Key,
+        SEC_FETCH_USER "user" => Key,
+        SEC_FETCH_DEST "dest" => Key,
+    }
+    "sec-ch-ua" {
+        SEC_CH_UA "" => Harmless,
+        SEC_CH_UA_PLATFORM "-platform" => Harmless,
+        SEC_CH_UA_MOBILE "-mobile" => Key,
     }
 }
 

@@ -16,7 +16,7 @@ use tower_service::Service;
 use crate::body::{BodyError, CoalesceBody, CutOff, Piece, Pieces, SharedPiece};
 use crate::counters::{Event, Tally};
 use crate::failed::LeaderFailed;
-use crate::flight::{Answering, Arrival, First, Head, Lesson, Member, Outcome, Supply};
+use crate::flight::{Answering, Arrival, Departing, First, Head, Lesson, Member, Outcome, Supply};
 use crate::key::Key;
 use crate::oneshot::Oneshot;
 use crate::request::{MARK, WaitAtMost};
@@ -141,11 +141,11 @@ where
 
     /// A request that looks for a flight at once. It is polled soon after, and only then leaves its waker.
     #[cfg(feature = "hyper")]
-    #[inline]
+    #[inline(always)]
     pub(crate) fn boarding(
         shared: &Arc<Shared<Oneshot<S, Request<B>>>>,
         key: Key,
-        call: Call<S, B>,
+        call: impl Departing<Oneshot<S, Request<B>>>,
         marked: bool,
     ) -> Self {
         let mut nobody = Context::from_waker(std::task::Waker::noop());
@@ -172,11 +172,11 @@ where
     S: Service<Request<B>>,
     Oneshot<S, Request<B>>: Answering,
 {
-    #[inline]
+    #[inline(always)]
     fn board(
         shared: &Arc<Shared<Oneshot<S, Request<B>>>>,
         key: Key,
-        call: Call<S, B>,
+        call: impl Departing<Oneshot<S, Request<B>>>,
         marked: bool,
         may_regroup: bool,
         cx: &mut Context<'_>,
@@ -314,7 +314,7 @@ fn arrive_as_leader<F: Answering>(member: Option<Member<F>>, arrival: Arrival<F>
 }
 
 /// The leader's own result, as it would be without the layer.
-#[inline]
+#[inline(always)]
 fn own<F: Answering>(outcome: Outcome<F>, marked: bool) -> CallResult<F> {
     match outcome {
         Outcome::Answer(response) => Ok(mark(response.map(CoalesceBody::own), marked, LEADER)),
@@ -479,7 +479,7 @@ impl<F: Answering> Pieces for Reader<F> {
 const LEADER: HeaderValue = HeaderValue::from_static("leader");
 const FOLLOWER: HeaderValue = HeaderValue::from_static("follower");
 
-#[inline]
+#[inline(always)]
 fn mark<R>(mut response: Response<R>, marked: bool, role: HeaderValue) -> Response<R> {
     if marked {
         response.headers_mut().insert(MARK, role);

@@ -91,6 +91,8 @@
 //!
 //! [tower]: https://docs.rs/tower
 
+#![allow(clippy::inline_always, reason = "a request that no other joins is otherwise copied from function to function")]
+
 mod answer;
 mod body;
 mod counters;

@@ -22,6 +22,13 @@ impl<S: Service<R>, R> Oneshot<S, R> {
         Self::Waiting { service, request }
     }
 
+    /// A call of a service that was ready.
+    #[cfg(feature = "hyper")]
+    #[inline(always)]
+    pub(crate) fn called(future: S::Future) -> Self {
+        Self::Called { future }
+    }
+
     /// The request, until the service is called.
     pub(crate) fn request(&self) -> Option<&R> {
         if let Self::Waiting { request, .. } = self { Some(request) } else { None }

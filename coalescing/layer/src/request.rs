@@ -107,7 +107,7 @@ impl Eligible {
         }
         let HeadReader { writer, host, asks, max_age } = head;
         let target = Target {
-            method: method.as_str(),
+            method: method.clone(),
             scheme: uri.scheme_str(),
             authority: uri.authority().map(Authority::as_str),
             host,
@@ -116,7 +116,7 @@ impl Eligible {
             epoch,
             place,
         };
-        let key = writer.finish(&target, max_age)?;
+        let key = writer.finish(target, max_age)?;
         Some(Coalescible { key, asks })
     }
 

@@ -1,5 +1,7 @@
 //! The service that the layer makes.
 
+#[cfg(feature = "hyper")]
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -10,7 +12,9 @@ use tower_service::Service;
 use crate::body::CoalesceBody;
 use crate::counters::Event;
 use crate::flight::Answering;
-use crate::future::{Call, ResponseFuture};
+#[cfg(feature = "hyper")]
+use crate::flight::Departing;
+use crate::future::ResponseFuture;
 use crate::key::Key;
 use crate::oneshot::Oneshot;
 use crate::request::RequestClass;
@@ -72,8 +76,9 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        self.answer(self.look_at(request))
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let role = self.role(&mut request);
+        self.answer(role, request)
     }
 }
 
@@ -91,36 +96,53 @@ where
     /// A request of HTTP/1 looks for a flight at once: hyper polls its future next, so that no other request waits for
     /// one that is never polled. Its memory is then free before the next is read. Requests of HTTP/2 are polled by separate
     /// tasks, perhaps on other threads.
-    fn call(&self, request: Request<B>) -> Self::Future {
+    fn call(&self, mut request: Request<B>) -> Self::Future {
         let is_polled_next = request.version() < http::Version::HTTP_2;
-        match self.look_at(request) {
-            (Role::Boards(key, marked), call) if is_polled_next => {
-                ResponseFuture::boarding(self.realm.flights(), key, call, marked)
+        match self.role(&mut request) {
+            Role::Boards(key, marked) if is_polled_next => {
+                ResponseFuture::boarding(self.realm.flights(), key, Fresh { service: &self.inner, request }, marked)
             }
-            looked => self.answer(looked),
+            role => self.answer(role, request),
         }
     }
 }
 
-impl<S> Coalesce<S> {
-    /// Prepares the call of the service for a request, and says whether it may be shared.
-    #[inline]
-    fn look_at<B>(&self, mut request: Request<B>) -> (Role, Call<S, B>)
-    where
-        S: Service<Request<B>> + Clone,
-        B: Body,
-    {
-        let role = self.role(&mut request);
-        (role, Box::pin(Oneshot::new(self.inner.clone(), request)))
+/// A call that goes to the service at once if the service is ready.
+#[cfg(feature = "hyper")]
+struct Fresh<'a, S, B> {
+    service: &'a S,
+    request: Request<B>,
+}
+
+#[cfg(feature = "hyper")]
+impl<S, B, R> Departing<Oneshot<S, Request<B>>> for Fresh<'_, S, B>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone,
+    Oneshot<S, Request<B>>: Answering<Body = R, Error = S::Error>,
+{
+    #[inline(always)]
+    fn starts(self, cx: &mut Context<'_>) -> Result<Pin<Box<Oneshot<S, Request<B>>>>, S::Error> {
+        let mut service = self.service.clone();
+        Ok(Box::pin(match service.poll_ready(cx)? {
+            Poll::Ready(()) => Oneshot::called(service.call(self.request)),
+            Poll::Pending => Oneshot::new(service, self.request),
+        }))
     }
 
+    fn waits(self) -> Pin<Box<Oneshot<S, Request<B>>>> {
+        Box::pin(Oneshot::new(self.service.clone(), self.request))
+    }
+}
+
+impl<S> Coalesce<S> {
     /// The future of an answer, which looks for a flight when it is polled.
     #[inline]
-    fn answer<B>(&self, (role, call): (Role, Call<S, B>)) -> ResponseFuture<S, B>
+    fn answer<B>(&self, role: Role, request: Request<B>) -> ResponseFuture<S, B>
     where
-        S: Service<Request<B>>,
+        S: Service<Request<B>> + Clone,
         Oneshot<S, Request<B>>: Answering,
     {
+        let call = Box::pin(Oneshot::new(self.inner.clone(), request));
         match role {
             Role::Boards(key, marked) => ResponseFuture::boards(Arc::clone(self.realm.flights()), key, call, marked),
             Role::Alone(write) => ResponseFuture::alone(call, write),

@@ -4,6 +4,7 @@
 #![allow(
     dead_code,
     unused_imports,
+    clippy::inline_always,
     clippy::modulo_one,
     clippy::large_enum_variant,
     reason = "a model of what is used elsewhere"
@@ -169,8 +170,8 @@ fn key() -> Key {
 }
 
 fn key_of(path: &str) -> Key {
-    let target = Target { method: "GET", path_and_query: Some(path), ..Target::default() };
-    KeyWriter::new().finish(&target, None).unwrap()
+    let target = Target { path_and_query: Some(path), ..Target::default() };
+    KeyWriter::new().finish(target, None).unwrap()
 }
 
 /// A request that has been polled once.

@@ -8,7 +8,7 @@ use http::Response;
 use http_body::Body as _;
 
 use super::reading::AT_ONCE;
-use super::table::{Boarding, Claim, Lesson, Table, Taught};
+use super::table::{Boarding, Claim, Table};
 use super::{Answering, Arrival, Member, Outcome};
 use crate::answer::Sharing;
 use crate::counters::Event;
@@ -29,28 +29,51 @@ pub(crate) enum First<F: Answering> {
     Alone(Pin<Box<F>>, Key),
 }
 
+/// A request's call of the service, before it is known whether it is made.
+pub(crate) trait Departing<F: Answering> {
+    /// The call, to be polled next.
+    fn starts(self, cx: &mut Context<'_>) -> Result<Pin<Box<F>>, F::Error>;
+
+    /// The call, to be polled later if at all.
+    fn waits(self) -> Pin<Box<F>>;
+}
+
+impl<F: Answering> Departing<F> for Pin<Box<F>> {
+    fn starts(self, _: &mut Context<'_>) -> Result<Self, F::Error> {
+        Ok(self)
+    }
+
+    fn waits(self) -> Self {
+        self
+    }
+}
+
 impl<F: Answering> Table<F> {
     /// Joins the flight of this key. If no call with it is under way, calls the service.
-    #[inline]
-    pub(crate) fn first_poll(self: &Arc<Self>, key: Key, mut call: Pin<Box<F>>, cx: &mut Context<'_>) -> First<F> {
+    #[inline(always)]
+    pub(crate) fn first_poll(self: &Arc<Self>, key: Key, call: impl Departing<F>, cx: &mut Context<'_>) -> First<F> {
         let claim = match self.board(key) {
             Boarding::Claims(claim) => ClaimGuard { table: self, claim: Some(claim) },
             Boarding::Follows(member, key) => {
                 self.tally.count(Event::Joined);
-                return First::Follows(member, call, key);
+                return First::Follows(member, call.waits(), key);
             }
             Boarding::Alone(key) => {
                 self.tally.count(Event::Remembered);
-                return First::Alone(call, key);
+                return First::Alone(call.waits(), key);
             }
             Boarding::Full => {
                 self.tally.count(Event::Refused);
-                return First::Full(call);
+                return First::Full(call.waits());
             }
         };
         self.tally.observe(Event::FlightStarted);
         // If the call panics, the leader gets the panic as without the layer, and the others learn of it when the claim
         // is dropped.
+        let mut call = match call.starts(cx) {
+            Ok(call) => call,
+            Err(error) => return claim.failed(Outcome::Error(error)),
+        };
         match call.as_mut().poll(cx) {
             Poll::Pending => claim.goes_on(call),
             Poll::Ready(answer) => {
@@ -64,17 +87,6 @@ impl<F: Answering> Table<F> {
     }
 }
 
-impl Taught {
-    /// What an answer teaches about the next answers.
-    pub(crate) fn by(sharing: &Sharing) -> Self {
-        match sharing {
-            Sharing::No | Sharing::NotThis => Self::By(Some(Lesson::Alone)),
-            Sharing::With(vary) => Self::By(Lesson::of(vary)),
-            Sharing::Failure | Sharing::All => Self::Nothing,
-        }
-    }
-}
-
 /// A claim that is released when this is dropped.
 struct ClaimGuard<'a, F: Answering> {
     table: &'a Arc<Table<F>>,
@@ -82,13 +94,12 @@ struct ClaimGuard<'a, F: Answering> {
 }
 
 impl<F: Answering> ClaimGuard<'_, F> {
-    /// Releases the claim and returns true if no other request waits; `ended` is the counted outcome.
-    fn is_alone(&mut self, ended: Event, taught: Taught) -> bool {
-        let is_alone = self.claim.is_some_and(|claim| self.table.release(claim, ended, taught));
-        if is_alone {
-            self.claim = None;
-        }
-        is_alone
+    /// Releases the claim if no other request waits, and returns its key; `ended` is the counted outcome.
+    #[inline(always)]
+    fn release(&mut self, ended: Event) -> Option<Key> {
+        let key = self.claim.and_then(|claim| self.table.release(claim, ended))?;
+        self.claim = None;
+        Some(key)
     }
 
     fn lead(&mut self) -> Option<Member<F>> {
@@ -102,16 +113,18 @@ impl<F: Answering> ClaimGuard<'_, F> {
         First::Leads(member, None)
     }
 
-    #[inline]
+    #[inline(always)]
     fn answered(mut self, response: Response<F::Body>) -> First<F> {
         if is_at_hand(response.body()) && self.table.limits.hold.is_zero() {
             let least = response.body().size_hint().lower();
             let sharing = self.table.judge.sharing(&response, least);
             let ended = match sharing {
                 Sharing::No | Sharing::NotThis | Sharing::Failure => Event::FlightUnshared,
-                Sharing::With(_) | Sharing::All => Event::FlightEnded,
+                Sharing::Freely | Sharing::With(_) | Sharing::All => Event::FlightEnded,
             };
-            if self.is_alone(ended, Taught::by(&sharing)) {
+            if let Some(key) = self.release(ended) {
+                self.table.learn_by(&key, &sharing);
+                key.recycle();
                 return First::Own(Outcome::Answer(response));
             }
         }
@@ -121,7 +134,8 @@ impl<F: Answering> ClaimGuard<'_, F> {
     }
 
     fn failed(mut self, outcome: Outcome<F>) -> First<F> {
-        if self.is_alone(Event::FlightFailed, Taught::Nothing) {
+        if let Some(key) = self.release(Event::FlightFailed) {
+            key.recycle();
             return First::Own(outcome);
         }
         let Some(mut member) = self.lead() else { return First::Own(outcome) };
@@ -133,10 +147,7 @@ impl<F: Answering> ClaimGuard<'_, F> {
 impl<F: Answering> Drop for ClaimGuard<'_, F> {
     /// After a panic of the service, its call has failed for those that wait.
     fn drop(&mut self) {
-        if self.claim.is_none() {
-            return;
-        }
-        if self.is_alone(Event::FlightFailed, Taught::Nothing) {
+        if self.claim.is_none() || self.release(Event::FlightFailed).is_some() {
             return;
         }
         if let Some(mut member) = self.lead() {

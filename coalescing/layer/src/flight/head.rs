@@ -202,6 +202,11 @@ impl<F: Answering> Member<F> {
                 let (parts, ready) = self.take_apart(response);
                 self.publish(parts, Vec::new(), hint, ready, true)
             }
+            Sharing::Freely => {
+                self.table.learn(&self.flight.key, None);
+                let (parts, ready) = self.take_apart(response);
+                self.publish(parts, Vec::new(), hint, ready, false)
+            }
             Sharing::With(vary) => {
                 self.table.learn(&self.flight.key, Lesson::of(&vary));
                 let (parts, ready) = self.take_apart(response);

@@ -33,7 +33,7 @@ use http_body::{Body, SizeHint};
 use smallvec::SmallVec;
 use tokio::time::Instant;
 
-pub(crate) use self::first::First;
+pub(crate) use self::first::{Departing, First};
 pub(crate) use self::members::Outcome;
 use self::members::{FIRST, Members, State};
 pub(crate) use self::pieces::{Charge, Held};

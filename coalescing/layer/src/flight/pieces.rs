@@ -16,6 +16,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -93,6 +94,7 @@ impl Pieces {
     }
 
     /// The approximate memory of the pieces, in bytes.
+    #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -12,7 +12,7 @@ use http::HeaderName;
 use tokio::time::Instant;
 
 use super::{Answering, Flight, Held, Join, Limits, Member};
-use crate::answer::Judge;
+use crate::answer::{Judge, Sharing};
 use crate::counters::{Event, SoloCounters, Tally};
 use crate::fields::is_always_in_the_key;
 use crate::key::Key;
@@ -90,13 +90,6 @@ enum Claimed<F: Answering> {
     Departed(Arc<Flight<F>>),
 }
 
-/// What the answer to a claim taught.
-pub(crate) enum Taught {
-    /// Nothing: it failed.
-    Nothing,
-    By(Option<Lesson>),
-}
-
 /// The result of looking for a flight.
 pub(crate) enum Boarding<F: Answering> {
     /// No call with this key is under way. The request calls the service, is counted, and must
@@ -119,6 +112,7 @@ impl<F: Answering> Table<F> {
     }
 
     /// The shard for a hash, with its counters.
+    #[inline]
     fn shard(&self, hash: u64) -> Option<(&Mutex<Shard<F>>, &SoloCounters)> {
         // The low bits choose the place within a shard, and the highest seven the tag.
         let at = (hash >> 32) as usize % SHARDS;
@@ -128,6 +122,7 @@ impl<F: Answering> Table<F> {
     /// Joins the flight with this key, or claims it.
     ///
     /// Keys are compared in full: different keys may have the same hash.
+    #[inline]
     pub(crate) fn board(self: &Arc<Self>, mut key: Key) -> Boarding<F> {
         if !self.limits.hold.is_zero() {
             self.let_go();
@@ -186,20 +181,16 @@ impl<F: Answering> Table<F> {
         }
     }
 
-    /// Releases a claim and counts its outcome, if no other request waits; returns whether that was so.
+    /// Releases a claim and counts its outcome, if no other request waits; returns the key if that was so.
     #[inline]
-    pub(crate) fn release(&self, claim: Claim, ended: Event, lesson: Taught) -> bool {
-        let Some((shard, lone)) = self.shard(claim.place) else { return false };
+    pub(crate) fn release(&self, claim: Claim, ended: Event) -> Option<Key> {
+        let (shard, lone) = self.shard(claim.place)?;
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(key) = shard.take_alone(claim) else { return false };
+        let key = shard.take_alone(claim)?;
         lone.count(ended);
         drop(shard);
         self.tally.observe(ended);
-        if let Taught::By(lesson) = lesson {
-            self.learn(&key, lesson);
-        }
-        key.recycle();
-        true
+        Some(key)
     }
 
     /// Remembers what an answer to a request with this key taught, or forgets what it refutes.
@@ -215,9 +206,17 @@ impl<F: Answering> Table<F> {
     /// Learns from the answer to a request that went alone.
     pub(crate) fn taught(&self, key: &Key, response: &http::Response<F::Body>) {
         use http_body::Body as _;
-        let sharing = self.judge.sharing(response, response.body().size_hint().lower());
-        if let Taught::By(lesson) = Taught::by(&sharing) {
-            self.learn(key, lesson);
+        self.learn_by(key, &self.judge.sharing(response, response.body().size_hint().lower()));
+    }
+
+    /// Learns with whom an answer may be shared.
+    #[inline]
+    pub(crate) fn learn_by(&self, key: &Key, sharing: &Sharing) {
+        match sharing {
+            Sharing::Freely => self.learn(key, None),
+            Sharing::With(vary) => self.learn(key, Lesson::of(vary)),
+            Sharing::No | Sharing::NotThis => self.learn(key, Some(Lesson::Alone)),
+            Sharing::Failure | Sharing::All => {}
         }
     }
 
