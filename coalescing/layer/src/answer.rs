@@ -148,7 +148,8 @@ impl Freshness {
     /// Of an answer with this head that has just come.
     pub(crate) fn of(headers: &HeaderMap, now: SystemTime) -> Self {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        let said: u64 = text(AGE).and_then(|age| age.trim().parse().ok()).unwrap_or(0);
+        // The first of several counts (RFC 9111, section 5.1).
+        let said: u64 = text(AGE).and_then(|age| age.split(',').next()?.trim().parse().ok()).unwrap_or(0);
         let date = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or(now);
         let lifetime = directive(headers, "s-maxage").or_else(|| directive(headers, "max-age"));
         let lifetime = lifetime.map(Duration::from_secs).or_else(|| {
@@ -295,7 +296,7 @@ mod tests {
         let early = ("date", "Sun, 06 Nov 1994 08:49:07 GMT");
         assert_eq!(fresh(&[early, ("cache-control", "max-age=60")]), of(Some(60), 30));
         assert_eq!(fresh(&[early, ("age", "7")]), of(None, 30));
-        assert_eq!(fresh(&[early, ("age", "70")]), of(None, 70));
+        assert_eq!(fresh(&[early, ("age", "70, 7")]), of(None, 70));
         assert_eq!(of(Some(60), 7).hold(Duration::from_secs(100)), Duration::from_secs(53));
         assert_eq!(of(None, 7).hold(Duration::from_secs(100)), Duration::from_secs(100));
         assert_eq!(of(Some(5), 7).hold(Duration::from_secs(100)), Duration::ZERO);

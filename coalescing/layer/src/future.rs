@@ -57,6 +57,10 @@ where
     /// A request that writes calls the service; `Write` closes the flights of its URI.
     Writes(Call<S, B>, Option<Write>),
     /// Its result is ready.
+    #[cfg_attr(
+        not(feature = "hyper"),
+        expect(dead_code, reason = "by tower's trait alone nothing is known before the poll")
+    )]
     Told(Option<CallResult<Oneshot<S, Request<B>>>>),
     Over,
 }

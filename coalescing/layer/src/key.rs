@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::hash::BuildHasher as _;
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::fields::Common;
 use crate::sync::Hasher;
@@ -37,7 +37,8 @@ struct Parts {
 /// The parts of a key apart from headers.
 #[derive(Default)]
 pub(crate) struct Target<'a> {
-    pub(crate) method: Method,
+    /// The number of the method, which is less than 16.
+    pub(crate) method: u32,
     pub(crate) scheme: Option<&'a str>,
     /// Of the request target. Handlers may look at either this or the host, so both count.
     pub(crate) authority: Option<&'a str>,
@@ -101,22 +102,15 @@ impl KeyWriter {
         SPARE.set(Some(self.0));
     }
 
-    /// The key; `None` for methods that are never coalesced, and if it is too long to encode, which no server accepts anyway.
+    /// The key; `None` if it is too long to encode, which no server accepts anyway.
     #[inline]
     pub(crate) fn finish(self, target: Target<'_>, max_age: Option<u64>) -> Option<Key> {
         let Self(mut parts) = self;
-        let method = match target.method {
-            Method::GET => 0,
-            Method::HEAD => 1,
-            Method::OPTIONS => 2,
-            Method::TRACE => 3,
-            _ => return None,
-        };
         parts.headers = parts.key.written;
         let key = &mut parts.key;
         match target.path_and_query {
-            Some(path) => key.write(PATH + method, path.as_bytes()),
-            None => key.write(NO_PATH + method, b""),
+            Some(path) => key.write(PATH + target.method, path.as_bytes()),
+            None => key.write(NO_PATH + target.method, b""),
         }
         if let Some(host) = target.host {
             key.write(HOST, host.as_bytes());

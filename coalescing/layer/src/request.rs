@@ -77,19 +77,17 @@ impl Eligible {
     }
 
     fn find_safe<B>(&self, request: &mut Request<B>, has_body: bool, at: (u64, u64)) -> Option<Coalescible> {
-        if has_body || !self.method_is_coalesced(request.method()) {
-            return None;
-        }
+        let number = self.number_of(request.method()).filter(|_| !has_body)?;
         let own = match &self.key_function {
             None => None,
             Some(function) => Some(own_key(function, request)?),
         };
-        self.find(request.method(), request.uri(), request.headers(), own.as_deref(), at)
+        self.find((request.method(), number), request.uri(), request.headers(), own.as_deref(), at)
     }
 
     fn find(
         &self,
-        method: &Method,
+        (method, number): (&Method, u32),
         uri: &Uri,
         headers: &HeaderMap,
         own: Option<&[u8]>,
@@ -107,7 +105,7 @@ impl Eligible {
         }
         let HeadReader { writer, host, asks, max_age } = head;
         let target = Target {
-            method: method.clone(),
+            method: number,
             scheme: uri.scheme_str(),
             authority: uri.authority().map(Authority::as_str),
             host,
@@ -178,13 +176,15 @@ impl Eligible {
         Some(())
     }
 
-    /// Unsafe methods (RFC 9110, section 9.2.1) change something, so each of them must reach the service. No setting
-    /// coalesces them.
-    fn method_is_coalesced(&self, method: &Method) -> bool {
+    /// What stands for a method in a key. Unsafe methods (RFC 9110, section 9.2.1) change something, so each of them must
+    /// reach the service: they have no number, and no setting coalesces them.
+    fn number_of(&self, method: &Method) -> Option<u32> {
         match *method {
-            Method::GET | Method::HEAD => true,
-            Method::OPTIONS | Method::TRACE => self.all_safe_methods,
-            _ => false,
+            Method::GET => Some(0),
+            Method::HEAD => Some(1),
+            Method::OPTIONS if self.all_safe_methods => Some(2),
+            Method::TRACE if self.all_safe_methods => Some(3),
+            _ => None,
         }
     }
 

@@ -43,7 +43,7 @@ while IFS='|' read -r test file change; do
 done <<'RULES'
 queries_are_told_apart|request.rs|s/path_and_query: uri.path_and_query\(\).map\(PathAndQuery::as_str\)/path_and_query: Some(uri.path())/
 paths_hosts_and_schemes_are_told_apart|request.rs|s/if head.host.is_none\(\) => head.host = Some\(value\)/if head.host.is_none() => drop(value.clone())/
-get_and_head_are_told_apart|request.rs|s/method: method.clone\(\)/method: Method::GET/
+get_and_head_are_told_apart|request.rs|s/Method::HEAD => Some\(1\)/Method::HEAD => Some(0)/
 authorization_bars|fields.rs|s/AUTHORIZATION \| PROXY_AUTHORIZATION \| COOKIE =>/PROXY_AUTHORIZATION | COOKIE =>/; s/"auth", /"zzzz", /
 cookies_bar|fields.rs|s/PROXY_AUTHORIZATION \| COOKIE =>/PROXY_AUTHORIZATION =>/; s/, "cookie"/, "zzzzzz"/
 ranges_bar|fields.rs|s/RANGE \| IF_RANGE \| UPGRADE/IF_RANGE | UPGRADE/
@@ -53,7 +53,7 @@ a_field_nobody_has_heard_of_tells_apart|fields.rs|s/looks_like_an_identity\(name
 what_only_names_the_call_costs_nothing|fields.rs|s/USER_AGENT => Harmless/USER_AGENT => Key/
 fields_that_differ_in_their_names_alone|fields.rs|s/number: Number::\$own as u8/number: 3/
 clients_may_insist_on_an_answer_of_their_own|fields.rs|s/CACHE_CONTROL => cache_control\(value\)/CACHE_CONTROL => Role::Harmless/
-unsafe_methods_are_never_coalesced|request.rs|s/_ => false,(\n        }\n    }\n\n    .{3} Whether no setting)/_ => self.all_safe_methods,$1/; s/if !is_safe\(request.method\(\)\) \{/if false {/
+unsafe_methods_are_never_coalesced|request.rs|s/_ => None,(\n        }\n    }\n\n    .{3} Whether no setting)/_ => self.all_safe_methods.then_some(4),$1/; s/if !is_safe\(request.method\(\)\) \{/if false {/
 conditions_are_told_apart|fields.rs|s/IF_NONE_MATCH => Key/IF_NONE_MATCH => Harmless/
 answers_that_set_cookies_are_not_shared|answer.rs|s/SET_COOKIE => false,//
 private_answers_are_not_shared|answer.rs|s/name.eq_ignore_ascii_case\("private"\)\s*\|\|//
