@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use http::header::{
-    AGE, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, DATE, EXPIRES, SET_COOKIE, TRANSFER_ENCODING, UPGRADE, VARY,
+    AGE, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, EXPIRES, PRAGMA, SET_COOKIE, TRANSFER_ENCODING,
+    UPGRADE, VARY,
 };
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
@@ -88,12 +89,20 @@ impl Judge {
             let is_shared = match *name {
                 SET_COOKIE => false,
                 CONTENT_TYPE => !is_endless(value),
-                CACHE_CONTROL => !self.is_kept_private(value),
+                CACHE_CONTROL | PRAGMA => !self.is_kept_private(value),
+                CONTENT_LENGTH | DATE => true,
                 VARY => {
                     varies = true;
                     true
                 }
-                _ => true,
+                _ => match name.as_str() {
+                    "set-cookie2" => false,
+                    // Directives for some caches (RFC 9213) are obeyed by all who might share an answer.
+                    name if name.ends_with("cache-control") || name == "surrogate-control" => {
+                        !self.is_kept_private(value)
+                    }
+                    _ => true,
+                },
             };
             if !is_shared {
                 return Sharing::No;
@@ -248,6 +257,12 @@ mod tests {
         }
         assert!(!is_shared(&[("cache-control", "max-age=1"), ("cache-control", "no-store")]));
         assert!(!is_shared(&[("cache-control", "no-cache")]));
+        for name in ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control", "x-cache-control"] {
+            assert!(!is_shared(&[("cache-control", "max-age=1"), (name, "no-store")]), "{name}");
+            assert!(is_shared(&[(name, "max-age=1")]), "{name}");
+        }
+        assert!(!is_shared(&[("pragma", "no-cache")]) && is_shared(&[("pragma", "x")]));
+        assert!(!is_shared(&[("set-cookie2", "a=1")]));
         for value in ["public", "max-age=0", "must-revalidate", "", "x-private", "no-storeroom"] {
             assert!(is_shared(&[("cache-control", value)]), "{value}");
         }

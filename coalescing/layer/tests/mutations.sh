@@ -89,6 +89,7 @@ too_many_long_requests|flight/table.rs|s/if self.held.bytes\(\) > self.limits.fa
 a_reader_is_not_held_up_because_others|flight/reading.rs|s/ && bytes > held.share_of\(fair\)//
 an_answer_that_varies_once_more|future.rs|s/if self.may_have\(&head\)//
 who_is_promoted_is_who_the_answer_varies_by|flight/head.rs|s/core.asked = Some\(key\);/drop(key);/
+answers_not_to_be_stored_are_not_shared|answer.rs|s/name == "surrogate-control"/false/
 event_streams_pass_straight_through|answer.rs|s/CONTENT_TYPE => !is_endless\(value\),//
 a_body_known_to_be_longer_than_may_be_held_is_not_shared|answer.rs|s/least_bytes > self.longest/false/
 headers_of_the_connection_stay_with_the_leader|answer.rs|s/shared.remove\(name\);/let _ = name;/g

@@ -181,6 +181,8 @@ fn private_answers_are_not_shared() {
 fn answers_not_to_be_stored_are_not_shared() {
     is_not_shared(200, &[("cache-control", "no-store")]);
     is_not_shared(200, &[("cache-control", "no-cache")]);
+    is_not_shared(200, &[("cdn-cache-control", "no-store")]);
+    is_not_shared(200, &[("surrogate-control", "no-store")]);
 }
 
 #[test]
