@@ -90,7 +90,8 @@ impl Flood {
         let Some((due, number)) = schedule.take() else { return };
         network.recorder_mut().snapshot.numbers.add(Counter::WaitedForConnection, 1);
         let late = network.behind(now).min(now.since(due));
-        let id = network.begin(Call { own_delay_ns: late, ..Call::new(number, due, self.part.is_measured(), Counted::Already) });
+        let id = network
+            .begin(Call { own_delay_ns: late, ..Call::new(number, due, self.part.is_measured(), Counted::Already) });
         network.enqueue(token, id);
         network.connect(self, token, now);
     }

@@ -91,7 +91,10 @@ impl About {
 
     /// Whether it only explains figures, and is not a complaint about the run.
     pub const fn is_note(self) -> bool {
-        matches!(self, Self::SlowRequest | Self::Modes | Self::FailureTimes | Self::Closes | Self::Making | Self::CutOff)
+        matches!(
+            self,
+            Self::SlowRequest | Self::Modes | Self::FailureTimes | Self::Closes | Self::Making | Self::CutOff
+        )
     }
 }
 
