@@ -69,6 +69,8 @@ if [ "$status" != 0 ]; then
     echo "### Performance: failed (exit status $status)"
 elif [ "$compared" = 2 ]; then
     echo "### Performance: could not be compared (exit status 2)"
+elif [ "$compared" = 1 ] && grep -q '^- ❔ .*cannot be judged' "$folder/comparison.md" && ! grep -q '❌\|threshold failed' "$folder/comparison.md"; then
+    echo "### Performance: could not be judged, by the runner or for too few calls and not by the build (exit status 1)"
 elif [ "$compared" != 0 ]; then
     echo "### Performance: failed in the comparison (exit status $compared)"
 else

@@ -127,7 +127,7 @@ advices! {
     /// Workers used their CPUs all the time.
     MoreCores => "give brunt more cores (-t), or let a second machine help; to measure latency, ask for less (-r)",
     /// Other programs used the workers' CPUs.
-    KeepOffCores => "give brunt cores of its own, without other work or the target (taskset), or use fewer workers (-t)",
+    KeepOffCores => "give brunt cores of its own, without other work or the target (taskset); of several threads, use fewer (-t)",
     /// Nothing that brunt knows of kept it.
     QuieterMachine => "brunt had CPU to spare, so the machine held it up (other guests, power saving, a pause): run again, or on a quieter machine",
     /// No local ports were left.

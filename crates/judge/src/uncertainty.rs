@@ -97,6 +97,7 @@ impl Intervals {
         for (((place, q), rank), value_ns) in quantiles.iter_mut().zip(shares).zip(ranks).zip(values) {
             *place = of_quantile(q, rank, value_ns)?;
         }
+        rise(&mut quantiles);
         let mean_low = if bracket.knows_receiving { low.mean()? } else { low.mean()? - lag.mean().unwrap_or(0.0) };
         let whole = |ns: f64| ns.max(0.0).round() as u64;
         let (mean, mean_high) = (value.mean()?, high.mean()?);
@@ -107,6 +108,32 @@ impl Intervals {
         });
         let sampling = sampling.map(|(from, to)| ends(whole(from), Some(whole(to))));
         Some(Self { mean: interval(whole(mean), instrument, sampling, combined), quantiles })
+    }
+}
+
+/// Makes bounds rise from one quantile to the next, as what they bound does: a quantile is at least what one below it is, and at
+/// most what one above it is.
+fn rise(quantiles: &mut [Interval]) {
+    let mut below: Option<Interval> = None;
+    for one in quantiles.iter_mut() {
+        if let Some(below) = below {
+            one.instrument_low_ns = one.instrument_low_ns.max(below.instrument_low_ns);
+            one.sampling_low_ns = one.sampling_low_ns.map(|low| low.max(below.sampling_low_ns.unwrap_or(0)));
+            one.low_ns = one.low_ns.max(below.low_ns);
+        }
+        below = Some(*one);
+    }
+    let least = |one: Option<u64>, above: Option<u64>| one.into_iter().chain(above).min();
+    let mut above: Option<Interval> = None;
+    for one in quantiles.iter_mut().rev() {
+        if let Some(above) = above {
+            one.instrument_high_ns = least(one.instrument_high_ns, above.instrument_high_ns);
+            if one.sampling_low_ns.is_some() {
+                one.sampling_high_ns = least(one.sampling_high_ns, above.sampling_high_ns);
+            }
+            one.high_ns = least(one.high_ns, above.high_ns);
+        }
+        above = Some(*one);
     }
 }
 
@@ -173,6 +200,18 @@ mod tests {
         // Beside a target of 60 ms the same delays are nothing.
         let calls = calls.iter().map(|late| call(60_000_000, late.sending(), 0, true)).collect::<Vec<_>>();
         assert!(!intervals_of(&calls).quantiles.iter().any(|interval| interval.is_spoiled));
+    }
+
+    #[test]
+    fn bounds_rise_from_one_quantile_to_the_next() {
+        let one =
+            |low_ns: u64, high_ns: Option<u64>| interval(100, ends(low_ns, high_ns), Some(ends(low_ns, high_ns)), None);
+        let mut found = [one(80, Some(120)), one(70, None), one(90, Some(200)), one(60, None)];
+        rise(&mut found);
+        let bounds = found.map(|interval| (interval.low_ns, interval.high_ns, interval.sampling_high_ns));
+        let expected = [(80, Some(120)), (80, Some(200)), (90, Some(200)), (90, None)];
+        assert_eq!(bounds, expected.map(|(low, high)| (low, high, high)));
+        assert_eq!(found.map(|interval| interval.instrument_low_ns), [80, 80, 90, 90]);
     }
 
     #[test]

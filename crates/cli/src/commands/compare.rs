@@ -10,7 +10,7 @@ use brunt_decide::compare::{self, Compared, ComparedRun, Comparison, FailIf, Fig
 use brunt_decide::evidence::Evidence;
 use brunt_decide::short::Lacking;
 use brunt_plan::plan::{Load, Origin, Plan};
-use brunt_plan::units::ExactDuration;
+use brunt_plan::units::{ExactDuration, count, counted};
 use brunt_protocol::Registry;
 use brunt_record::SECOND_NS;
 use brunt_report::decision::{self, Decision};
@@ -128,6 +128,9 @@ fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(Compared, Ru
     let [a, b] = sides(args, program)?;
     for side in [&a, &b] {
         brunt_engine::check(&side.plan, registry, SCRIPTS)?;
+        for condition in &args.fail_if {
+            is_within_reach(condition, &side.plan)?;
+        }
     }
     if args.run.shown.dry_run {
         return Ok(None);
@@ -190,6 +193,33 @@ fn sides(args: &Compare, program: &Program) -> Result<[Side; 2]> {
         b.plan.seed = a.plan.seed;
     }
     Ok([a, b])
+}
+
+/// Refuses a condition that no run of `plan` can decide, since its calls are too few: before the load, and not after it.
+fn is_within_reach(condition: &FailIf, plan: &Plan) -> Result<()> {
+    let Some(fewest) = condition.fewest_calls() else { return Ok(()) };
+    let seconds = plan.duration_ns().map(|ns| ns as f64 / 1e9);
+    let due = match &plan.load {
+        Load::Open { profile, .. } => seconds.map(|seconds| (profile.calls_until(seconds), "-d")),
+        _ => None,
+    };
+    let asked = plan.stop.requests.map(|requests| (requests as f64, "-n"));
+    let Some((calls, flag)) = due.into_iter().chain(asked).min_by(|a, b| a.0.total_cmp(&b.0)) else { return Ok(()) };
+    // Arrivals by chance are some more or fewer.
+    if calls >= fewest as f64 * 0.9 {
+        return Ok(());
+    }
+    let give = match (flag, seconds) {
+        ("-d", Some(seconds)) if calls > 0.0 => {
+            format!("-d {:.1}s", (seconds * fewest as f64 / calls * 10.0).ceil() / 10.0)
+        }
+        _ => format!("{flag} {fewest}"),
+    };
+    bail!(
+        "--fail-if '{condition}' needs {} in each run, and there are {}: give {give}",
+        counted(fewest, "call"),
+        count(calls.round() as u64)
+    )
 }
 
 /// The result of a round.

@@ -104,9 +104,23 @@ fn the_action_compares_with_an_old_build() {
     // Thresholds that hold are no reason to call a gate green that is not.
     let few = [("fail-if", "p99.9 > 9x"), ("folder", "few")];
     let (status, summary, _) = acted(&dir, &[&inputs[..], &few].concat());
+    assert_eq!(status, 2, "{summary}");
+    assert!(summary.starts_with("### Performance: could not be compared (exit status 2)"), "{summary}");
+    assert!(
+        summary.contains("--fail-if 'p99.9 > 9x' needs 5,000 calls in each run, and there are 20: give -n 5000"),
+        "{summary}"
+    );
+    // Of a flood nobody knows beforehand.
+    let flood = [("fail-if", "p99.9 > 9x"), ("folder", "flood"), ("flags", "-c 1 -w 0s")];
+    let slow = runs::target(Config { delay: Delay::Fixed(Duration::from_millis(5)), ..Config::default() });
+    let ends = [("target", slow.1.as_str()), ("baseline", slow.1.as_str())];
+    let (status, summary, _) = acted(&dir, &[&flood[..], &ends, &inputs].concat());
     assert_eq!(status, 1, "{summary}");
-    assert!(summary.starts_with("### Performance: failed in the comparison (exit status 1)"), "{summary}");
-    assert!(summary.contains("too few calls in 10 of 10; try a longer -d"), "{summary}");
+    assert!(
+        summary.starts_with("### Performance: could not be judged, by the runner or for too few calls"),
+        "{summary}"
+    );
+    assert!(summary.contains("- ❔ `p99.9 > 9x`: cannot be judged: "), "{summary}");
 }
 
 #[test]

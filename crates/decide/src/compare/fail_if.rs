@@ -13,6 +13,7 @@ use std::str::FromStr;
 use brunt_plan::units;
 use serde::{Deserialize, Serialize};
 
+use super::figures::LEAST_BEYOND;
 use super::{Cause, Comparison, Metric};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,8 +51,11 @@ pub struct FailIfResult {
     pub condition: FailIf,
     /// The figure that was found, for people.
     pub got: String,
-    /// Whether the condition is true: the comparison has failed then.
+    /// Whether the condition is true, or cannot be judged: the comparison has failed then.
     pub failed: bool,
+    /// Whether it cannot be judged, since its figure is unknown. Left out where it can.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unjudged: bool,
     /// Where it is neither true nor ruled out: the value from which on it would have been seen in 80 % of cases, for
     /// people.
     pub undecided: Option<String>,
@@ -133,6 +137,13 @@ impl FailIf {
         }
     }
 
+    /// The fewest calls of a run with which it can be judged, as enough lie beyond its percentile; `None` where it has none, or is
+    /// on messages.
+    pub fn fewest_calls(&self) -> Option<u64> {
+        let (metric, _) = self.limit_ratio().filter(|(metric, _)| !metric.is_of_messages())?;
+        Some((LEAST_BEYOND / (1.0 - metric.quantile()?)).round() as u64)
+    }
+
     /// Judges `comparison` by this condition.
     pub fn judge(&self, comparison: &Comparison) -> FailIfResult {
         let (found, limit) = match self.limit {
@@ -157,6 +168,7 @@ impl FailIf {
             condition: self.clone(),
             got: self.show(value, low, high),
             failed,
+            unjudged: false,
             undecided: (!failed && !is_ruled_out).then(|| self.detectable(limit, low, high)),
         }
     }
@@ -182,6 +194,7 @@ impl FailIf {
             condition: self.clone(),
             got: format!("cannot be judged: {why}{}", remedy(cause)),
             failed: true,
+            unjudged: true,
             undecided: None,
         }
     }

@@ -35,7 +35,7 @@ impl Blocks {
     }
 }
 /// The fewest calls beyond a quantile; with fewer, it is the chance of a few calls.
-const LEAST_BEYOND: f64 = 5.0;
+pub(super) const LEAST_BEYOND: f64 = 5.0;
 
 /// The figures of a run, or of a block of its seconds.
 #[derive(Debug, Clone, PartialEq)]

@@ -246,7 +246,9 @@ fn no_success(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> 
         }
     };
     let most = statuses.iter().max_by_key(|(_, n)| *n).map_or(0, |(status, _)| *status);
-    let advice = if is_http(plan) { Advice::on_status(most) } else { Advice::LookAtCall };
+    // A script has credentials of its own.
+    let is_scripts = plan.scenarios.is_some() && matches!(most, 401 | 403 | 407);
+    let advice = if is_http(plan) && !is_scripts { Advice::on_status(most) } else { Advice::LookAtCall };
     Some(Remark { advice: Some(advice), ..Remark::new(About::NoSuccess, message) })
 }
 

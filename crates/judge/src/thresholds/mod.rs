@@ -334,7 +334,8 @@ fn is_sure(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict, he
         // The rate answered is the least that could have been.
         Figure::Rate => return held || verdict.judgement != Judgement::GeneratorBound,
         // Calls that were not sent for want of ports are the generator's failures.
-        Figure::ErrorRate | Figure::Count(Count::Recorded(Counter::Unsent)) => return held || verdict.is_load_as_asked,
+        Figure::ErrorRate => return held || verdict.is_load_as_asked || is_decided_by_answers(threshold, standing),
+        Figure::Count(Count::Recorded(Counter::Unsent)) => return held || verdict.is_load_as_asked,
         _ => return true,
     };
     let low = match statistic {
@@ -346,6 +347,16 @@ fn is_sure(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict, he
     };
     let ends = [low, of_times(statistic, &bracket.high)];
     ends.into_iter().flatten().all(|end| threshold.operator().holds(end, threshold.limit()) == held)
+}
+
+/// Whether a threshold on the share of errors fails by answers alone that no load makes: HTTP's statuses from 300 to 499 but for
+/// those that tell of one (RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4).
+fn is_decided_by_answers(threshold: &Threshold, standing: &Standing<'_>) -> bool {
+    let statuses = standing.total.statuses.sorted();
+    let is_loads = |status: u16| !(300..=499).contains(&status) || matches!(status, 408 | 425 | 429);
+    let refused = statuses.into_iter().filter(|(status, _)| !is_loads(*status) && !standing.ok.holds(*status));
+    let least = refused.map(|(_, calls)| calls).sum::<u64>() as f64 / standing.total.due().max(1) as f64;
+    !threshold.operator().holds(AtLeast { value: least, at_least: true }, threshold.limit())
 }
 
 /// Whether a failed threshold could hold if the fate of lost agents' calls were known.
@@ -561,6 +572,22 @@ mod tests {
             let result = judged(text, &summary);
             assert_eq!((result.held, result.sure), (held, sure), "{text}: {result:?}");
         }
+    }
+
+    #[test]
+    fn answers_that_no_load_makes_are_sure_however_late_calls_were() {
+        let refused = |status: u16| {
+            let (plan, mut run) = run();
+            let mut other = brunt_record::snapshot::Snapshot::with_numbers([(Counter::Due, 100)]);
+            (0..100).for_each(|_| other.statuses.record(status));
+            run.measured = other;
+            let mut summary = Summary::new(plan, run);
+            summary.verdict.is_load_as_asked = false;
+            let result = judged("error_rate<1%", &summary);
+            (result.held, result.sure)
+        };
+        assert_eq!([401, 404, 422].map(refused), [(false, true); 3]);
+        assert_eq!([429, 503, 408].map(refused), [(false, false); 3], "a burst of brunt's own may have made them");
     }
 
     /// One user, who was at home and in the cart.

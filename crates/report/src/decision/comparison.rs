@@ -51,12 +51,13 @@ pub(super) fn markdown(compared: &Compared) -> String {
         parts.extend(left_out(comparison));
     }
     let condition = |result: &FailIfResult| {
-        let sign = match (result.failed, &result.undecided) {
-            (true, _) => "❌",
-            (false, Some(_)) => "❔",
-            (false, None) => "✅",
+        let (sign, not) = match (result.failed, &result.undecided) {
+            (true, _) if result.unjudged => ("❔", ""),
+            (true, _) => ("❌", ""),
+            (false, Some(_)) => ("❔", "not "),
+            (false, None) => ("✅", "not "),
         };
-        format!("- {sign} not `{}`: {}", code(&result.condition.to_string()), clean(&told(result)))
+        format!("- {sign} {not}`{}`: {}", code(&result.condition.to_string()), clean(&told(result)))
     };
     if !compared.conditions.is_empty() {
         parts.push(compared.conditions.iter().map(condition).collect::<Vec<_>>().join("\n"));
@@ -354,6 +355,7 @@ fn conditions(compared: &Compared, paint: Paint) -> Vec<String> {
     let mut lines = vec![paint.strong("Fail conditions")];
     for result in &compared.conditions {
         let (sign, role) = match (result.failed, &result.undecided) {
+            (true, _) if result.unjudged => ("?", Role::Bad),
             (true, _) => ("✗", Role::Bad),
             (false, Some(_)) => ("?", Role::Warning),
             (false, None) => ("✓", Role::Good),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use brunt_judge::advice::Advice;
 use brunt_judge::summary::Summary;
 use brunt_judge::verdict::{Finding, Judgement, Seconds, Spoils};
 use brunt_plan::units::Duration;
@@ -79,23 +80,31 @@ fn generator(summary: &Summary) -> String {
     text
 }
 
-/// The findings that spoil `figures`, with advice.
+/// The findings that spoil `figures`, with advice. An advice stands with the first finding of the run that it is for.
 pub(super) fn findings(summary: &Summary, figures: &[Spoils], paint: Paint) -> Vec<String> {
-    let of_these = summary.verdict.findings.iter().filter(|finding| figures.contains(&finding.spoils));
-    of_these.flat_map(|finding| lines(finding, paint)).collect()
+    let all = &summary.verdict.findings;
+    let order = [Spoils::Throughput, Spoils::Latency, Spoils::Arrivals];
+    let place = |finding: &Finding| order.iter().position(|spoils| *spoils == finding.spoils);
+    let mut sorted: Vec<_> = all.iter().collect();
+    sorted.sort_by_key(|finding| place(finding));
+    let is_said = |at: usize, advice: &Advice| sorted.iter().take(at).any(|earlier| earlier.advice == *advice);
+    let of_these = sorted.iter().enumerate().filter(|(_, finding)| figures.contains(&finding.spoils));
+    of_these.flat_map(|(at, finding)| lines(finding, !is_said(at, &finding.advice), paint)).collect()
 }
 
 /// Everything that was found.
 pub(super) fn all_findings(summary: &Summary, paint: Paint) -> Vec<String> {
-    summary.verdict.findings.iter().flat_map(|finding| lines(finding, paint)).collect()
+    findings(summary, &[Spoils::Throughput, Spoils::Latency, Spoils::Arrivals], paint)
 }
 
-fn lines(finding: &Finding, paint: Paint) -> Vec<String> {
+fn lines(finding: &Finding, has_advice: bool, paint: Paint) -> Vec<String> {
     let (sign, role) = if finding.decisive { ("✗", Role::Bad) } else { ("!", Role::Warning) };
     let what = format!("{}{}", finding.message, seconds(&finding.seconds));
     let mut lines: Vec<_> =
         wrapped(&format!("  {sign} "), "    ", &what, WIDTH).into_iter().map(|line| paint.as_(role, line)).collect();
-    lines.extend(wrapped("    → ", "      ", &finding.advice.to_string(), WIDTH));
+    if has_advice {
+        lines.extend(wrapped("    → ", "      ", &finding.advice.to_string(), WIDTH));
+    }
     lines
 }
 
