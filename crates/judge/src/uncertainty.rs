@@ -112,14 +112,18 @@ impl Intervals {
 }
 
 /// Makes bounds rise from one quantile to the next, as what they bound does: a quantile is at least what one below it is, and at
-/// most what one above it is.
+/// most what one above it is. One without a sampling interval says nothing of chance, and bounds only its instrument's.
 fn rise(quantiles: &mut [Interval]) {
+    let knows_as_much =
+        |other: &Interval, one: &Interval| other.sampling_low_ns.is_some() || one.sampling_low_ns.is_none();
     let mut below: Option<Interval> = None;
     for one in quantiles.iter_mut() {
         if let Some(below) = below {
             one.instrument_low_ns = one.instrument_low_ns.max(below.instrument_low_ns);
             one.sampling_low_ns = one.sampling_low_ns.map(|low| low.max(below.sampling_low_ns.unwrap_or(0)));
-            one.low_ns = one.low_ns.max(below.low_ns);
+            if knows_as_much(&below, one) {
+                one.low_ns = one.low_ns.max(below.low_ns);
+            }
         }
         below = Some(*one);
     }
@@ -131,7 +135,9 @@ fn rise(quantiles: &mut [Interval]) {
             if one.sampling_low_ns.is_some() {
                 one.sampling_high_ns = least(one.sampling_high_ns, above.sampling_high_ns);
             }
-            one.high_ns = least(one.high_ns, above.high_ns);
+            if knows_as_much(&above, one) {
+                one.high_ns = least(one.high_ns, above.high_ns);
+            }
         }
         above = Some(*one);
     }
@@ -212,6 +218,11 @@ mod tests {
         let expected = [(80, Some(120)), (80, Some(200)), (90, Some(200)), (90, None)];
         assert_eq!(bounds, expected.map(|(low, high)| (low, high, high)));
         assert_eq!(found.map(|interval| interval.instrument_low_ns), [80, 80, 90, 90]);
+        // Nothing is known of chance from the second one.
+        let own = interval(100, ends(95, Some(105)), None, None);
+        let mut found = [one(80, None), own];
+        rise(&mut found);
+        assert_eq!((found[0].high_ns, found[0].sampling_high_ns), (None, None));
     }
 
     #[test]

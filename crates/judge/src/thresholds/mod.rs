@@ -356,7 +356,7 @@ fn is_decided_by_answers(threshold: &Threshold, standing: &Standing<'_>) -> bool
     let is_loads = |status: u16| !(300..=499).contains(&status) || matches!(status, 408 | 425 | 429);
     let refused = statuses.into_iter().filter(|(status, _)| !is_loads(*status) && !standing.ok.holds(*status));
     let least = refused.map(|(_, calls)| calls).sum::<u64>() as f64 / standing.total.due().max(1) as f64;
-    !threshold.operator().holds(AtLeast { value: least, at_least: true }, threshold.limit())
+    !threshold.operator().holds(AtLeast::exactly(least), threshold.limit())
 }
 
 /// Whether a failed threshold could hold if the fate of lost agents' calls were known.
