@@ -35,7 +35,7 @@ struct Parts {
 }
 
 /// The parts of a key apart from headers.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Target<'a> {
     /// The number of the method, which is less than 16.
     pub(crate) method: u32,
