@@ -23,6 +23,9 @@ pub(crate) struct Call {
     pub(crate) options: Vec<String>,
 }
 
+/// The methods that a client of a scenario has functions for.
+pub(crate) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
 /// The body of a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Body {
@@ -69,7 +72,7 @@ impl Call {
             arguments.push(table_behind(before, &options));
         }
         let method = match self.method.as_str() {
-            "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS" => self.method.to_ascii_lowercase(),
+            known if METHODS.contains(&known) => self.method.to_ascii_lowercase(),
             other => {
                 arguments.insert(0, quoted(other));
                 "request".to_owned()

@@ -76,7 +76,7 @@ pub(crate) fn form_component(text: &str) -> String {
 
 /// The media type that tools give a file by its name: curl knows the first ten endings alone.
 pub(crate) fn media_type(name: &str, is_curl: bool) -> Option<&'static str> {
-    const TYPES: [(&str, &str); 25] = [
+    const TYPES: [(&str, &str); 26] = [
         ("gif", "image/gif"),
         ("jpg", "image/jpeg"),
         ("jpeg", "image/jpeg"),
@@ -101,6 +101,7 @@ pub(crate) fn media_type(name: &str, is_curl: bool) -> Option<&'static str> {
         ("bmp", "image/bmp"),
         ("mp3", "audio/mpeg"),
         ("mp4", "video/mp4"),
+        ("bin", "application/octet-stream"),
         ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
     ];
     let known = TYPES.iter().take(if is_curl { 10 } else { TYPES.len() });

@@ -83,6 +83,9 @@ fn told(command: &Command) {
     if !command.shown.is_empty() {
         console::note(&format!("note: what curl shows and keeps is left out: {}", command.shown.join(", ")));
     }
+    if command.removed.iter().any(|name| name == "user-agent") {
+        console::note("note: -H 'User-Agent:': a flood sends brunt's own");
+    }
     for left in command.left_out(&[]) {
         console::note(&format!("note: {left}"));
     }
@@ -139,20 +142,41 @@ fn connection(command: &Command) -> Result<Vec<String>> {
     let seconds = |flag: &str, value: &Option<String>| value.as_ref().map(|value| format!("--{flag}={value}s"));
     flags.extend(seconds("timeout", &command.timeout));
     flags.extend(seconds("connect-timeout", &command.connect_timeout));
+    let (host, port) = endpoint(command);
+    // An option for another host, or another port, says nothing of this URL.
+    let is_other = |wanted: &str, its_port: &str| {
+        !(wanted.is_empty() || wanted == "*" || wanted.eq_ignore_ascii_case(&host))
+            || !(its_port.is_empty() || its_port == port)
+    };
     for (name, value) in &command.connecting {
         let value = value.as_deref().unwrap_or_default();
         let parts: Vec<&str> = value.split(':').collect();
         flags.push(match (*name, parts.as_slice()) {
+            ("resolve", [wanted, its, _]) | ("connect-to", [wanted, its, _, _]) if is_other(wanted, its) => continue,
             ("cacert" | "cert" | "key" | "unix-socket" | "proxy", _) => format!("--{name}={value}"),
             ("ipv4" | "ipv6", _) => format!("--{name}"),
             ("interface", _) => format!("--source-ip={value}"),
             // Names and addresses alone: an IPv6 address has more colons.
             ("resolve", [_, port, address]) => format!("--connect-to={address}:{port}"),
-            ("connect-to", [_, _, host, port]) => format!("--connect-to={host}:{port}"),
+            ("connect-to", [_, _, to, to_port]) => {
+                let own = |given: &str, otherwise: &str| if given.is_empty() { otherwise } else { given }.to_owned();
+                format!("--connect-to={}:{}", own(to, &host), own(to_port, &port))
+            }
             _ => bail!("--{name}: brunt connects without it; --connect-to names another place"),
         });
     }
     Ok(flags)
+}
+
+/// The host and the port of the URL.
+fn endpoint(command: &Command) -> (String, String) {
+    let url = command.urls.first().and_then(brunt_imports::Word::known).unwrap_or_default();
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let place = authority.rsplit('@').next().unwrap_or_default();
+    let own = if scheme.eq_ignore_ascii_case("https") { "443" } else { "80" };
+    let (host, port) = place.rsplit_once(':').filter(|(_, port)| !port.contains(']')).unwrap_or((place, own));
+    (host.to_owned(), port.to_owned())
 }
 
 /// The flag of the body.
@@ -197,7 +221,12 @@ fn url(command: &Command) -> Result<String> {
     let url = url.split('#').next().unwrap_or_default();
     let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
     let query = joined(command.query().iter(), "&")?;
-    Ok(if query.is_empty() { url } else { format!("{url}{}{query}", if url.contains('?') { '&' } else { '?' }) })
+    let mark = match url.split_once('?') {
+        None => "?",
+        Some((_, "")) => "",
+        Some(_) => "&",
+    };
+    Ok(if query.is_empty() { url } else { format!("{url}{mark}{query}") })
 }
 
 fn variable() -> anyhow::Error {

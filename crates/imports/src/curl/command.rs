@@ -116,6 +116,8 @@ pub struct Command {
     pub method: Option<String>,
     /// Header fields, in their order.
     pub headers: Vec<(String, Word)>,
+    /// Header fields that other options make, as they are given: `-A`, `-e`, `-r`, `--oauth2-bearer`.
+    pub(super) made: Vec<(&'static str, Word)>,
     /// The names of header fields that it leaves out (`-H 'Name:'`), in lower case.
     pub removed: Vec<String>,
     /// Data, whose parts are joined by `&`.

@@ -2,6 +2,7 @@
 
 use super::command::{Command, Data, Part, Word};
 use crate::ImportError;
+use crate::call::METHODS;
 use crate::encoded::{is_token, media_type};
 
 /// The meaning of an option.
@@ -300,7 +301,7 @@ fn take(
         }
         Says::Head => command.is_head = !off,
         Says::User => command.user = Some(value),
-        Says::Bearer => command.headers.push(("Authorization".to_owned(), Word::plain("Bearer ").joined(&value))),
+        Says::Bearer => command.made.push(("Authorization", Word::plain("Bearer ").joined(&value))),
         Says::Digest => command.is_digest = !off,
         Says::Basic => command.is_digest = false,
         Says::Cookie if value.known().is_some_and(|text| !text.contains('=')) => {
@@ -318,10 +319,10 @@ fn take(
             command.cookie_jar = value.known().map(str::to_owned);
             command.shown.push(format!("--{name}"));
         }
-        Says::Range => command.headers.push(("Range".to_owned(), Word::plain("bytes=").joined(&value))),
+        Says::Range => command.made.push(("Range", Word::plain("bytes=").joined(&value))),
         Says::PathAsIs => command.is_path_as_is = !off,
-        Says::Agent => command.headers.push(("User-Agent".to_owned(), value)),
-        Says::Referer => command.headers.push(("Referer".to_owned(), value)),
+        Says::Agent => command.made.push(("User-Agent", value)),
+        Says::Referer => referer(command, value),
         Says::Url => command.urls.push(value),
         Says::Compressed => command.is_compressed = !off,
         Says::Insecure => command.is_insecure = !off,
@@ -337,6 +338,17 @@ fn take(
         Says::Next => {}
     }
     Ok(())
+}
+
+/// Takes the value of `-e`: no text sends no field, and `;auto` behind it names the page that redirects.
+fn referer(command: &mut Command, mut value: Word) {
+    if let Some(text) = value.known().and_then(|text| text.strip_suffix(";auto")) {
+        value = Word::plain(text);
+        command.left.push("-e ;auto: the page that redirects is not named".to_owned());
+    }
+    if value.known() != Some("") {
+        command.made.push(("Referer", value));
+    }
 }
 
 /// Reads `Name: value`; `Name;` has an empty value; `Name:` is a field that curl leaves out.
@@ -359,7 +371,7 @@ fn header(command: &mut Command, field: &Word, line: usize) -> Result<(), Import
     let is_empty = value.0.is_empty();
     if is_empty && field.known().is_some_and(|text| text.trim_end().ends_with(':')) {
         let lower = name.to_ascii_lowercase();
-        if matches!(lower.as_str(), "content-type" | "accept") {
+        if matches!(lower.as_str(), "content-type" | "accept" | "user-agent") {
             command.removed.push(lower);
             return Ok(());
         }
@@ -447,6 +459,9 @@ fn part(field: &Word, left: &mut Vec<String>, line: usize) -> Result<Part, Impor
     } else if text.starts_with('<') {
         part.file = Some(content);
     } else {
+        part.content_type = part
+            .content_type
+            .or_else(|| part.filename.as_deref().and_then(|name| media_type(name, true)).map(str::to_owned));
         part.value = Word::plain(content);
     }
     Ok(part)
@@ -480,8 +495,20 @@ fn quoted_word<'t>(text: &'t str, ends: &[char]) -> (String, &'t str) {
     (word.to_owned(), rest)
 }
 
+/// The type of a form with files.
+const FORM: &str = "multipart/form-data";
+
 /// Applies what one option says of another: header fields of the command come before those that other options make.
 fn settle(command: &mut Command) {
+    // Of one option, given twice, the last counts.
+    let mut made: Vec<(String, Word)> = Vec::new();
+    for (name, value) in std::mem::take(&mut command.made).into_iter().rev() {
+        let is_given = command.says_of(&name.to_ascii_lowercase()) || made.iter().any(|(known, _)| known == name);
+        if !is_given && !value.0.is_empty() {
+            made.push((name.to_owned(), value));
+        }
+    }
+    command.headers.extend(made.into_iter().rev());
     if command.has_header("cookie") {
         command.cookies = None;
     }
@@ -492,6 +519,12 @@ fn settle(command: &mut Command) {
         command
             .left
             .push("-X with -L: curl keeps the method behind a redirect; brunt goes on as browsers do".to_owned());
+    }
+    let is_other_form = |(name, kind): &(String, Word)| {
+        name.eq_ignore_ascii_case("content-type") && !kind.beginning().trim().to_ascii_lowercase().starts_with(FORM)
+    };
+    if !command.form.is_empty() && command.headers.iter().any(is_other_form) {
+        command.left.push(format!("-H 'Content-Type: …' with -F: the form is sent as {FORM}"));
     }
     if command.is_query && !command.data.is_empty() && !command.url_query.is_empty() {
         command.left.push("--url-query: curl sends what -G makes of the data in its place".to_owned());
@@ -536,8 +569,14 @@ fn check(command: &Command) -> Result<(), ImportError> {
     if !command.data.is_empty() && !command.form.is_empty() {
         return wrong(line, "this curl has both -d and -F");
     }
-    if let Some(method) = command.method.as_deref().filter(|method| !is_token(method)) {
-        return wrong(line, format!("-X {method} is not a method"));
+    if let Some(method) = command.method.as_deref() {
+        let upper = method.to_ascii_uppercase();
+        if !is_token(method) {
+            return wrong(line, format!("-X {method} is not a method"));
+        }
+        if upper != method && METHODS.contains(&upper.as_str()) {
+            return wrong(line, format!("-X {method}: methods are case-sensitive: write -X {upper}"));
+        }
     }
     for url in &command.urls {
         let text = url.known().unwrap_or_default();

@@ -38,6 +38,9 @@ pub(super) fn requests(commands: &[Command], script: &mut Script) -> Result<Vec<
                 // Cookies are kept for those commands that say so.
                 call.headers.push(("Cookie".to_owned(), Text::lua("false")));
             }
+            if command.removed.iter().any(|name| name == "user-agent") {
+                call.headers.push(("User-Agent".to_owned(), Text::lua("false")));
+            }
             let mut code = format!("answer = {}\n", call.written());
             let _ = writeln!(code, "brunt.check(answer, {{ [\"is a success\"] = answer.ok }})");
             codes.push(script.bounded(code, &format!("line {}", command.line)));
@@ -228,8 +231,16 @@ impl Maker<'_> {
             }
         }
         if !query.0.is_empty() {
-            let has_query = path.0.iter().any(|piece| matches!(piece, Piece::Plain(text) if text.contains('?')));
-            url.push(Piece::Plain(if has_query { "&" } else { "?" }.to_owned()));
+            let has_mark = path.0.iter().any(|piece| matches!(piece, Piece::Plain(text) if text.contains('?')));
+            let is_open = matches!(url.0.last(), Some(Piece::Plain(text)) if text.ends_with('?'));
+            let mark = if is_open {
+                ""
+            } else if has_mark {
+                "&"
+            } else {
+                "?"
+            };
+            url.push(Piece::Plain(mark.to_owned()));
             url.extend(query);
         }
         Ok(url)

@@ -65,6 +65,18 @@ fn commands_are_requests() {
             "f = { filename = \"a.PNG\", type = \"image/png\", content = files[1] }",
         ),
         ("curl -L --json '{\"a\":1,\"a\":2}' http://a.test/", "body = \"{\\\"a\\\":1,\\\"a\\\":2}\""),
+        ("curl -L -A a -A b -e '' http://a.test/", "headers = { [\"User-Agent\"] = \"b\" }"),
+        ("curl -L -A a -H 'user-agent: b' http://a.test/", "headers = { [\"user-agent\"] = \"b\" }"),
+        ("curl -L -H 'User-Agent:' -A a http://a.test/", "headers = { [\"User-Agent\"] = false }"),
+        (
+            "curl -L --oauth2-bearer abc -H 'Authorization: Token x' http://a.test/",
+            "headers = { Authorization = brunt.env(\"AUTHORIZATION\") }",
+        ),
+        ("curl -L -G -d q=1 'http://a.test/x?'", "http:get(\"/x?q=1\")"),
+        (
+            "curl -L -F 'a=1;filename=b.html' http://a.test/",
+            "{ filename = \"b.html\", type = \"text/html\", content = \"1\" }",
+        ),
         ("curl -L -r 0-9 http://a.test/", "headers = { Range = \"bytes=0-9\" }"),
         ("curl http://a.test/ http://a.test/b", "base = \"http://a.test\", cookies = false"),
         ("curl -c jar http://a.test/ http://a.test/b", "brunt.http { base = \"http://a.test\" }"),
@@ -85,7 +97,7 @@ fn commands_are_requests() {
 
 #[test]
 fn what_is_no_request_is_told() {
-    let text = "TOKEN=abc\n$ curl -sSo out.json --retry 3 -k --cacert ca.pem http://a.test/ > x | jq .\n";
+    let text = "TOKEN=abc\n$ curl -sSo out.json --retry 3 -k --cacert ca.pem http://a.test/ > x | jq .\ncurl -e 'http://r/;auto' -F a=1 -H 'Content-Type: multipart/mixed' http://a.test/\n";
     let imported = imported(text);
     assert!(
         imported
@@ -101,6 +113,8 @@ fn what_is_no_request_is_told() {
         "line 2: --retry: not moved",
         "line 2: -k: give -k",
         "--cacert ca.pem: give it to brunt run",
+        "line 3: -e ;auto: the page that redirects is not named",
+        "line 3: -H 'Content-Type: …' with -F: the form is sent as multipart/form-data",
     ] {
         assert!(left.iter().any(|left| left.contains(expected)), "{expected}: {left:?}");
     }
@@ -124,6 +138,7 @@ fn what_is_not_understood_is_refused() {
         ("curl http://$HOST/", "the host of a URL is a variable"),
         ("curl -H 'a b: c' http://a/", "-H takes"),
         ("curl -X 'a b' http://a/", "is not a method"),
+        ("curl -X delete http://a/", "write -X DELETE"),
         ("curl -F 'f=@a,b' http://a/", "write an -F for each"),
         ("curl -F 'f=a;headers=\"X: 1\"' http://a/", "cannot be moved"),
         ("curl --aws-sigv4 a -u k:s http://a/", "signs each request anew"),

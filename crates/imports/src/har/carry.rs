@@ -9,7 +9,7 @@ use super::choice::Chosen;
 use super::source::Sources;
 use crate::call::{Authorization, Body, Call, Part, form_body, is_own_form};
 use crate::encoded::{decoded, form_decoded, is_field_value, is_token, url_safe};
-use crate::lua::{Step, value, weight};
+use crate::lua::{Step, comment, value, weight};
 use crate::script::Script;
 use crate::secret;
 use crate::text::{Piece, Text};
@@ -239,6 +239,17 @@ impl<'s> Carrier<'s> {
         let given = entry.header("content-type").unwrap_or(&sent.content_type).to_owned();
         let kind = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let text = std::str::from_utf8(&sent.bytes).ok();
+        let charset =
+            given.to_ascii_lowercase().split_once("charset=").map(|(_, name)| name.trim_matches('"').to_owned());
+        if let Some(charset) = charset.filter(|name| !name.starts_with("utf-8") && !sent.bytes.is_ascii())
+            && text.is_some()
+        {
+            let charset = comment(&charset, 30);
+            self.script.leave(
+                entry.place(),
+                format!("its body was {charset} and is sent as UTF-8: body = brunt.file(\"NAME\")"),
+            );
+        }
         if kind == "application/x-www-form-urlencoded" {
             let is_typed = !given.eq_ignore_ascii_case("application/x-www-form-urlencoded");
             if is_typed && is_field_value(&given) {

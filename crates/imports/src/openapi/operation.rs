@@ -14,6 +14,8 @@ use crate::value::Value;
 
 /// The most fields of an answer that are checked.
 const MOST_FIELDS: usize = 6;
+/// The style of a text in which the characters that URLs reserve stand for themselves.
+const RESERVED: &str = "reserved";
 /// Names that a parameter of a function would hide.
 const TAKEN: [&str; 5] = ["api", "answer", "brunt", "http", "files"];
 
@@ -124,6 +126,8 @@ impl<'d> Operation<'d> {
             let is_required = parameter.is_true("required") || place == "path";
             // The operation's own parameter replaces the path's.
             all.retain(|known| (known.name, known.place) != (name, place));
+            let is_reserved = style == "form" && parameter.is_true("allowReserved") && value.text().is_some();
+            let style = if is_reserved { RESERVED } else { style };
             all.push(Parameter { name, place, is_required, is_given, value, style, explode });
         }
         all
@@ -190,10 +194,15 @@ impl<'d> Operation<'d> {
     /// Sets the query, header fields and cookies. Returns the names of those that are left out.
     fn more(&self, parameters: &[Parameter<'d>], call: &mut Call, script: &mut Script) -> Vec<String> {
         let mut optional = Vec::new();
-        let mut cookies = Vec::new();
+        let (mut cookies, mut literal) = (Vec::new(), String::new());
         for one in parameters.iter().filter(|one| one.place != "path") {
             if !one.is_required && !one.is_given {
                 optional.push(format!("{} ({})", one.name, one.place));
+                continue;
+            }
+            if let Some(text) = as_written(one) {
+                let mark = if literal.is_empty() { "" } else { "&" };
+                let _ = write!(literal, "{mark}{}={text}", component(one.name));
                 continue;
             }
             match one.place {
@@ -213,6 +222,10 @@ impl<'d> Operation<'d> {
                 "cookie" => cookies.push(format!("{}={}", one.name, joined(&one.value))),
                 other => script.leave(self.place(), format!("not moved: the parameter {} in {other}", one.name)),
             }
+        }
+        if !literal.is_empty() {
+            let has_query = call.url.0.iter().any(|piece| matches!(piece, Piece::Plain(text) if text.contains('?')));
+            call.url.push(Piece::Plain(format!("{}{literal}", if has_query { '&' } else { '?' })));
         }
         let cookies = cookies.join("; ");
         if !cookies.is_empty() && is_field_value(&cookies) {
@@ -236,7 +249,7 @@ impl<'d> Operation<'d> {
                     "spaceDelimited" => " ",
                     "pipeDelimited" => "|",
                     "tabDelimited" => "\t",
-                    _ => ",",
+                    _ => ",", // of a style that the description does not know
                 };
                 let all: Vec<_> = all.iter().map(joined).collect();
                 vec![(name, Text::plain(all.join(mark)))]
@@ -246,10 +259,6 @@ impl<'d> Operation<'d> {
             }
             Value::Object(fields) if one.style == "form" && one.explode => {
                 fields.iter().map(|(field, value)| (field.clone(), Text::plain(joined(value)))).collect()
-            }
-            Value::Object(fields) if one.style == "form" => {
-                let all: Vec<_> = fields.iter().flat_map(|(field, value)| [field.clone(), joined(value)]).collect();
-                vec![(name, Text::plain(all.join(",")))]
             }
             Value::Object(_) => {
                 script.leave(self.place(), format!("the query's {name} is an object: look how it is written"));
@@ -448,6 +457,24 @@ fn in_path(one: &Parameter<'_>) -> Option<String> {
     };
     let name = if begin == ";" && !is_named { format!("{name}=") } else { String::new() };
     Some(format!("{begin}{name}{}", values.join(if one.explode { mark } else { "," })))
+}
+
+/// The value of a query's parameter whose marks are not escaped: the commas between the parts of one value, or whatever
+/// URLs reserve (OpenAPI 3.0.3, Parameter Object).
+fn as_written(one: &Parameter<'_>) -> Option<String> {
+    if one.place != "query" || !matches!(one.style, "form" | RESERVED) {
+        return None;
+    }
+    let part = |value: &Value| component(&joined(value));
+    match &one.value {
+        Value::List(all) if !one.explode => Some(all.iter().map(part).collect::<Vec<_>>().join(",")),
+        Value::Object(fields) if !one.explode => {
+            let parts = fields.iter().flat_map(|(field, value)| [component(field), part(value)]);
+            Some(parts.collect::<Vec<_>>().join(","))
+        }
+        Value::Text(text) if one.style == RESERVED => Some(url_safe(text).replace('#', "%23").replace('&', "%26")),
+        _ => None,
+    }
 }
 
 struct Expected {

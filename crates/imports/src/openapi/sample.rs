@@ -51,8 +51,8 @@ impl<'d> Sampler<'d> {
         for several in ["oneOf", "anyOf"] {
             let is_null = |one: &&Value| one.text_at("type") == Some("null");
             if let Some(first) = schema.list_at(several).iter().find(|one| !is_null(one)) {
-                let chosen = self.sampled(first, name, depth + 1);
-                return merged(self.object(schema, depth), chosen);
+                let chosen = merged(self.object(schema, depth), self.sampled(first, name, depth + 1));
+                return named(schema, first, chosen);
             }
         }
         match kind(schema) {
@@ -90,6 +90,15 @@ impl<'d> Sampler<'d> {
             }
             let value = self.sampled(property, name, depth + 1);
             fields.push((name.clone(), value));
+        }
+        let wanted = whole(schema, "minProperties").unwrap_or(0).min(10);
+        let more = schema.get("additionalProperties").filter(|more| matches!(more, Value::Object(_)));
+        if let Some(more) = more.filter(|_| depth < MOST_DEPTH) {
+            for number in fields.len() as u64 + 1..=wanted {
+                let name = format!("field_{number}");
+                let value = self.sampled(more, &name, depth + 1);
+                fields.push((name, value));
+            }
         }
         Value::Object(fields)
     }
@@ -201,6 +210,24 @@ fn number(schema: &Value) -> Number {
     Number::from_f64(value).unwrap_or_else(|| Number::from(1))
 }
 
+/// A sample of `chosen`, one of several schemas, with the name by which the discriminator of these knows it.
+fn named(several: &Value, chosen: &Value, sample: Value) -> Value {
+    let (Value::Object(mut fields), Some(property), Some(reference)) =
+        (sample.clone(), several.at(&["discriminator", "propertyName"]).and_then(Value::text), chosen.text_at("$ref"))
+    else {
+        return sample;
+    };
+    let own = reference.rsplit('/').next().unwrap_or(reference);
+    let is_it = |(_, to): &&(String, Value)| to.text().is_some_and(|to| to == reference || to == own);
+    let mapping = several.at(&["discriminator", "mapping"]).map_or(&[][..], Value::fields);
+    let name = Value::Text(mapping.iter().find(is_it).map_or(own, |(name, _)| name.as_str()).to_owned());
+    match fields.iter_mut().find(|(known, _)| known == property) {
+        Some((_, value)) => *value = name,
+        None => fields.push((property.to_owned(), name)),
+    }
+    Value::Object(fields)
+}
+
 /// Merges two samples: the fields of both, the second's where both have one.
 fn merged(one: Value, other: Value) -> Value {
     match (one, other) {
@@ -251,6 +278,20 @@ mod tests {
             ),
             (r#"{"oneOf":[{"type":"null"},{"properties":{"a":{"const":1}}}]}"#, r#"{"a":1}"#),
             (r#"{"anyOf":[{"type":"integer"}]}"#, "1"),
+            (
+                r#"{"type":"object","minProperties":2,"additionalProperties":{"type":"integer"}}"#,
+                r#"{"field_1":1,"field_2":1}"#,
+            ),
+            (
+                r##"{"oneOf":[{"$ref":"#/d/Sloop"}],"d":{"Sloop":{"properties":{"rig":{"type":"string"}}}},
+                    "discriminator":{"propertyName":"rig","mapping":{"s":"#/d/Sloop"}}}"##,
+                r#"{"rig":"s"}"#,
+            ),
+            (
+                r##"{"anyOf":[{"$ref":"#/d/Yawl"}],"d":{"Yawl":{"required":["m"],"properties":{"m":{"type":"integer"}}}},
+                    "discriminator":{"propertyName":"rig"}}"##,
+                r#"{"m":1,"rig":"Yawl"}"#,
+            ),
         ] {
             assert_eq!(sample(schema), expected, "{schema}");
         }

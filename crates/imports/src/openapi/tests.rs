@@ -137,7 +137,9 @@ fn values_are_written_in_their_styles() {
         ("/a/{p}", "in: path, style: matrix, explode: true, example: [a, b]", "api.op(\";p=a;p=b\")"),
         ("/a/{p}", "in: path, style: label, example: 5", "api.op(\".5\")"),
         ("/a/{p}", "in: path, explode: true, example: {r: 1, g: 2}", "api.op(\"r=1,g=2\")"),
-        ("/a", "in: query, explode: false, example: {r: 1, g: 2}", "query = { p = \"r,1,g,2\" }"),
+        ("/a", "in: query, explode: false, example: {r: 1, g: x y}", "http:get(\"/a?p=r,1,g,x%20y\")"),
+        ("/a", "in: query, explode: false, example: ['a,b', c]", "http:get(\"/a?p=a%2Cb,c\")"),
+        ("/a", "in: query, allowReserved: true, example: '/x:[y]#&?'", "http:get(\"/a?p=/x:[y]%23%26?\")"),
         ("/a", "in: query, content: {application/json: {example: {a: 1}}}", "query = { p = \"{\\\"a\\\":1}\" }"),
         ("/a", "in: query, schema: {type: number}, example: 1e3", "query = { p = \"1000\" }"),
     ] {

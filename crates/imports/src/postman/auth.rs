@@ -39,7 +39,11 @@ pub(crate) fn apply(
             let both = if kind == "basic" { Authorization::Basic } else { Authorization::Digest };
             call.authorization = Some(both(user, password));
         }
-        "bearer" => call.authorization = Some(Authorization::Bearer(text("token", true, script))),
+        "bearer" => {
+            let token = text("token", true, script);
+            call.authorization =
+                Some(Authorization::Bearer(token)).filter(|_| field("token").is_some_and(|it| !it.is_empty()));
+        }
         "oauth2" => {
             let token = text("accessToken", true, script);
             let token =

@@ -201,6 +201,30 @@ pub(crate) fn assignment(statement: &str) -> Option<(String, String)> {
     }
 }
 
+/// The variables that code sets, at its top or in a test.
+pub(crate) fn assigned(code: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for statement in statements(code) {
+        if let Some((name, _)) = assignment(&statement) {
+            names.push(name);
+        } else if let Some(parts) = arguments(&squeezed(&statement), "pm.test")
+            && let Some(body) = parts.get(1).and_then(|function| body_of(function))
+        {
+            names.extend(statements(&body).iter().filter_map(|one| Some(assignment(one)?.0)));
+        }
+    }
+    names
+}
+
+/// The body of a function: `function () { … }`, `() => { … }`, `() => …`.
+pub(crate) fn body_of(function: &str) -> Option<String> {
+    let body = function.split_once('{').and_then(|(head, rest)| {
+        let is_function = head.ends_with("=>") || head.starts_with("function") && head.ends_with(')');
+        rest.strip_suffix('}').filter(|_| is_function)
+    });
+    body.or_else(|| function.split_once("=>").map(|(_, body)| body)).map(str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,6 +246,8 @@ mod tests {
         assert_eq!(literal("`a${b}`"), None);
         assert_eq!(literal("'a'+'b'"), None);
         assert_eq!(assignment("pm.environment.set('t', json.token)"), Some(("t".into(), "json.token".into())));
+        let code = "pm.globals.set('a', 1)\npm.test('x', function () { f(); pm.variables.set('b', j.b) })";
+        assert_eq!(assigned(code), ["a", "b"]);
         for garbage in ["", "\"", "/*", "f(", "))((", "`${", "'\\"] {
             let _ = (statements(garbage), squeezed(garbage), literal(garbage), arguments(garbage, "f"));
         }

@@ -80,6 +80,14 @@ impl<'c> Writer<'c> {
         self.variables.text(text, place, &mut self.script)
     }
 
+    /// The name of a field, in which variables stand by their values.
+    fn name(&mut self, name: &str, place: &str) -> String {
+        self.variables.resolved(name).unwrap_or_else(|| {
+            self.script.leave(place, format!("a variable in the name {} is not known here", comment(name, 60)));
+            name.to_owned()
+        })
+    }
+
     /// The value of the field `name`: a secret if its name suggests one and no variable is in it.
     fn field(&mut self, name: &str, value: &str, place: &str) -> Text {
         let text = self.text(value, place);
@@ -107,8 +115,9 @@ impl<'c> Writer<'c> {
                 let is = |one: &&Value| one.text_at("key").or_else(|| one.text_at("id")) == Some(name);
                 url.list_at("variable").iter().find(is)
             });
-            let segment = variable
-                .map_or_else(|| segment.to_owned(), |one| one.get("value").and_then(Value::shown).unwrap_or_default());
+            // Postman leaves the name where the value is empty.
+            let value = variable.and_then(|one| one.get("value")?.shown()).filter(|value| !value.is_empty());
+            let segment = value.unwrap_or_else(|| segment.to_owned());
             // Postman escapes neither `/` in a path nor `+` and `&` in a query where they come from a variable.
             let segment = self.variables.inlined(&segment, &['/', '?', '%']);
             let text = self.text(&segment, place);
@@ -210,9 +219,13 @@ impl<'c> Writer<'c> {
     }
 
     fn header(&mut self, call: &mut Call, header: &Value, place: &str) {
-        let name = header.text_at("key").unwrap_or_default().trim().to_owned();
+        let name = self.name(header.text_at("key").unwrap_or_default().trim(), place);
         let given = header.get("value").and_then(Value::shown).unwrap_or_default();
-        if name.is_empty() || matches!(name.to_ascii_lowercase().as_str(), "host" | "content-length" | "connection") {
+        if name.is_empty() || name.eq_ignore_ascii_case("content-length") {
+            return;
+        }
+        if ["connection", "transfer-encoding"].iter().any(|known| name.eq_ignore_ascii_case(known)) {
+            self.script.leave(place, format!("the header {name} is of the connection, and brunt's own"));
             return;
         }
         if !is_token(&name) || !is_field_value(&given) {
@@ -241,7 +254,15 @@ impl<'c> Writer<'c> {
             "raw" => self.raw(call, body, place),
             "urlencoded" => {
                 let mut fields = Vec::new();
+                if let Some(text) = body.text_at("urlencoded") {
+                    call.body = Body::Text(self.text(text, place));
+                    if !call.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+                        let kind = Text::plain("application/x-www-form-urlencoded");
+                        call.headers.push(("Content-Type".to_owned(), kind));
+                    }
+                }
                 for (name, value) in kept("urlencoded").map(pair) {
+                    let name = self.name(&name, place);
                     let text = self.field(&name, &value, place);
                     // Postman sends the values of one name together.
                     let last = fields.iter().rposition(|(known, _)| *known == name);
@@ -296,7 +317,11 @@ impl<'c> Writer<'c> {
                     call.headers.push(("Content-Type".to_owned(), Text::plain(kind)));
                 }
             }
-            _ => {}
+            "" | "none" => {}
+            other => {
+                let code = self.script.not_moved(place, &format!("a body of the mode {}", comment(other, 30)));
+                call.body = Body::Lua(code);
+            }
         }
     }
 
@@ -356,7 +381,7 @@ impl<'c> Writer<'c> {
 
     /// The parts of one field: several where it sends several files.
     fn parts(&mut self, one: &Value, place: &str) -> Vec<Part> {
-        let name = one.text_at("key").unwrap_or_default().to_owned();
+        let name = self.name(one.text_at("key").unwrap_or_default(), place);
         let content_type = one.text_at("contentType").filter(|kind| is_field_value(kind)).map(str::to_owned);
         if one.text_at("type") == Some("file") {
             let mut files: Vec<_> = one.list_at("src").iter().filter_map(Value::text).collect();
@@ -365,7 +390,7 @@ impl<'c> Writer<'c> {
             }
             let part = |src: &str| Part {
                 name: name.clone(),
-                filename: Some(own_name(src).to_owned()),
+                filename: Some(one.text_at("fileName").unwrap_or_else(|| own_name(src)).to_owned()),
                 content_type: content_type.clone().or_else(|| media_type(src, false).map(str::to_owned)),
                 content: Some(self.file(src, place)),
                 ..Part::default()

@@ -173,3 +173,41 @@ fn what_postman_sends_is_what_is_written() {
         );
     }
 }
+
+#[test]
+fn names_have_their_variables_and_values_that_tests_set_are_theirs() {
+    let text = r#"{"variable": [{"key": "base", "value": "http://a.test"}, {"key": "k", "value": "{{part}}-key"}, {"key": "part", "value": "a/b"},
+        {"key": "id", "value": "old"}, {"key": "in", "value": "ner"}, {"key": "to_ner", "value": "found"}],
+      "item": [
+        {"name": "one", "request": {"method": "POST", "url": "{{base}}/{{part}}/{{to_{{in}}}}", "header": [{"key": "X-{{in}}", "value": "1"}, {"key": "Host", "value": "b.test"},
+            {"key": "Connection", "value": "close"}],
+          "auth": {"type": "bearer", "bearer": [{"key": "token", "value": ""}]},
+          "body": {"mode": "urlencoded", "urlencoded": [{"key": "{{k}}", "value": "v"}]}},
+          "event": [{"listen": "test", "script": {"exec": ["pm.test('ok', () => { pm.collectionVariables.set('id', pm.response.json().id); pm.globals.set('n', 7) })"]}}]},
+        {"name": "two", "request": {"method": "POST", "url": {"raw": "{{base}}/{{id}}/{{n}}/:none", "variable": [{"key": "none", "value": ""}]},
+          "body": {"mode": "formdata", "formdata": [{"key": "{{late}}", "value": "1"}, {"key": "f", "type": "file", "src": "/x/a.bin", "fileName": "b.bin"}]}}},
+        {"name": "three", "request": {"method": "POST", "url": "{{base}}/c", "body": {"mode": "urlencoded", "urlencoded": "a=1&b={{in}}"}}},
+        {"name": "four", "request": {"method": "POST", "url": "{{base}}/d", "body": {"mode": "smoke", "smoke": "x"}}}
+      ]}"#;
+    let imported = import(text.as_bytes(), "a.json").unwrap();
+    for expected in [
+        "http:post(\"/a/b/\" .. brunt.url_encode(vars.to_ner), {",
+        "headers = { [\"X-ner\"] = \"1\", Host = \"b.test\" }",
+        "form = { [\"a/b-key\"] = \"v\" }",
+        "vars.id = answer:jsonpath(\"$.id\")\n",
+        "vars.n = \"7\"",
+        "http:post(\"/\" .. brunt.url_encode(vars.id) .. \"/\" .. brunt.url_encode(vars.n) .. \"/:none\", {",
+        "filename = \"b.bin\", type = \"application/octet-stream\"",
+        "body = \"a=1&b=\" .. vars[\"in\"]",
+        "body = not_moved(",
+    ] {
+        assert!(imported.lua.contains(expected), "lacks {expected}:\n{}", imported.lua);
+    }
+    assert!(!imported.lua.contains("bearer"), "{}", imported.lua);
+    let left: Vec<String> = imported.left.iter().map(ToString::to_string).collect();
+    for expected in
+        ["the header Connection is of the connection", "a variable in the name {{late}}", "a body of the mode smoke"]
+    {
+        assert!(left.iter().any(|left| left.contains(expected)), "{expected}: {left:?}");
+    }
+}

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::javascript::{arguments, assignment, lines, literal, squeezed, statements};
+use super::javascript::{arguments, assignment, body_of, lines, literal, squeezed, statements};
 use super::variables::Variables;
 use crate::lua::{comment, part, quoted, table};
 use crate::script::Script;
@@ -65,7 +65,8 @@ impl Mover<'_, '_> {
             if is_log(&plain) {
                 continue;
             }
-            if let Some((name, value)) = assignment(&statement).and_then(|(name, value)| Some((name, literal(&value)?)))
+            if let Some((name, value)) =
+                assignment(&statement).and_then(|(name, value)| Some((name, constant(&value)?)))
             {
                 let value = self.given(&name, &value);
                 let _ = writeln!(made, "vars{} = {value}", part(&name));
@@ -120,7 +121,7 @@ impl Mover<'_, '_> {
     }
 
     fn assign(&mut self, name: &str, value: &str) {
-        let code = match (literal(value), self.path(value)) {
+        let code = match (constant(value), self.path(value)) {
             (Some(text), _) => self.given(name, &text),
             (None, Some(path)) => format!("answer:jsonpath({})", quoted(&path)),
             (None, None) if value == "pm.response.text()" => "answer.body".to_owned(),
@@ -136,13 +137,7 @@ impl Mover<'_, '_> {
     fn test(&mut self, parts: &[String]) {
         let [name, function] = parts else { return };
         let shown = literal(name).unwrap_or_else(|| comment(name, 60));
-        let body = function.split_once('{').and_then(|(head, rest)| {
-            let is_function = head.ends_with("=>") || head.starts_with("function") && head.ends_with(')');
-            rest.strip_suffix('}').filter(|_| is_function)
-        });
-        // `() => pm.response.to.have.status(200)`
-        let body = body.map(str::to_owned).or_else(|| function.split_once("=>").map(|(_, body)| body.to_owned()));
-        let Some(body) = body else { return self.check(&shown, None, function) };
+        let Some(body) = body_of(function) else { return self.check(&shown, None, function) };
         let mut conditions = Vec::new();
         for statement in statements(&body) {
             let plain = squeezed(&statement);
@@ -258,6 +253,11 @@ impl Mover<'_, '_> {
         }
         dotted(rest.strip_prefix('.').unwrap_or(rest))
     }
+}
+
+/// The text of a literal: a text, a number, `true` or `false`.
+fn constant(value: &str) -> Option<String> {
+    literal(value).or_else(|| number(value)).or_else(|| matches!(value, "true" | "false").then(|| value.to_owned()))
 }
 
 /// Splits `pm.expect(SUBJECT).DEMAND`.

@@ -45,11 +45,8 @@ impl<'c> Variables<'c> {
     /// Counts the variables that an item's scripts of this kind set as set from here on.
     pub(crate) fn set_by(&mut self, item: &Value, listen: &str) {
         for event in item.list_at("event").iter().filter(|event| event.text_at("listen") == Some(listen)) {
-            let code = super::javascript::lines(event);
-            for statement in super::javascript::statements(&code) {
-                if let Some((name, _)) = super::javascript::assignment(&statement)
-                    && !self.done.contains(&name)
-                {
+            for name in super::javascript::assigned(&super::javascript::lines(event)) {
+                if !self.done.contains(&name) {
                     self.done.push(name);
                 }
             }
@@ -68,13 +65,30 @@ impl<'c> Variables<'c> {
     pub(crate) fn inlined(&self, text: &str, letters: &[char]) -> String {
         let mut made = text.to_owned();
         for (name, value) in &self.known {
-            let is_inlined = value.contains(letters) && !value.contains("{{") && !secret::is_field(name);
             let mark = format!("{{{{{name}}}}}");
-            if is_inlined && made.len() < 10_000 && made.contains(&mark) && self.constant(name).is_some() {
-                made = made.replace(&mark, value);
+            if secret::is_field(name) || made.len() >= 10_000 || !made.contains(&mark) || self.constant(name).is_none()
+            {
+                continue;
+            }
+            let value = self.whole(value);
+            // A name may itself be made of variables: `{{a{{b}}}}`.
+            let is_in_name = made.split(&mark).any(|before| before.rfind("{{") > before.rfind("}}"));
+            if is_in_name || value.contains(letters) && !value.contains("{{") {
+                made = made.replace(&mark, &value);
             }
         }
         made
+    }
+
+    /// A text in which each variable that no script sets stands by its value; `None` where another is left.
+    pub(crate) fn resolved(&self, text: &str) -> Option<String> {
+        let mut made = text.to_owned();
+        for (name, value) in self.known.iter().filter(|(name, _)| self.constant(name).is_some()) {
+            if made.len() < 10_000 {
+                made = made.replace(&format!("{{{{{name}}}}}"), &self.whole(value));
+            }
+        }
+        (!made.contains("{{")).then_some(made)
     }
 
     /// A text with its `{{name}}` replaced by variables.
@@ -142,7 +156,7 @@ impl<'c> Variables<'c> {
                 let mut others = Self::default();
                 // A variable in another's value would have to be written before that one.
                 let text = others.text(value, "a variable of the collection", &mut Script::default());
-                if text.is_known() { quoted(value) } else { self.joined(value) }
+                if text.is_known() { quoted(value) } else { quoted(&self.whole(value)) }
             };
             entries.push(format!("{} = {value}", key(name)));
         }
@@ -161,8 +175,8 @@ impl<'c> Variables<'c> {
         format!("local vars = {} -- variables of the collection\n\n", table(&entries))
     }
 
-    /// A value with the values of the variables in it, joined.
-    fn joined(&self, value: &str) -> String {
+    /// A value with the values of the variables in it.
+    fn whole(&self, value: &str) -> String {
         let mut made = value.to_owned();
         for _ in 0..5 {
             let before = made.clone();
@@ -175,7 +189,7 @@ impl<'c> Variables<'c> {
                 break;
             }
         }
-        quoted(&made)
+        made
     }
 }
 
@@ -188,12 +202,8 @@ fn is_variable(name: &str) -> bool {
 /// Collects the names that scripts set anywhere in a collection.
 fn collect_set(holder: &Value, set: &mut Vec<String>, depth: usize) {
     for event in holder.list_at("event") {
-        let code = super::javascript::lines(event);
-        for statement in super::javascript::statements(&code) {
-            if let Some((name, _)) = super::javascript::assignment(&statement)
-                && !set.contains(&name)
-                && set.len() < 1_000
-            {
+        for name in super::javascript::assigned(&super::javascript::lines(event)) {
+            if !set.contains(&name) && set.len() < 1_000 {
                 set.push(name);
             }
         }

@@ -151,6 +151,8 @@ impl Template {
     /// When it lacks a time or a request, or its variables cannot be told apart.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let is_nginx = text.contains('$');
+        // A server's configuration escapes the quotes within its own.
+        let text = &text.replace("\\\"", "\"");
         let pieces = if is_nginx { nginx(text) } else { apache(text)? };
         let has = |names: &[&str]| {
             pieces
@@ -475,7 +477,10 @@ fn apache(text: &str) -> Result<Vec<Piece>, TemplateError> {
                 literal.push('[');
                 "time_local".to_owned()
             }
-            ('t', Some("sec" | "msec" | "usec")) => "msec".to_owned(),
+            ('t', Some("sec" | "msec" | "usec" | "%s")) => "msec".to_owned(),
+            ('t', Some("msec_frac" | "usec_frac")) => "other_t".to_owned(),
+            // A time as strftime writes it.
+            ('t', Some(_)) => "time_iso8601".to_owned(),
             ('r', _) => "request".to_owned(),
             ('m', _) => "request_method".to_owned(),
             ('U', _) => "uri".to_owned(),

@@ -105,6 +105,12 @@ fn templates_of_both_servers() {
     let read = parser.line(format!("{COMBINED} 2500").as_bytes()).unwrap().unwrap();
     assert_eq!((read.url.as_str(), read.duration_ns), ("/a?b=c", Some(2_500_000)));
     assert_eq!(header(&read.headers, "user-agent"), Some("curl/8 \"q\""));
+    // As the server's configuration has it, within quotes.
+    let escaped = r#"%h [%{%Y-%m-%d %H:%M:%S}t] \"%r\" %>s %{usec_frac}t"#;
+    let options = Options { template: Some(escaped.to_owned()), ..Options::default() };
+    let mut parser = Parser::new(Format::Template, options).unwrap();
+    let read = parser.line(br#"203.0.113.7 [2026-01-01 00:00:01] "GET /a HTTP/1.1" 200 250"#).unwrap().unwrap();
+    assert_eq!((read.url.as_str(), read.at.map(|at| at.ns)), ("/a", Some(1_767_225_601_000_000_000)));
     let error = |text: &str| Template::parse(text).unwrap_err();
     assert_eq!(error("$status"), TemplateError::Lacks("time"));
     assert_eq!(error("$msec"), TemplateError::Lacks("request"));

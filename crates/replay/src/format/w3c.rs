@@ -10,6 +10,8 @@ use super::{Entry, Options, Skip};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Columns {
     names: Vec<String>,
+    /// The date of the last line `#Date:`, for a log whose lines have a time alone.
+    date: Option<String>,
     /// Whether its durations are seconds, as `CloudFront`'s are, and not milliseconds.
     in_seconds: bool,
 }
@@ -17,6 +19,9 @@ pub(super) struct Columns {
 impl Columns {
     /// Takes a comment; `true` where it names the columns.
     pub(super) fn take(&mut self, line: &str) -> bool {
+        if let Some(date) = line.strip_prefix("#Date:") {
+            self.date = date.split_whitespace().next().map(str::to_owned);
+        }
         let Some(names) = line.strip_prefix("#Fields:") else { return false };
         self.names = names.split_whitespace().map(str::to_owned).collect();
         self.in_seconds = self.names.iter().any(|name| name == "x-edge-location");
@@ -43,7 +48,7 @@ impl Columns {
                 row.insert(name.to_owned(), Value::String(value));
             }
         };
-        let time = match (column("date"), column("time")) {
+        let time = match (column("date").or(self.date.as_deref()), column("time")) {
             (Some(date), Some(time)) => Some(format!("{date}T{time}Z")),
             _ => None,
         };
@@ -53,7 +58,8 @@ impl Columns {
             Some(query) if !stem.contains('?') => format!("{stem}?{query}"),
             _ => stem.to_owned(),
         });
-        put("url", url);
+        // `CloudFront` escapes the percent sign of an escape, too.
+        put("url", url.map(|url| if self.in_seconds { url.replace("%25", "%") } else { url }));
         put(
             "host",
             column("x-host-header").or_else(|| column("cs-host")).or_else(|| column("cs(Host)")).map(str::to_owned),
@@ -94,7 +100,6 @@ impl Columns {
                 }
             }
         }
-        // `CloudFront` escapes the percent sign of an escape, too.
         let once = String::from_utf8(bytes).unwrap_or_else(|_| value.to_owned());
         once.replace("%20", " ")
     }
@@ -131,10 +136,12 @@ mod tests {
             "1767261600000 203.0.113.7 GET /a?b=1 Some(1000000000) [(\"User-Agent\", \"Mozilla/5.0 (X11)\")]\nIncomplete"
         );
         assert_eq!(shown(&format!("\u{feff}{iis}")), shown(iis));
-        let front = "#Version: 1.0\n#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query x-host-header time-taken\n2026-01-01\t10:00:01\tFRA2\t2390\t2001:db8::7\tPOST\td1.cloudfront.net\t/v\t200\t-\tMozilla/5.0%20(X11)\t-\tshop.test\t0.500\n";
+        let timed = "#Date: 2026-01-01 09:00:00\n#Fields: time cs-method cs-uri\n10:00:02 GET /a?b\n";
+        assert_eq!(shown(timed), "1767261602000  GET /a?b None []");
+        let front = "#Version: 1.0\n#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query x-host-header time-taken\n2026-01-01\t10:00:01\tFRA2\t2390\t2001:db8::7\tPOST\td1.cloudfront.net\t/v%2520w\t200\t-\tMozilla/5.0%20(X11)\t-\tshop.test\t0.500\n";
         assert_eq!(
             shown(front),
-            "1767261600500 2001:db8::7 POST /v Some(500000000) [(\"User-Agent\", \"Mozilla/5.0 (X11)\")]"
+            "1767261600500 2001:db8::7 POST /v%20w Some(500000000) [(\"User-Agent\", \"Mozilla/5.0 (X11)\")]"
         );
     }
 }
