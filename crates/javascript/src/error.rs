@@ -1,6 +1,6 @@
 //! What a script throws, in words for its author.
 
-use rquickjs::{Coerced, Ctx, FromJs as _};
+use rquickjs::{Coerced, Ctx, FromJs as _, Value};
 
 /// The most lines of a stack that are shown.
 const MOST_FRAMES: usize = 12;
@@ -24,6 +24,16 @@ pub(crate) fn thrown(ctx: &Ctx<'_>) -> String {
         None
     };
     text.or_else(|| Coerced::<String>::from_js(ctx, value).ok().map(|text| text.0)).unwrap_or_default()
+}
+
+/// What is said of a value that a check has thrown.
+pub(crate) fn told(value: &Value<'_>) -> String {
+    let text = |value: Value<'_>| value.get::<Coerced<String>>().map(|text| text.0);
+    let part = |name: &str| value.as_exception().map(|error| error.as_object().get(name).and_then(text));
+    match (part("name"), part("message")) {
+        (Some(Ok(name)), Some(Ok(message))) => format!("{name}: {message}"),
+        _ => text(value.clone()).unwrap_or_default(),
+    }
 }
 
 /// A text with a stack, whose first place in the script's own files comes first: `script.js:3:5: TypeError: …`.

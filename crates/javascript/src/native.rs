@@ -16,12 +16,12 @@ use rquickjs::{ArrayBuffer, Class, Ctx, Exception, Function, Module, Object, Per
 use crate::functions::Functions;
 use crate::modules::{Modules, NATIVE, RECEIVER};
 use crate::outcome::{Answer, Outcome};
-use crate::responses::{self, Answered, Response, response};
+use crate::responses::{self, Answered, Response};
 use crate::shared::Schema;
 use crate::user::{Myself, User};
 use crate::values::{refused, shown};
 use crate::worker::{Event, Parts, Task, TaskState};
-use crate::{bytes, html};
+use crate::{bytes, html, shortcuts};
 
 /// The module of the usual functions.
 pub(crate) struct Natives;
@@ -40,7 +40,13 @@ const USUAL: &[&str] = &[
     "http",
     "prepare",
     "send",
-    "iteration",
+    "isSameUser",
+    "iterationNumber",
+    "goesOnAlone",
+    "hasCookies",
+    "moved",
+    "shortcut",
+    "remember",
     "drain",
     "readText",
     "readBytes",
@@ -128,6 +134,7 @@ fn functions<'js>(ctx: &Ctx<'js>, user: &Rc<User>, names: &'static [&'static str
     counting(&all, user)?;
     surroundings(&all, user)?;
     modules(&all, user)?;
+    shortcuts::add(ctx, &all, user)?;
     bytes::add(ctx, &all)?;
     html::add(ctx, &all)?;
     Ok(all.object)
@@ -227,7 +234,7 @@ fn call(client: usize, label: u32, timeout_ns: Option<u64>, values: Vec<Plain<'s
 }
 
 /// The end of a call.
-fn answer(ctx: &Ctx<'_>, outcome: Outcome) -> Result<Answer> {
+pub(crate) fn answer(ctx: &Ctx<'_>, outcome: Outcome) -> Result<Answer> {
     match outcome {
         Outcome::Ended(answer) => Ok(answer),
         Outcome::Refused(problem) => Err(refused(ctx, &problem)),
@@ -242,7 +249,7 @@ fn ended<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Object<'js>> {
     object.set("status", answer.status)?;
     object.set("ok", answer.ok)?;
     object.set("flags", answer.flags)?;
-    if let Some((failure, reason)) = &answer.failure {
+    if let Some((failure, reason)) = answer.failure.as_deref() {
         object.set("error", failure.as_str())?;
         object.set("reason", reason.as_str())?;
     }
@@ -337,7 +344,7 @@ fn calls<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
             };
         }
         let event = me.mailbox.events.borrow_mut().pop_front();
-        event.map(|event| happened(&ctx, event)).transpose()
+        event.map(|event| happened(&ctx, &me, event)).transpose()
     });
     let me = Rc::clone(user);
     set!(object, ctx, "pause", move |ctx: Ctx<'js>, seconds: f64| -> Result<()> {
@@ -483,12 +490,12 @@ fn beside(
 }
 
 /// An event, as the script's library takes it.
-fn happened<'js>(ctx: &Ctx<'js>, event: Event) -> Result<Object<'js>> {
+fn happened<'js>(ctx: &Ctx<'js>, user: &User, event: Event) -> Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
     object.set("id", event.id)?;
     if let Some((label, discards)) = event.http {
         let answered = Answered::of_event(label, discards, event).map(Rc::new);
-        let response = answered.map(|answered| response(ctx, None, answered)).transpose()?;
+        let response = answered.map(|answered| user.response(ctx, None, answered)).transpose()?;
         object.set("response", response)?;
         return Ok(object);
     }
@@ -560,8 +567,7 @@ fn counting<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
     });
     let me = Rc::clone(user);
     set!(object, ctx, "checkPassed", move |ctx: Ctx<'js>, id: u32| -> Result<()> {
-        me.worker.passed(id);
-        if me.worker.traces.get() { me.ask(&ctx, Operation::CheckPassed(id)).map(drop) } else { Ok(()) }
+        me.check_passed(&ctx, id)
     });
     let me = Rc::clone(user);
     set!(object, ctx, "checkFailed", move |ctx: Ctx<'js>,
@@ -611,12 +617,25 @@ fn surroundings<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()>
         object.set("worker", me.worker.number)?;
         Ok(object)
     });
-    // The number of the user's iteration; `undefined` where the user, or its scenario, is not the one of the last time.
+    // Whether the user, and its scenario, is the one of the last time.
     let me = Rc::clone(user);
-    set!(object, ctx, "iteration", move || {
+    set!(object, ctx, "isSameUser", move || {
         let now = (me.id.get(), me.place.get());
-        (me.told.replace(now) == now).then(|| me.iteration.get() as f64)
+        me.told.replace(now) == now
     });
+    let me = Rc::clone(user);
+    set!(object, ctx, "iterationNumber", move || me.iteration.get() as f64);
+    let me = Rc::clone(user);
+    set!(object, ctx, "goesOnAlone", move |alone: bool| me.goes_on_alone.set(alone));
+    let me = Rc::clone(user);
+    set!(object, ctx, "hasCookies", move |has: bool| {
+        me.has_cookies.set(has);
+        if has {
+            me.goes_on_alone.set(false);
+        }
+    });
+    let me = Rc::clone(user);
+    set!(object, ctx, "moved", move |place: u32| me.place_of_calls.set(place));
     let me = Rc::clone(user);
     set!(object, ctx, "env", move |ctx: Ctx<'js>| -> Result<Object<'js>> {
         let object = Object::new(ctx)?;

@@ -36,13 +36,13 @@ pub(crate) struct Answer {
     /// The protocol's flags.
     pub(crate) flags: u32,
     /// The failure's name, and why.
-    pub(crate) failure: Option<(String, String)>,
+    pub(crate) failure: Option<Box<(String, String)>>,
 }
 
 impl Answer {
     /// The end of a call that could not be made.
     pub(crate) fn refused(reason: String) -> Self {
-        Self { ticket: 0.0, status: 0, ok: false, flags: 0, failure: Some((REFUSED.to_owned(), reason)) }
+        Self { ticket: 0.0, status: 0, ok: false, flags: 0, failure: Some(Box::new((REFUSED.to_owned(), reason))) }
     }
 }
 
@@ -61,7 +61,7 @@ impl Outcome {
                 status: 0,
                 ok: false,
                 flags: 0,
-                failure: Some((failure.to_owned(), reason.to_owned())),
+                failure: Some(Box::new((failure.to_owned(), reason.to_owned()))),
             }),
             Resumption::Refused(problem) | Resumption::Problem(problem) | Resumption::Unread(problem) => {
                 Self::Refused(problem.to_owned())

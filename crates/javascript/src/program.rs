@@ -85,13 +85,15 @@ impl Source {
         let (probed, clients) = known.map_or((None, Vec::new()), |(probed, clients)| (Some(probed), clients));
         let mut functions = probed.map_or_else(Vec::new, |probed| probed.options.functions());
         let scenarios = functions.len();
+        let wanted = probed
+            .map_or_else(|| "[]".to_owned(), |probed| probed.options.wanted(probed.has_summary, &probed.metrics));
         functions.extend(["setup", "teardown"].map(|name| (name.to_owned(), name.to_owned())));
         Shared {
             modules: Arc::clone(&self.modules),
             env: self.env.clone(),
             options: probed.map(|probed| probed.options.json.clone()),
-            wanted: probed
-                .map_or_else(|| "[]".to_owned(), |probed| probed.options.wanted(probed.has_summary, &probed.metrics)),
+            samples_checks: wanted.contains(r#""checks""#),
+            wanted,
             executors: probed.map_or_else(Vec::new, |probed| probed.options.executors()),
             functions,
             has_setup: probed.is_some_and(|probed| probed.has_setup),

@@ -10,17 +10,18 @@ use brunt_protocol::scenario::Value as Plain;
 use brunt_script::Operation;
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::Constructor;
-use rquickjs::{ArrayBuffer, Class, Ctx, Function, JsLifetime, Object, Result, Value};
+use rquickjs::{ArrayBuffer, Class, Ctx, Function, JsLifetime, Object, Result, Value, qjs};
 
 use crate::bytes;
 use crate::functions::Functions;
+use crate::members::member;
 use crate::outcome::{Answer, Outcome};
-use crate::user::{Open, User};
+use crate::user::{Name, Open, User};
 use crate::values::{refused, shown};
 use crate::worker::Event;
 
 /// The bit of an answer's flags that says that it sets cookies.
-const SETS_COOKIES: u32 = 1;
+pub(crate) const SETS_COOKIES: u32 = 1;
 
 /// A Response. The script sees it through the functions below, which `library/responses.js` gives its prototype.
 pub(crate) struct Response<'js> {
@@ -28,7 +29,9 @@ pub(crate) struct Response<'js> {
     /// The request that was answered, as `library/exchanges.js` has it.
     hop: RefCell<Option<Value<'js>>>,
     /// What was made of the body: a text, a buffer, and the value of its JSON.
-    made: [RefCell<Option<Value<'js>>>; 3],
+    made: RefCell<Option<Box<[Option<Value<'js>>; 3]>>>,
+    /// How many members were read of its JSON without the rest.
+    members: Cell<u32>,
 }
 
 /// Places in [`Response::made`].
@@ -47,7 +50,7 @@ pub(crate) struct Answered {
     /// Whether the engine still has it.
     is_open: Cell<bool>,
     /// Its parts once they were taken over, by their place in [`PARTS`].
-    kept: RefCell<[Option<Plain<'static>>; PARTS.len()]>,
+    kept: RefCell<Option<Box<[Option<Plain<'static>>; PARTS.len()]>>>,
 }
 
 /// The parts that are taken over.
@@ -55,11 +58,12 @@ const PARTS: [&str; 3] = ["body", "headers", "exchange"];
 
 impl<'js> Trace<'js> for Response<'js> {
     fn trace<'a>(&self, tracer: Tracer<'a, 'js>) {
-        for held in self.made.iter().chain([&self.hop]) {
-            // Whoever writes to it holds nothing of the collector's meanwhile.
-            if let Ok(held) = held.try_borrow() {
-                held.trace(tracer);
-            }
+        // Whoever writes to these holds nothing of the collector's meanwhile.
+        if let Ok(hop) = self.hop.try_borrow() {
+            hop.trace(tracer);
+        }
+        if let Ok(made) = self.made.try_borrow() {
+            made.iter().flat_map(|made| made.iter()).for_each(|made| made.trace(tracer));
         }
     }
 }
@@ -102,7 +106,7 @@ impl Answered {
     /// Keeps a part.
     fn take_over(&self, what: &str, value: Option<Plain<'static>>) {
         if let Some(place) = PARTS.iter().position(|part| *part == what)
-            && let Some(kept) = self.kept.borrow_mut().get_mut(place)
+            && let Some(kept) = self.kept.borrow_mut().get_or_insert_default().get_mut(place)
         {
             *kept = value;
         }
@@ -125,7 +129,7 @@ impl Answered {
         }
         let place = PARTS.iter().position(|part| *part == what);
         let kept = self.kept.borrow();
-        Ok(place.and_then(|place| kept.get(place)?.clone()).unwrap_or(Plain::Nil))
+        Ok(place.and_then(|place| kept.as_ref()?.get(place)?.clone()).unwrap_or(Plain::Nil))
     }
 }
 
@@ -162,21 +166,93 @@ impl User {
             let open: Weak<dyn Open> = Rc::downgrade(&answered) as Weak<Answered>;
             self.open.borrow_mut().push(open);
         }
-        response(ctx, Some(hop), answered)
+        self.response(ctx, Some(hop), answered)
+    }
+
+    /// The Response of an answer.
+    pub(crate) fn response<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        hop: Option<Value<'js>>,
+        answered: Rc<Answered>,
+    ) -> Result<Class<'js, Response<'js>>> {
+        let status = answered.answer.status;
+        let object =
+            Response { answered, hop: RefCell::new(hop), made: RefCell::default(), members: Cell::new(0) };
+        let object = Class::instance(ctx.clone(), object)?;
+        let (atom, flags) = (self.atom(ctx, Name::Status), qjs::JS_PROP_C_W_E as _);
+        let status = Value::new_int(ctx.clone(), i32::from(status));
+        // SAFETY: the object is alive and this context's; a number is counted by nobody.
+        let defined =
+            unsafe { qjs::JS_DefinePropertyValue(ctx.as_raw().as_ptr(), object.as_raw(), atom, status.as_raw(), flags) };
+        if defined < 0 { Err(rquickjs::Error::Exception) } else { Ok(object) }
+    }
+
+    /// Counts a check that held.
+    pub(crate) fn check_passed(&self, ctx: &Ctx<'_>, id: u32) -> Result<()> {
+        self.worker.passed(id);
+        if self.worker.traces.get() { self.ask(ctx, Operation::CheckPassed(id)).map(drop) } else { Ok(()) }
+    }
+
+    /// Counts a check that did not hold, of a Response or of something else, with the error that it has thrown.
+    pub(crate) fn check_failed<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        (id, label): (u32, u32),
+        response: Option<&Class<'js, Response<'js>>>,
+        reason: Option<String>,
+    ) -> Result<()> {
+        let answered = response.map(|response| Rc::clone(&response.borrow().answered));
+        let first = answered.as_ref().is_some_and(|answered| !answered.is_judged.replace(true));
+        let ticket = answered.map_or(0, |answered| answered.answer.ticket as u64);
+        self.ask(ctx, Operation::CheckFailed { id, ticket, label, first, reason }).map(drop)
     }
 }
 
-/// The Response of an answer.
-pub(crate) fn response<'js>(
+impl Response<'_> {
+    /// The number of what its call counts as.
+    pub(crate) fn label(&self) -> u32 {
+        self.answered.label
+    }
+}
+
+/// The bytes of a body and the members that are read of it one by one; with more of them, all is parsed at once.
+const MOST_SCANNED: (usize, u32) = (16 << 10, 4);
+
+/// A member of a Response's JSON that is no list and no object, read without the rest; `None`: it is another one, or better read otherwise.
+pub(crate) fn json_member<'js>(
     ctx: &Ctx<'js>,
-    hop: Option<Value<'js>>,
-    answered: Rc<Answered>,
-) -> Result<Class<'js, Response<'js>>> {
-    let status = answered.answer.status;
-    let object = Response { answered, hop: RefCell::new(hop), made: Default::default() };
-    let object = Class::instance(ctx.clone(), object)?;
-    object.set("status", status)?;
-    Ok(object)
+    user: &User,
+    given: &Class<'js, Response<'js>>,
+    name: &str,
+) -> Result<Option<Value<'js>>> {
+    let response = given.borrow();
+    let answered = &response.answered;
+    let members = response.members.replace(response.members.get() + 1);
+    let is_parsed = response.made.borrow().as_ref().is_some_and(|made| made.get(JSON).is_some_and(Option::is_some));
+    if is_parsed || members >= MOST_SCANNED.1 || answered.discards || !answered.is_answer() {
+        return Ok(None);
+    }
+    let body = answered.part(user, ctx, "body")?;
+    let body = body.as_bytes().unwrap_or_default();
+    // What is not UTF-8 is replaced where all is parsed.
+    if body.len() > MOST_SCANNED.0 || std::str::from_utf8(body).is_err() {
+        return Ok(None);
+    }
+    match member(body, name.as_bytes()) {
+        None | Some(Some([b'[' | b'{', ..])) => Ok(None),
+        Some(None) => Ok(Some(Value::new_undefined(ctx.clone()))),
+        Some(Some(value)) => ctx.json_parse(value).map(Some),
+    }
+}
+
+/// The value of a Response's JSON; `None` where it has no body.
+pub(crate) fn json<'js>(
+    ctx: &Ctx<'js>,
+    user: &User,
+    given: &Class<'js, Response<'js>>,
+) -> Result<Option<Value<'js>>> {
+    made(ctx, user, given, JSON, |body| ctx.json_parse(String::from_utf8_lossy(body).into_owned()))
 }
 
 /// The times of a call in milliseconds, as k6 names them, of how it went. A request goes to the socket as a whole: sending takes no time.
@@ -229,13 +305,14 @@ pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>, user: &Rc<Us
     set!("isAnswer", move |given: Given<'js>| given.borrow().answered.is_answer());
     set!("failureOf", move |given: Given<'js>| -> Option<Vec<String>> {
         let failure = given.borrow().answered.answer.failure.clone();
-        failure.map(|(failure, reason)| vec![failure, reason])
+        failure.map(|failure| vec![failure.0, failure.1])
     });
     set!("hopOf", move |given: Given<'js>| given.borrow().hop.borrow().clone());
     set!("setHop", move |given: Given<'js>, hop: Value<'js>| drop(given.borrow().hop.replace(Some(hop))));
     // The Response of a request that could not be made, for this reason.
+    let me = Rc::clone(user);
     set!("unsent", move |ctx: Ctx<'js>, hop: Value<'js>, reason: String| {
-        response(&ctx, Some(hop), Rc::new(Answered::new(0, Answer::refused(reason), false, false)))
+        me.response(&ctx, Some(hop), Rc::new(Answered::new(0, Answer::refused(reason), false, false)))
     });
     let me = Rc::clone(user);
     set!("readText", move |ctx: Ctx<'js>, given: Given<'js>| -> Result<Value<'js>> {
@@ -251,7 +328,7 @@ pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>, user: &Rc<Us
     });
     let me = Rc::clone(user);
     set!("readJson", move |ctx: Ctx<'js>, given: Given<'js>| -> Result<Option<Value<'js>>> {
-        made(&ctx, &me, &given, JSON, |body| ctx.json_parse(String::from_utf8_lossy(body).into_owned()))
+        json(&ctx, &me, &given)
     });
     let me = Rc::clone(user);
     set!("readHeaders", move |ctx: Ctx<'js>, given: Given<'js>| -> Result<Value<'js>> {
@@ -354,15 +431,15 @@ fn made<'js>(
     make: impl FnOnce(&[u8]) -> Result<Value<'js>>,
 ) -> Result<Option<Value<'js>>> {
     let response = given.borrow();
-    let known = response.made.get(place).and_then(|made| made.borrow().clone());
+    let known = response.made.borrow().as_ref().and_then(|made| made.get(place)?.clone());
     let answered = &response.answered;
     if known.is_some() || answered.discards || !answered.is_answer() {
         return Ok(known);
     }
     let body = answered.part(user, ctx, "body")?;
     let value = make(body.as_bytes().unwrap_or_default())?;
-    if let Some(made) = response.made.get(place) {
-        *made.borrow_mut() = Some(value.clone());
+    if let Some(made) = response.made.borrow_mut().get_or_insert_default().get_mut(place) {
+        *made = Some(value.clone());
     }
     Ok(Some(value))
 }

@@ -1,5 +1,6 @@
 //! A user's runtime, and its life on a stack of its own.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -97,6 +98,8 @@ impl User {
             ctx: ctx.clone(),
             exports,
             iterate: events.get("iterate")?,
+            settle: events.get("settle")?,
+            known: Cell::new(None),
             run_once: events.get("runOnce")?,
             options,
         })
@@ -152,7 +155,7 @@ impl User {
         }
         self.stretch.set((None, LONGEST_STRETCH));
         self.mailbox.events.borrow_mut().clear();
-        let ran = script.run(&self.worker, place);
+        let ran = script.run(self, place);
         self.worker.program.ended.fetch_add(1, Ordering::Relaxed);
         let pacing_ns = self.worker.program.pacing_ns;
         match ran {
@@ -173,6 +176,10 @@ pub(crate) struct Script<'js> {
     /// The script's options, consolidated where a plan was made of them.
     pub(crate) options: Value<'js>,
     iterate: Function<'js>,
+    /// Runs all that a function began which has returned its argument.
+    settle: Function<'js>,
+    /// The function that was run last, by its place.
+    known: Cell<Option<(u32, Function<'js>)>>,
     run_once: Function<'js>,
 }
 
@@ -196,15 +203,24 @@ impl<'js> Script<'js> {
         self.run_once.call((function, place, argument))
     }
 
-    fn run(&self, worker: &Worker, place: u32) -> rquickjs::Result<()> {
+    /// Runs the function of this place.
+    fn run(&self, user: &User, place: u32) -> rquickjs::Result<()> {
+        let goes_on_alone = user.goes_on_alone.get() && user.told.get() == (user.id.get(), place);
+        if let Some((known, function)) = self.known.take().filter(|_| goes_on_alone)
+            && known == place
+        {
+            let ran = self.run_alone(user, &function);
+            // What was in its midst is the library's to end.
+            user.goes_on_alone.set(user.goes_on_alone.get() && ran.is_ok());
+            self.known.set(Some((known, function)));
+            return ran;
+        }
+        let worker = &user.worker;
         let name = worker.program.function(place);
         let Some(function) = self.function(name)? else {
             return Err(Exception::throw_message(&self.ctx, &format!("the script exports no function '{name}'")));
         };
-        let given = match &*worker.given.borrow() {
-            Some(text) => self.ctx.json_parse(text.as_str())?,
-            None => Value::new_undefined(self.ctx.clone()),
-        };
+        let given = self.given(worker)?;
         if name == "setup" || name == "teardown" {
             let returned = self.once(function, name, given)?;
             if name == "setup" {
@@ -213,7 +229,28 @@ impl<'js> Script<'js> {
             }
             return Ok(());
         }
+        self.known.set(Some((place, function.clone())));
         self.iterate.call((function, given))
+    }
+
+    /// What setup has returned, made anew.
+    fn given(&self, worker: &Worker) -> rquickjs::Result<Value<'js>> {
+        match &*worker.given.borrow() {
+            Some(text) => self.ctx.json_parse(text.as_str()),
+            None => Ok(Value::new_undefined(self.ctx.clone())),
+        }
+    }
+
+    /// Runs a scenario's function, which needs the library for what it leaves behind alone.
+    fn run_alone(&self, user: &User, function: &Function<'js>) -> rquickjs::Result<()> {
+        let returned: Value<'js> = function.call((self.given(&user.worker)?,))?;
+        if !returned.is_promise() && user.goes_on_alone.get() {
+            while self.ctx.execute_pending_job() {}
+            if user.goes_on_alone.get() && user.rejected.borrow().is_empty() {
+                return Ok(());
+            }
+        }
+        self.settle.call((returned,))
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Shared {
     pub(crate) options: Option<String>,
     /// The figures that thresholds and a summary ask for, as JSON.
     pub(crate) wanted: String,
+    /// Whether they ask for each check.
+    pub(crate) samples_checks: bool,
     /// The scenarios with the names of their functions, and `setup` and `teardown` behind them.
     pub(crate) functions: Vec<(String, String)>,
     /// The executors of the scenarios.

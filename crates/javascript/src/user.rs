@@ -40,6 +40,14 @@ pub(crate) struct User {
     pub(crate) open: RefCell<Vec<Weak<dyn Open>>>,
     /// The user's number and place when the script's library last asked.
     pub(crate) told: Cell<(u64, u32)>,
+    /// Whether its iterations need nothing of the script's library before or after the script's function.
+    pub(crate) goes_on_alone: Cell<bool>,
+    /// Whether some jar of the script's may have cookies.
+    pub(crate) has_cookies: Cell<bool>,
+    /// What the library calls the place and the tags by which the user's calls count now; 0 where it has not said so yet.
+    pub(crate) place_of_calls: Cell<u32>,
+    /// Atoms of names that the runtime keeps, by [`Name`]; 0 before they are asked for.
+    atoms: [Cell<qjs::JSAtom>; 2],
     /// Promises that were rejected and that nobody handles, with the reasons.
     pub(crate) rejected: RefCell<Vec<Rejected>>,
     /// The exports of a module that was imported for the library.
@@ -59,6 +67,13 @@ pub(crate) trait Open {
     /// # Errors
     /// When the engine does not answer.
     fn keep(&self, user: &User, ctx: &Ctx<'_>) -> rquickjs::Result<()>;
+}
+
+/// Names of properties that native code meets in each iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Name {
+    Status,
+    Body,
 }
 
 /// A promise that was rejected, with the reason.
@@ -86,6 +101,10 @@ impl User {
             mailbox: Rc::default(),
             open: RefCell::default(),
             told: Cell::new((0, u32::MAX)),
+            goes_on_alone: Cell::new(false),
+            has_cookies: Cell::new(false),
+            place_of_calls: Cell::new(0),
+            atoms: Default::default(),
             rejected: RefCell::default(),
             taken: RefCell::default(),
             natives: RefCell::default(),
@@ -115,11 +134,29 @@ impl User {
     /// # Errors
     /// As for `ask`.
     pub(crate) fn wait(&self, ctx: &Ctx<'_>, operation: Operation) -> rquickjs::Result<Outcome> {
-        let open = std::mem::take(&mut *self.open.borrow_mut());
-        for answered in open.iter().filter_map(Weak::upgrade) {
-            answered.keep(self, ctx)?;
+        if !self.open.borrow().is_empty() {
+            let mut open = std::mem::take(&mut *self.open.borrow_mut());
+            for answered in open.drain(..).filter_map(|answered| answered.upgrade()) {
+                answered.keep(self, ctx)?;
+            }
+            // Nothing was opened meanwhile, and the room is used again.
+            *self.open.borrow_mut() = open;
         }
         self.ask(ctx, operation)
+    }
+
+    /// The atom of a name.
+    pub(crate) fn atom(&self, ctx: &Ctx<'_>, name: Name) -> qjs::JSAtom {
+        let atom = match name {
+            Name::Status => &self.atoms[0],
+            Name::Body => &self.atoms[1],
+        };
+        if atom.get() == 0 {
+            let text = if name == Name::Status { c"status" } else { c"body" };
+            // SAFETY: the context is alive. The atom lives as long as its runtime: it is never freed, and so does the user, which has one runtime.
+            atom.set(unsafe { qjs::JS_NewAtom(ctx.as_raw().as_ptr(), text.as_ptr()) });
+        }
+        atom.get()
     }
 
     /// Prints what the script says. What its top says is said once, though it runs for each user.

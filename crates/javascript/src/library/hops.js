@@ -6,13 +6,17 @@ import { NO_PARAMS } from "brunt:params";
 import { settings } from "brunt:settings";
 import { ANY_STATUS, standing } from "brunt:statuses";
 import { labelOf, targetOf } from "brunt:targets";
-import { eachIteration, placeKey, user } from "brunt:user";
+import { eachIteration, placeNumber, user } from "brunt:user";
 
 let userJar = new CookieJar();
 
-eachIteration(() => {
-    if (!CookieJar.isEmpty(userJar) && !settings().keepsCookies) userJar = new CookieJar();
-});
+eachIteration(
+    () => {
+        if (!CookieJar.isEmpty(userJar) && !settings().keepsCookies) userJar = new CookieJar();
+        native.hasCookies(!CookieJar.isEmpty(userJar));
+    },
+    () => CookieJar.isEmpty(userJar),
+);
 
 /** The jar of the user. */
 export function cookieJar() {
@@ -72,7 +76,7 @@ export class Hop {
         /** Whether the user's cookies are all that its fields lack. */
         this.isBare = target.url?.userInfo === undefined && params.cookies === undefined && params.jar === undefined;
         this.label = 0;
-        this.place = undefined;
+        this.place = 0;
         this.callback = undefined;
     }
 
@@ -92,7 +96,7 @@ export class Hop {
     takeLabel() {
         const { params } = this;
         const callback = params.callback === undefined ? standing : params.callback;
-        const place = placeKey();
+        const place = placeNumber();
         if (this.place === place && this.callback === callback) return;
         this.place = place;
         this.callback = callback;

@@ -1,5 +1,5 @@
 // `k6/http`: https://grafana.com/docs/k6/latest/javascript-api/k6-http/
-import { http, now, send as sendPrepared, setsCookies } from "brunt:native";
+import { http, now, remember, send as sendPrepared, setsCookies, shortcut } from "brunt:native";
 import { knownPlace, user } from "brunt:user";
 import { bareFields, cookieJar as userJar, described, FileData, isResponse, NamedUrl, preparedOf, refuseInit } from "brunt:hops";
 import { CookieJar } from "brunt:jars";
@@ -20,10 +20,12 @@ export function asyncRequest(method, url, body, params) {
 }
 
 /** GET. One without Params is remembered by its URL, and sent again without being built anew: the engine has it prepared. */
-export function get(url, params) {
+export const get = shortcut("get", usualGet, 2, exchanged);
+
+function usualGet(url, params) {
     if (params !== undefined || typeof url !== "string" || !user.running) return send("GET", url, undefined, params);
     const hop = knownTarget(url)?.plainGet;
-    if (hop !== undefined) return sendHop(hop, preparedOf(hop));
+    if (hop !== undefined) return sendHop(hop, preparedOf(hop), url);
     const made = described("GET", url);
     if (isResponse(made)) return made;
     if (made.isBare) made.target.plainGet = made;
@@ -93,13 +95,14 @@ function send(method, url, body, params) {
     return isResponse(hop) ? hop : sendHop(hop, 0);
 }
 
-/** Makes a request, by its number where the engine has it prepared, and what it leads to. Returns the Response. */
-function sendHop(hop, prepared) {
+/** Makes a request, by its number where the engine has it prepared, and what it leads to. Returns the Response. `url`: its text, where it is a plain GET. */
+function sendHop(hop, prepared, url) {
     const { debug, measures } = settings();
     if (!hop.isBare || debug !== undefined) return exchanged(hop, 0);
-    if (hop.place !== knownPlace || knownPlace === undefined || hop.callback !== standing) hop.takeLabel();
+    if (hop.place !== knownPlace || knownPlace === 0 || hop.callback !== standing) hop.takeLabel();
     const began = measures ? now() : 0;
     const { timeout } = hop.params;
+    if (prepared !== 0 && url !== undefined && !measures) remember(get, url, hop, hop.label, prepared, hop.discards);
     const response = prepared === 0
         ? http(hop, hop.label, timeout, hop.method, hop.target.sent, bareFields(hop), hop.body, hop.discards)
         : sendPrepared(hop, hop.label, timeout, prepared, hop.discards);
@@ -115,6 +118,8 @@ function sendHop(hop, prepared) {
 function exchanged(hop, began, response) {
     const { complete, Exchange } = need("brunt:exchanges");
     const exchange = new Exchange(hop, began);
+    // The request may have been made where it has another label.
+    if (response !== undefined) hop.takeLabel();
     return response === undefined || exchange.settle(response) ? complete(exchange) : exchange.response;
 }
 

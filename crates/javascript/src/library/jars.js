@@ -1,4 +1,5 @@
 // Jars of cookies, which load `brunt:cookies` with their first cookie: https://grafana.com/docs/k6/latest/javascript-api/k6-http/cookiejar/
+import { hasCookies } from "brunt:native";
 import { need } from "brunt:needed";
 
 /** A jar of cookies. */
@@ -7,6 +8,7 @@ export class CookieJar {
 
     /** What a jar keeps. */
     static of(jar) {
+        hasCookies(true);
         return (jar.#cookies ??= new (need("brunt:cookies").Cookies)());
     }
 

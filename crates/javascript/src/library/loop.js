@@ -1,7 +1,7 @@
 // The functions that the script exports, and their ends.
-import { drain, now } from "brunt:native";
+import { drain, goesOnAlone, now } from "brunt:native";
 import { need } from "brunt:needed";
-import { begin } from "brunt:user";
+import { begin, beginsAtOnce } from "brunt:user";
 import { sample, wants } from "brunt:samples";
 
 /** What waits for timers and events, once a script has any: `{ settle, forget, isIdle }`. */
@@ -10,11 +10,16 @@ let waits;
 /** Sets what waits for timers and events: `brunt:events`. */
 export function waitFor(events) {
     waits = events;
+    goesOnAlone(false);
 }
 
 /** Calls a function and runs all that it began. Returns what it returned, a promise's value in place of the promise. */
 function complete(run, value) {
-    const returned = run(value);
+    return settle(run(value));
+}
+
+/** Runs all that a function began which has returned this. Returns it, a promise's value in place of the promise. */
+export function settle(returned) {
     if (returned instanceof Promise) return need("brunt:events").settle(returned);
     if (waits !== undefined && !waits.isIdle()) return waits.settle(returned);
     const rejected = drain();
@@ -29,9 +34,13 @@ function runAt(place, run, value) {
     return complete(run, value);
 }
 
-/** Runs an iteration of the script's function. Throws what ended it. */
+/** Runs an iteration of the script's function. Throws what ended it. Native code runs the next ones for as long as they have nothing to do but that. */
 export function iterate(run, value) {
-    if (!wants("iterations") && !wants("iteration_duration")) return void runAt("", run, value);
+    if (!wants("iterations") && !wants("iteration_duration")) {
+        runAt("", run, value);
+        if (waits === undefined && beginsAtOnce()) goesOnAlone(true);
+        return;
+    }
     const from = now();
     try {
         runAt("", run, value);

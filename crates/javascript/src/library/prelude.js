@@ -44,7 +44,12 @@ define("console", {
 define("global", globalThis);
 define("__ENV", { ...native.env() });
 define("__VU", native.user()?.id ?? 0);
-define("__ITER", undefined);
+Object.defineProperty(globalThis, "__ITER", {
+    get: () => (user.running ? user.iteration : undefined),
+    set: (value) => define("__ITER", value),
+    configurable: true,
+    enumerable: false,
+});
 define("open", open);
 define("require", (name) => need("brunt:required").requireFrom("")(name));
 defineLater("crypto", "brunt:webcrypto");

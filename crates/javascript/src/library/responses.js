@@ -99,7 +99,7 @@ function addPart(name) {
 }
 
 addMethod("constructor", Response);
-addMethod("json", json);
+addMethod("json", native.shortcut("json", json, 1));
 for (const name of ["html", "clickLink", "submitForm", "toJSON"]) {
     addMethod(name, function (...given) {
         return need("brunt:parts")[name](this, ...given);

@@ -1,4 +1,5 @@
 // Statuses of answers: those that a script expects.
+import { forgetPlaces } from "brunt:user";
 
 /** Statuses that count as expected: ranges of numbers. */
 class ExpectedStatuses {
@@ -42,4 +43,5 @@ export function callbackOf(callback) {
 /** Makes a callback the one of all requests that have none of their own. */
 export function setResponseCallback(callback) {
     standing = callbackOf(callback ?? null);
+    forgetPlaces();
 }

@@ -1,6 +1,6 @@
 // What requests go to, and what they count as.
 import { label } from "brunt:native";
-import { groupName, ownTags, placeKey, user } from "brunt:user";
+import { groupName, ownTags, placeNumber, user } from "brunt:user";
 import { parseUrl } from "brunt:urls";
 
 /** URLs that a user remembers; a script that makes ever new ones starts over. */
@@ -63,7 +63,7 @@ let here;
 
 /** The number under which calls of a name count where the user is. Those of `tags` but for `name` are the calls' own. */
 export function labelOf(name, tags, ok) {
-    const now = placeKey();
+    const now = placeNumber();
     if (place !== now) {
         place = now;
         here = inner(labels, now);

@@ -6,7 +6,10 @@ export const user = {
     /** Whether a function of the script runs; false in the init context. */
     running: false,
     id: 0,
-    iteration: 0,
+    /** The number of the user's iteration. */
+    get iteration() {
+        return native.iterationNumber();
+    },
     scenario: "",
     /** The path of the group that the user is in, as k6 writes it: `::outer::inner`, or empty. */
     group: "",
@@ -29,16 +32,24 @@ const DEFAULT_SYSTEM_TAGS = [
 
 const iterationHooks = [];
 const groups = [];
+/** Numbers of places, by the path of the group: those that the user has been in with the tags that it has now. */
+const places = new Map();
 let systemTags = new Set(DEFAULT_SYSTEM_TAGS);
 /** Whether samples carry the user's number, or that of its iteration. */
 let tagsNumbers = false;
-let key;
+let lastPlace = 0;
+let place = 0;
 /** Names of the variables that the scenario has of its own. */
 let scenarioVariables = [];
 
-/** Registers a hook that runs before each iteration. */
-export function eachIteration(hook) {
-    iterationHooks.push(hook);
+/** Registers a hook that runs before each iteration. `isIdle` says whether it has nothing to do before the next one. */
+export function eachIteration(hook, isIdle = () => false) {
+    iterationHooks.push({ hook, isIdle });
+}
+
+/** Whether an iteration begins as it is, with nothing to do before it. */
+export function beginsAtOnce() {
+    return !tagsNumbers && groups.length === 0 && iterationHooks.every(({ isIdle }) => isIdle());
 }
 
 /** Pauses the user; its groups count the time as a pause. */
@@ -69,28 +80,44 @@ export function configureTags(options) {
 /** Adds tags that all samples of the user get. */
 function addTags(tags) {
     for (const [name, value] of Object.entries(tags ?? {})) user.tags[name] = String(value);
-    key = undefined;
+    forgetPlaces();
 }
 
 /** Sets a tag of the user, which stays from one iteration to the next. */
 export function setTag(name, value) {
     user.tags[name] = String(value);
-    key = undefined;
+    forgetPlaces();
 }
 
 /** Removes a tag of the user. */
 export function deleteTag(name) {
     delete user.tags[name];
-    key = undefined;
+    forgetPlaces();
 }
 
-/** A text that is the same for as long as the user's place and tags are; `undefined` once they have changed, until it is asked for by `placeKey`. */
-export { key as knownPlace };
+/** The number of the user's place; 0 once that has changed, until it is asked for by `placeNumber`. */
+export { place as knownPlace };
 
-/** The text of the user's place and tags. */
-export function placeKey() {
-    key ??= JSON.stringify([user.scenario, user.group, user.tags]);
-    return key;
+/** The number of the user's place: its group, with the tags that it has. What has another place, or is judged otherwise, has another label. */
+export function placeNumber() {
+    if (place === 0) {
+        place = places.get(user.group) ?? (lastPlace += 1);
+        places.set(user.group, place);
+        native.moved(place);
+    }
+    return place;
+}
+
+/** The user's place is another one. */
+function moved() {
+    place = 0;
+    native.moved(0);
+}
+
+/** Calls count as something else than they did, wherever the user is. */
+export function forgetPlaces() {
+    places.clear();
+    moved();
 }
 
 /** The user's tags but for those of its place. */
@@ -110,14 +137,14 @@ function setPlaceTag(name, value) {
     const text = String(value);
     if (!systemTags.has(name) || user.tags[name] === text) return;
     user.tags[name] = text;
-    key = undefined;
+    forgetPlaces();
 }
 
 /** Makes `path` the group that the user is in. */
 function moveTo(path) {
-    if (user.group !== path) key = undefined;
+    if (user.group !== path) moved();
     user.group = path;
-    setPlaceTag("group", path);
+    if (systemTags.has("group")) user.tags.group = path;
 }
 
 /** Enters a group inside the current one. */
@@ -143,7 +170,7 @@ function nanoseconds(milliseconds) {
 
 /** Begins an iteration or a function beside the load: takes the user's numbers and leaves all groups. */
 export function begin(place) {
-    user.iteration = native.iteration() ?? becomes(native.user());
+    if (!native.isSameUser()) becomes(native.user());
     if (groups.length > 0) groups.length = 0;
     const path = place ? `::${place}` : "";
     if (user.group !== path || user.tags.group === undefined) moveTo(path);
@@ -151,17 +178,15 @@ export function begin(place) {
         setPlaceTag("vu", user.id);
         setPlaceTag("iter", user.iteration);
     }
-    globalThis.__ITER = user.iteration;
-    for (let at = 0; at < iterationHooks.length; at += 1) iterationHooks[at]();
+    for (let at = 0; at < iterationHooks.length; at += 1) iterationHooks[at].hook();
 }
 
-/** Takes the user's number and scenario. Returns the number of its iteration. */
+/** Takes the user's number and scenario. */
 function becomes(now) {
     user.running = true;
     user.id = now.id;
     globalThis.__VU = now.id;
     if (user.scenario !== now.scenario) beginScenario(now);
-    return now.iteration;
 }
 
 /** Takes the tags and variables of the scenario that the user works for from now on. */

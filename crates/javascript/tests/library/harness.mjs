@@ -51,12 +51,19 @@ function mock(world) {
             return binary ? world.buffer(bytes(world.files[name])) : world.files[name];
         },
         requireModule: (name) => world.required(name),
-        iteration() {
+        isSameUser() {
             const now = JSON.stringify([world.user.id, world.user.scenario]);
-            if (world.told === now) return world.user.iteration;
+            if (world.told === now) return true;
             world.told = now;
-            return undefined;
+            return false;
         },
+        iterationNumber: () => world.user.iteration,
+        /** Everything goes the library's own way here. */
+        shortcut: (_name, usual) => usual,
+        remember: () => undefined,
+        moved: () => undefined,
+        hasCookies: () => undefined,
+        goesOnAlone: () => undefined,
         drain: () => void vm.runInContext("0", world.context),
         responsePrototype: () => world.prototype,
         labelOf: () => undefined,
