@@ -566,9 +566,7 @@ fn counting<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
         Ok(id)
     });
     let me = Rc::clone(user);
-    set!(object, ctx, "checkPassed", move |ctx: Ctx<'js>, id: u32| -> Result<()> {
-        me.check_passed(&ctx, id)
-    });
+    set!(object, ctx, "checkPassed", move |ctx: Ctx<'js>, id: u32| -> Result<()> { me.check_passed(&ctx, id) });
     let me = Rc::clone(user);
     set!(object, ctx, "checkFailed", move |ctx: Ctx<'js>,
                                            id: u32,

@@ -85,8 +85,8 @@ impl Source {
         let (probed, clients) = known.map_or((None, Vec::new()), |(probed, clients)| (Some(probed), clients));
         let mut functions = probed.map_or_else(Vec::new, |probed| probed.options.functions());
         let scenarios = functions.len();
-        let wanted = probed
-            .map_or_else(|| "[]".to_owned(), |probed| probed.options.wanted(probed.has_summary, &probed.metrics));
+        let wanted =
+            probed.map_or_else(|| "[]".to_owned(), |probed| probed.options.wanted(probed.has_summary, &probed.metrics));
         functions.extend(["setup", "teardown"].map(|name| (name.to_owned(), name.to_owned())));
         Shared {
             modules: Arc::clone(&self.modules),

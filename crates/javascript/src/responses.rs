@@ -177,14 +177,14 @@ impl User {
         answered: Rc<Answered>,
     ) -> Result<Class<'js, Response<'js>>> {
         let status = answered.answer.status;
-        let object =
-            Response { answered, hop: RefCell::new(hop), made: RefCell::default(), members: Cell::new(0) };
+        let object = Response { answered, hop: RefCell::new(hop), made: RefCell::default(), members: Cell::new(0) };
         let object = Class::instance(ctx.clone(), object)?;
         let (atom, flags) = (self.atom(ctx, Name::Status), qjs::JS_PROP_C_W_E as _);
         let status = Value::new_int(ctx.clone(), i32::from(status));
         // SAFETY: the object is alive and this context's; a number is counted by nobody.
-        let defined =
-            unsafe { qjs::JS_DefinePropertyValue(ctx.as_raw().as_ptr(), object.as_raw(), atom, status.as_raw(), flags) };
+        let defined = unsafe {
+            qjs::JS_DefinePropertyValue(ctx.as_raw().as_ptr(), object.as_raw(), atom, status.as_raw(), flags)
+        };
         if defined < 0 { Err(rquickjs::Error::Exception) } else { Ok(object) }
     }
 
@@ -247,11 +247,7 @@ pub(crate) fn json_member<'js>(
 }
 
 /// The value of a Response's JSON; `None` where it has no body.
-pub(crate) fn json<'js>(
-    ctx: &Ctx<'js>,
-    user: &User,
-    given: &Class<'js, Response<'js>>,
-) -> Result<Option<Value<'js>>> {
+pub(crate) fn json<'js>(ctx: &Ctx<'js>, user: &User, given: &Class<'js, Response<'js>>) -> Result<Option<Value<'js>>> {
     made(ctx, user, given, JSON, |body| ctx.json_parse(String::from_utf8_lossy(body).into_owned()))
 }
 
@@ -327,9 +323,7 @@ pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>, user: &Rc<Us
         Ok(bytes.unwrap_or_else(|| Value::new_null(ctx)))
     });
     let me = Rc::clone(user);
-    set!("readJson", move |ctx: Ctx<'js>, given: Given<'js>| -> Result<Option<Value<'js>>> {
-        json(&ctx, &me, &given)
-    });
+    set!("readJson", move |ctx: Ctx<'js>, given: Given<'js>| -> Result<Option<Value<'js>>> { json(&ctx, &me, &given) });
     let me = Rc::clone(user);
     set!("readHeaders", move |ctx: Ctx<'js>, given: Given<'js>| -> Result<Value<'js>> {
         let headers = given.borrow().answered.part(&me, &ctx, "headers")?;

@@ -207,7 +207,8 @@ impl<'js> Shortcut<'js> {
         label: u32,
         (name, conditions): (&Atom<'js>, &Object<'js>),
     ) -> Result<Option<u32>> {
-        let known = checks.borrow().numbers.iter().find(|known| known.0 == label && known.1 == *name).map(|known| known.2);
+        let known =
+            checks.borrow().numbers.iter().find(|known| known.0 == label && known.1 == *name).map(|known| known.2);
         if known.is_some() {
             return Ok(known);
         }
@@ -359,4 +360,107 @@ pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>, user: &Rc<Us
             },
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+    use std::sync::Arc;
+
+    use brunt_protocol::record::time::Tick;
+    use brunt_protocol::scenario::Value as Plain;
+    use brunt_record::redaction::Secrets;
+    use brunt_script::{Files, Library as _, Resumption};
+
+    use super::*;
+    use crate::library::JavaScriptLibrary;
+    use crate::modules::Modules;
+    use crate::program::Source;
+
+    /// What the calls of each iteration count as, and how many operations it took beside them.
+    fn iterations(text: &str, count: usize, flags: u32) -> (Vec<(Vec<String>, usize)>, u64) {
+        let modules = Arc::new(Modules::new("s.js".to_owned(), text.as_bytes().to_vec(), Files::Plan(Vec::new())));
+        let source = Source { modules, env: Vec::new(), seed: 1, secrets: Secrets::default() };
+        let probed = source.probe(false).unwrap();
+        let library = JavaScriptLibrary::begin(&Arc::new(source.program(&probed, Vec::new())), 0).unwrap();
+        let mut labels = Vec::new();
+        let mut all = Vec::new();
+        for _ in 0..count {
+            let mut operation = library.begin_iteration(0, Tick::default(), 1, 0);
+            let (mut calls, mut others) = (Vec::new(), 0);
+            loop {
+                others += 1;
+                let answered = Resumption::Answered { ticket: 1.0, status: 200, ok: true, flags, goes_on: false };
+                let with = match operation {
+                    Operation::Call(wanted) => {
+                        calls.push(wanted.label);
+                        answered
+                    }
+                    Operation::CallPrepared { label, .. } => {
+                        calls.push(label);
+                        answered
+                    }
+                    Operation::Label { place: (_, group), ok, .. } => {
+                        labels.push(format!("{group} {}", ok.is_some_and(|ok| ok.holds(404))));
+                        Resumption::Number(labels.len() as u32 - 1)
+                    }
+                    Operation::Read { what, .. } if what == "body" => Resumption::Read(Plain::text(r#"{"id":7}"#)),
+                    Operation::Read { .. } => {
+                        Resumption::Read(Plain::Table(vec![(Plain::text("set-cookie"), Plain::text("a=b"))]))
+                    }
+                    Operation::Iterated { .. } => break,
+                    Operation::Failed { problem, .. } => panic!("{problem}"),
+                    _ => Resumption::Number(1),
+                };
+                operation = library.resume(0, Tick::default(), with).0;
+            }
+            others -= 1 + calls.len();
+            let counts_as = calls.iter().map(|label| labels.get(*label as usize).cloned().unwrap_or_default());
+            all.push((counts_as.collect(), others));
+        }
+        (all, library.take_passes().iter().map(|(_, count)| count).sum())
+    }
+
+    const SCRIPT: &str = "import http from 'k6/http';
+        import { check, group } from 'k6';
+        function go() {
+            const answer = http.get('http://a.test/b');
+            check(answer, { 'ok': (r) => r.status === 200, 'is seven': (r) => r.json('id') === 7 });
+        }
+        export default function () {
+            if (__ITER === 4) http.setResponseCallback(http.expectedStatuses(404));
+            go();
+            group('g', go);
+        }";
+
+    #[test]
+    fn a_known_get_counts_as_what_its_user_is_about() {
+        let (all, passes) = iterations(SCRIPT, 8, 0);
+        for (at, (calls, others)) in all.iter().enumerate() {
+            let ok = at >= 4;
+            assert_eq!(calls, &[format!(" {ok}"), format!("g {ok}")], "iteration {at}");
+            // The member of each answer, the group and its end.
+            if matches!(at, 2 | 3 | 6 | 7) {
+                assert_eq!(*others, 4, "iteration {at}");
+            }
+        }
+        assert_eq!(passes, 8 * 4);
+    }
+
+    #[test]
+    fn cookies_are_for_their_iteration() {
+        // Each first request has none, and each second one the cookie of the first.
+        let text = SCRIPT.replace(
+            "go();\n",
+            "if (http.cookieJar().cookiesForURL('http://a.test/b').a) throw new Error('stale'); go();\n",
+        );
+        let text = text.replace(
+            "group('g', go);",
+            "if (!http.cookieJar().cookiesForURL('http://a.test/b').a) throw new Error('none'); go();",
+        );
+        let (all, passes) = iterations(&text, 5, SETS_COOKIES);
+        assert!(all.iter().all(|(calls, _)| calls.len() == 2), "{all:?}");
+        assert_eq!(passes, 5 * 4);
+    }
 }
