@@ -169,7 +169,9 @@ pub(crate) fn clients(
         fields.push((Value::text("User-Agent"), Value::text(agent)));
     }
     let mut http = vec![(Value::text("headers"), Value::Table(fields))];
-    if base.as_ref().is_some_and(|base| base.scheme == "https") {
+    // ALPN chooses HTTP/2 on each connection with TLS, whatever the base is. Plain connections that serve one call speak HTTP/1.1 alone, which
+    // has `Connection: close`.
+    if options.keep_alive != KeepAlive::Call || base.as_ref().is_some_and(|base| base.scheme == "https") {
         http.push((Value::text("http"), Value::text("auto")));
     }
     let mut all =

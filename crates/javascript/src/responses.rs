@@ -30,7 +30,7 @@ pub(crate) struct Response<'js> {
     hop: RefCell<Option<Value<'js>>>,
     /// What was made of the body: a text, a buffer, and the value of its JSON.
     made: RefCell<Option<Box<[Option<Value<'js>>; 3]>>>,
-    /// How many members were read of its JSON without the rest.
+    /// Members that were found by scanning.
     members: Cell<u32>,
 }
 
@@ -216,10 +216,10 @@ impl Response<'_> {
     }
 }
 
-/// The bytes of a body and the members that are read of it one by one; with more of them, all is parsed at once.
+/// Limits in bytes of a body and in reads, above which the whole JSON is parsed once.
 const MOST_SCANNED: (usize, u32) = (16 << 10, 4);
 
-/// A member of a Response's JSON that is no list and no object, read without the rest; `None`: it is another one, or better read otherwise.
+/// A member of a Response's JSON that is neither list nor object, found by scanning the text; `None`: the caller parses the whole.
 pub(crate) fn json_member<'js>(
     ctx: &Ctx<'js>,
     user: &User,
@@ -240,9 +240,9 @@ pub(crate) fn json_member<'js>(
         return Ok(None);
     }
     match member(body, name.as_bytes()) {
-        None | Some(Some([b'[' | b'{', ..])) => Ok(None),
-        Some(None) => Ok(Some(Value::new_undefined(ctx.clone()))),
-        Some(Some(value)) => ctx.json_parse(value).map(Some),
+        None | Some([b'[' | b'{', ..]) => Ok(None),
+        Some([]) => Ok(Some(Value::new_undefined(ctx.clone()))),
+        Some(value) => ctx.json_parse(value).map(Some),
     }
 }
 

@@ -125,12 +125,14 @@ impl User {
         self.id.set(id);
         self.place.set(place);
         let lived = self.with_script(|script| {
+            self.suspender.keeps_near(&script.ctx, &**self);
             let mut next = Some(place);
             self.suspender.give_back();
             while let Some(place) = next {
                 let last = self.iterate(script, place);
                 if self.iteration.get() == 0 {
                     // It has loaded what the script needs.
+                    script.ctx.run_gc();
                     self.suspender.give_back();
                 }
                 next = self.suspender.next_iteration(last).map(|(id, place)| {

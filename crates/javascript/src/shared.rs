@@ -21,7 +21,7 @@ pub(crate) struct Shared {
     pub(crate) options: Option<String>,
     /// The figures that thresholds and a summary ask for, as JSON.
     pub(crate) wanted: String,
-    /// Whether they ask for each check.
+    /// Whether a threshold or a summary takes samples of checks.
     pub(crate) samples_checks: bool,
     /// The scenarios with the names of their functions, and `setup` and `teardown` behind them.
     pub(crate) functions: Vec<(String, String)>,

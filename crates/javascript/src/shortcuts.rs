@@ -1,5 +1,5 @@
-//! What iterations do most, without JavaScript of the library's: a plain GET that was made before, a check of what came, a member of its JSON. Whatever
-//! is not plain goes the library's usual way.
+//! Shortcuts in Rust for what iterations do most: a repeated plain GET, a check, a member of a Response's JSON. Every other use calls the library's
+//! function of JavaScript.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -34,7 +34,7 @@ struct Shortcut<'js> {
 enum Way<'js> {
     Get {
         known: RefCell<Vec<Known<'js>>>,
-        /// A Response that nobody sees. What objects have in common, QuickJS keeps for as long as there is one of them.
+        /// Keeps the engine's shape of Responses alive: a shape lives as long as some object has it.
         pattern: Class<'js, Response<'js>>,
         /// What the library does with an answer that leads to more than a Response.
         exchanged: Function<'js>,
@@ -48,11 +48,11 @@ enum Way<'js> {
 struct Checks<'js> {
     /// Their numbers, by the label of their calls and their names.
     numbers: Vec<(u32, Atom<'js>, u32)>,
-    /// Objects with the same names as those of conditions, for what they have in common.
+    /// Objects with the names of conditions, which keep their shapes alive.
     patterns: Vec<Object<'js>>,
 }
 
-/// A GET that was made before, where its user is.
+/// A prepared GET, with the place in the script that it counts for.
 struct Known<'js> {
     url: Box<str>,
     place: u32,
@@ -124,7 +124,7 @@ fn given<'js>(params: &Params<'_, 'js>, at: usize) -> Option<Value<'js>> {
 }
 
 impl<'js> Shortcut<'js> {
-    /// Makes a GET without Params, as the engine has it prepared. `None`: it is none, or has cookies.
+    /// Sends a prepared GET without Params or cookies. `None`: the GET is another one.
     #[inline(never)]
     fn get(
         &self,
@@ -154,7 +154,7 @@ impl<'js> Shortcut<'js> {
         if is_all { Ok(Some(response.into_value())) } else { exchanged.call((hop, 0, response)).map(Some) }
     }
 
-    /// Judges a Response, or what is no object, by conditions that were judged before. `None`: it is something else.
+    /// Judges a Response or a plain value by conditions that have numbers. `None`: the value is another object, or a condition is new.
     #[inline(never)]
     fn check(&self, params: &Params<'_, 'js>, checks: &RefCell<Checks<'js>>) -> Result<Option<Value<'js>>> {
         let (user, ctx) = (&self.user, params.ctx());
@@ -200,7 +200,7 @@ impl<'js> Shortcut<'js> {
         Ok(Some(Value::new_bool(ctx.clone(), hold)))
     }
 
-    /// The number of a check; `None` of one that the engine has not been asked for.
+    /// The number of a check; `None` where the check is new.
     fn number(
         &self,
         checks: &RefCell<Checks<'js>>,
@@ -228,7 +228,7 @@ impl<'js> Shortcut<'js> {
         Ok(number)
     }
 
-    /// A member of a Response's JSON, or all of it. `None`: the script has set the body, or wants more, or there is no such JSON.
+    /// A member of a Response's JSON, or all of it. `None`: the script has set the body, the path has several steps, or the body is no JSON.
     #[inline(never)]
     fn json(&self, params: &Params<'_, 'js>) -> Result<Option<Value<'js>>> {
         let ctx = params.ctx();
@@ -310,7 +310,7 @@ fn own<'js>(ctx: &Ctx<'js>, object: &Object<'js>, name: qjs::JSAtom) -> Result<O
     }
 }
 
-/// Adds the function that puts a shortcut in front of one of the library's, and the one by which it learns of GETs.
+/// Adds `shortcut`, which puts a shortcut in front of a function, and `remember`, which tells it of a prepared GET.
 pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
     let me = Rc::clone(user);
     object.set("shortcut", || {

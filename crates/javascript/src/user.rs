@@ -40,13 +40,13 @@ pub(crate) struct User {
     pub(crate) open: RefCell<Vec<Weak<dyn Open>>>,
     /// The user's number and place when the script's library last asked.
     pub(crate) told: Cell<(u64, u32)>,
-    /// Whether its iterations need nothing of the script's library before or after the script's function.
+    /// Whether native code may run the next iterations without the library's `iterate`.
     pub(crate) goes_on_alone: Cell<bool>,
-    /// Whether some jar of the script's may have cookies.
+    /// Whether a jar may hold cookies.
     pub(crate) has_cookies: Cell<bool>,
-    /// What the library calls the place and the tags by which the user's calls count now; 0 where it has not said so yet.
+    /// The library's number of the user's current group and tags; 0 while unknown.
     pub(crate) place_of_calls: Cell<u32>,
-    /// Atoms of names that the runtime keeps, by [`Name`]; 0 before they are asked for.
+    /// Interned property names, by [`Name`]; 0 before their first use.
     atoms: [Cell<qjs::JSAtom>; 2],
     /// Promises that were rejected and that nobody handles, with the reasons.
     pub(crate) rejected: RefCell<Vec<Rejected>>,
@@ -69,7 +69,7 @@ pub(crate) trait Open {
     fn keep(&self, user: &User, ctx: &Ctx<'_>) -> rquickjs::Result<()>;
 }
 
-/// Names of properties that native code meets in each iteration.
+/// Property names that native code uses in each iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name {
     Status,
@@ -139,7 +139,7 @@ impl User {
             for answered in open.drain(..).filter_map(|answered| answered.upgrade()) {
                 answered.keep(self, ctx)?;
             }
-            // Nothing was opened meanwhile, and the room is used again.
+            // Reuse the allocation; nothing was opened meanwhile.
             *self.open.borrow_mut() = open;
         }
         self.ask(ctx, operation)

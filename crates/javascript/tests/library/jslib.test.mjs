@@ -48,10 +48,10 @@ test("k6-utils: texts, durations and stages", async () => {
 });
 
 test("k6-utils: the current stage", async () => {
-    const scenario = { executor: "ramping-vus", startVUs: 0, stages: [{ duration: "1s", target: 5 }, { duration: "1s", target: 5 }, { duration: "1s", target: 0 }] };
-    const at = (seconds) => ({
+    const scenario = { executor: "ramping-vus", startVUs: 0, stages: [{ duration: "1h", target: 5 }, { duration: "1h", target: 5 }, { duration: "1h", target: 0 }] };
+    const at = (hours) => ({
         options: { scenarios: { default: scenario } },
-        execution: { scenario: { startTime: Date.now() - seconds * 1000, executor: "ramping-vus" }, vu: {}, instance: {} },
+        execution: { scenario: { startTime: Date.now() - hours * 3_600_000, executor: "ramping-vus" }, vu: {}, instance: {} },
     });
     const imports = `${UTILS} import exec from "k6/execution";`;
     const told = ["utils.getCurrentStageIndex()", "(utils.tagWithCurrentStageIndex(), utils.tagWithCurrentStageProfile(), [exec.vu.tags.stage, exec.vu.tags.stage_profile])"];
