@@ -94,6 +94,15 @@ fn what_users_of_other_tools_write_is_answered_with_what_there_is() {
         // Nothing was made up before it.
         ("local me = ({})[brunt.random(1, 2)]\nhttp:get('/' .. me.name)", "attempt to index local 'me' (a nil value)"),
         ("brunt.ramp_users(1, '1s')", "to of ramp_users(from, to, length) must be a number, not '1s'"),
+        ("brunt.exit()", "brunt has no 'exit'; did you mean brunt.exit_here?"),
+        ("brunt.base64_encode('a')", "did you mean brunt.base64?"),
+        ("http:fetch('/')", "(a nil value); write http:get(path)"),
+        ("local t = http:get('/').response_time", "write answer.timings.response"),
+        // Arithmetic with what an answer would have given goes on.
+        (
+            "for _, c in ipairs(http:get('/'):jsonpath_all('$.a')) do pages:add(-c % 7 * 2 / 100 + 1) end\nhttp:post('/', { data = 'x' })",
+            "a request has no option 'data'; did you mean 'body'?",
+        ),
     ] {
         let script = format!(
             "local pages, rows = brunt.trend('pages'), brunt.data {{ 1 }}\nlocal s = brunt.scenario('s', function()\n{body}\nend)\ns:inject {{ brunt.users(1, 1) }}"

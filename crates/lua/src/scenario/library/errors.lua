@@ -56,13 +56,21 @@ local WRITTEN = {
   trim = "text:match(pattern)", replace = "text:gsub(pattern, by)", cookies = "http:cookie(name)", status_code = "answer.status",
   next = "data:circular() at the top, and feeder:next()", failure = "answer:fail(reason)", success = "answer:pass()", check = "brunt.check(answer, { name = condition })", console = "brunt.log(level, text)",
   JSON = "brunt.json", Math = "math", sleep = "brunt.pause(t)", randomIntBetween = "brunt.random(a, b)", parseInt = "tonumber(text)",
+  fetch = "http:get(path)", recv = "socket:receive()", observe = "figure:add(value)", record = "figure:add(value)", rand = "math.random()",
+  assert = "brunt.check(answer, { name = condition })",
+}
+
+-- What other tools call options that functions have here.
+local OPTIONS = {
+  data = "body", params = "query", auth = "basic", files = "multipart", allow_redirects = "redirects", follow_redirects = "redirects",
 }
 
 -- What scripts write in place of fields that answers have elsewhere.
 local FIELDS = {
   status_code = "answer.status", statusCode = "answer.status", code = "answer.status", status_text = "answer.status", text = "answer.body",
   content = "answer.body", data = "answer:json()", cookies = "http:cookie(name)", header = "answer.headers.name",
-  elapsed = "answer.timings.response", duration = "answer.timings.response", error_code = "answer.error", is_ok = "answer.ok",
+  elapsed = "answer.timings.response", duration = "answer.timings.response", response_time = "answer.timings.response",
+  time = "answer.timings.response", latency = "answer.timings.response", error_code = "answer.error", is_ok = "answer.ok",
 }
 
 -- Refuses a field that an answer has under another name.
@@ -135,6 +143,9 @@ local function check_options(whose, options, known)
   end
   for name in pairs(options) do
     if not known[name] then
+      if known[OPTIONS[name] or ""] then
+        wrong(whose .. " has no option '" .. name .. "'; did you mean '" .. OPTIONS[name] .. "'?", true)
+      end
       local names = {}
       for name in pairs(known) do
         names[#names + 1] = name

@@ -9,6 +9,7 @@ local BY_OTHERS = {
   constant_rate = "rate", constant_users_per_sec = "rate", constant_arrival_rate = "rate", ramping_arrival_rate = "ramp_rate", ramp_users_per_sec = "ramp_rate",
   constant_users = "users", constant_vus = "users", ramping_vus = "ramp_users", per_vu_iterations = "iterations_each", shared_iterations = "iterations_shared",
   wait_time = "pause", between = "pause", assertions = "expect", feeder = "csv", task = "scenario", websocket = "ws", random_int = "random",
+  assert = "check", retries = "retry", exit = "exit_here", stop = "stop_run", base64_encode = "base64", base64url_encode = "base64url", transaction = "group",
   stringify = "encode", dumps = "encode", parse = "decode", loads = "decode", trend = "figure", open = "file", random = "uniform",
 }
 

@@ -21,6 +21,12 @@ end
 setmetatable(anything, {
   __index = same,
   __call = same,
+  __add = same,
+  __sub = same,
+  __mul = same,
+  __div = same,
+  __mod = same,
+  __unm = same,
   __tostring = function()
     hidden, pristine = true, false
     return "anything"
