@@ -103,9 +103,9 @@ fn seconds(target: Target, planned: u64, n: u64) -> Vec<Live> {
                         End::Status(status) => {
                             snapshot.statuses.record(status);
                             if status == 200 {
-                                log.answered(Tick::from_ns(due), took)
+                                log.answered(Tick::from_ns(due), took);
                             } else {
-                                log.refused(Tick::from_ns(due), took)
+                                log.refused(Tick::from_ns(due), took);
                             }
                         }
                         End::NoServer => {

@@ -48,6 +48,7 @@ use self::receiving::Inbound;
 pub(crate) use self::recorder::{Core, CoreAnswer, Durations, Recorder};
 pub(crate) use self::samples::Told;
 use self::signs::Signs;
+pub(crate) use self::signs::Unanswered;
 use self::stops::{SHORTEST_NS, Stops};
 pub(crate) use self::workload::{AnswerOf, FailedAttempt, Gone, Judgement, LoadEnd, MessageOf, Nature, Workload};
 use crate::rules::{Rule, is_broken};

@@ -2,6 +2,17 @@
 
 use brunt_record::time::Tick;
 
+/// How calls ended so far that got no byte of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unanswered {
+    /// None did.
+    None,
+    /// Their connections broke.
+    Dropped,
+    /// One has timed out at least.
+    TimedOut,
+}
+
 /// The signs that a target is there.
 #[derive(Debug)]
 pub(crate) struct Signs {
@@ -16,10 +27,8 @@ pub(crate) struct Signs {
     refusal: Option<String>,
     /// When the last answer, or message of one, was read.
     last_answer: Tick,
-    /// Whether a call has timed out, whether the peer has closed a connection on one without a byte, and the longest timeout
-    /// of any, in nanoseconds.
-    has_timed_out: bool,
-    has_dropped: bool,
+    /// How calls ended that got no byte, and the longest timeout of any, in nanoseconds.
+    unanswered: Unanswered,
     longest_timeout_ns: u64,
 }
 
@@ -33,8 +42,7 @@ impl Signs {
             has_heard: false,
             refusal: None,
             last_answer: Tick::EPOCH,
-            has_timed_out: false,
-            has_dropped: false,
+            unanswered: Unanswered::None,
             longest_timeout_ns: timeout_ns,
         }
     }
@@ -106,22 +114,19 @@ impl Signs {
 
     /// A call has timed out.
     pub(super) fn timed_out(&mut self) {
-        self.has_timed_out = true;
-    }
-
-    /// Whether a call has timed out.
-    pub(crate) fn has_timed_out(&self) -> bool {
-        self.has_timed_out
+        self.unanswered = Unanswered::TimedOut;
     }
 
     /// A connection that was made broke with a call, before a byte of its answer.
     pub(super) fn dropped(&mut self) {
-        self.has_dropped = true;
+        if self.unanswered == Unanswered::None {
+            self.unanswered = Unanswered::Dropped;
+        }
     }
 
-    /// Whether a connection that was made broke with a call, before a byte of its answer.
-    pub(crate) fn has_dropped(&self) -> bool {
-        self.has_dropped
+    /// How calls ended that got no byte.
+    pub(crate) fn unanswered(&self) -> Unanswered {
+        self.unanswered
     }
 
     /// There are calls that may take so long.

@@ -7,7 +7,7 @@ use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
 use super::{Stage, Worker};
-use crate::network::Workload;
+use crate::network::{Unanswered, Workload};
 use crate::transport::Driver;
 
 /// How long a load goes on whose target refuses every connection, in nanoseconds: it may be starting up.
@@ -69,10 +69,10 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         let patience_of_refused = if self.load.nature().calls_at_once { REFUSED_NS } else { patience };
         let reason = match signs.refusal() {
             _ if self.shared.reached.load(Ordering::Relaxed) => {
-                let did = match (signs.has_timed_out(), signs.has_dropped()) {
-                    (true, _) => "answered nothing in",
-                    (false, true) => "closed each without an answer for",
-                    (false, false) => return,
+                let did = match signs.unanswered() {
+                    Unanswered::TimedOut => "answered nothing in",
+                    Unanswered::Dropped => "closed each without an answer for",
+                    Unanswered::None => return,
                 };
                 if waited < patience || self.network.is_being_answered() {
                     return;

@@ -291,7 +291,7 @@ mod tests {
             run.measured_ns = seconds * SECOND_NS;
             let mut log = brunt_record::timeline::DueLog::default();
             (0..seconds * 100).for_each(|call| {
-                log.failed(brunt_record::time::Tick::from_ns(call * SECOND_NS / 100), 1_000_000, false)
+                log.failed(brunt_record::time::Tick::from_ns(call * SECOND_NS / 100), 1_000_000, false);
             });
             run.measured.timeline = log.take();
             for column in columns(&Summary::new(plan, run)).0 {
