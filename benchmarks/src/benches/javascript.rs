@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 use std::{env, fs};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 
 use super::Bench;
 use crate::bar::Bar;
@@ -28,6 +28,8 @@ const BUNDLE: usize = 300_000;
 const FEW: u64 = 10;
 /// The shorter of two runs. What both do besides their iterations, such as loading the script for each user, is in neither's difference.
 const SHORT: Duration = Duration::from_secs(2);
+/// The length of runs whose memory is measured: a user with a bundle takes milliseconds of CPU time to begin.
+const ALL_BEGUN: Duration = Duration::from_secs(60);
 /// How much longer a run may take than it should.
 const SLACK: Duration = Duration::from_secs(60);
 
@@ -127,7 +129,12 @@ fn iterations_cost(setup: &Setup, server: &Server, users: u64) -> anyhow::Result
 
 fn users_remember(setup: &Setup, server: &Server, bundle: Option<&Path>, most: f64) -> anyhow::Result<Bar> {
     let [.., many] = USERS;
-    let peak = |users| brunt(setup, server, users, SHORT, bundle).map(|finished| finished.peak_bytes as f64);
+    let peak = |users| -> anyhow::Result<f64> {
+        let finished = brunt(setup, server, users, ALL_BEGUN, bundle)?;
+        let answered = figures(&finished.stdout)?["outcomes"]["answered"].as_u64().context("no count of answers")?;
+        ensure!(answered > users, "{answered} answers: not all of {users} users have begun");
+        Ok(finished.peak_bytes as f64)
+    };
     let each = (peak(many)? - peak(FEW)?) / (many - FEW) as f64;
     let name = if bundle.is_some() { "memory of a user with a bundle of 300 KB" } else { "memory of a user" };
     Ok(Bar::new(name, format!("≤ {:.0} kB", most / 1e3), format!("{:.0} kB", each / 1e3), each <= most))
