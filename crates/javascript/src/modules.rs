@@ -108,6 +108,9 @@ const EXPERIMENTAL: &[(&str, &str)] = &[
 /// Where k6's users load common modules from.
 const JSLIB: &str = "https://jslib.k6.io/";
 
+/// The largest file, in bytes, whose functions keep their text for `toString`. Each user has a copy of it, and inner functions repeat the text.
+const MOST_SHOWN: usize = 64 << 10;
+
 /// The text of a module of ours.
 fn library(name: &str) -> Option<&'static str> {
     LIBRARY.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
@@ -274,11 +277,12 @@ impl Modules {
             return unsafe { Module::load(ctx.clone(), &bytes) };
         }
         let source = self.source(name).map_err(|problem| Exception::throw_message(ctx, &problem))?;
+        let is_large = source.len() > MOST_SHOWN;
         let module = Module::declare(ctx.clone(), name, source)?;
         // Functions of ours do without their text, which `toString` shows, and without their places, which no error tells: each user has a copy.
         let is_ours = library(name).is_some();
-        let bytes =
-            module.write(WriteOptions { strip_source: is_ours, strip_debug: is_ours, ..WriteOptions::default() })?;
+        let strip_source = is_ours || is_large;
+        let bytes = module.write(WriteOptions { strip_source, strip_debug: is_ours, ..WriteOptions::default() })?;
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever came first stays: others may read from it already.
         compiled.entry(name.to_owned()).or_insert_with(|| Arc::from(bytes));
