@@ -206,6 +206,11 @@ pub fn header_fields<'v>(whose: &str, table: &'v Value<'_>) -> Result<Vec<Header
             return Err(OptionsError(format!("{whose}: the name of a header is a string, not {}", name.kind())));
         };
         check_token("the header name", name).map_err(|e| OptionsError(format!("{whose}: {e}")))?;
+        if value.entries().iter().any(|(place, _)| place.as_number().is_none()) {
+            return Err(OptionsError(format!(
+                "{whose}: the header {name} is a text, or a list of texts for several of its name, not a table of names"
+            )));
+        }
         let several = value.entries().iter().map(|(_, value)| value);
         let one = (!matches!(value, Value::Table(_))).then_some(value);
         for value in one.into_iter().chain(several) {

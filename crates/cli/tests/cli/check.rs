@@ -98,6 +98,10 @@ fn what_users_of_other_tools_write_is_answered_with_what_there_is() {
         ("brunt.base64_encode('a')", "did you mean brunt.base64?"),
         ("http:fetch('/')", "(a nil value); write http:get(path)"),
         ("local t = http:get('/').response_time", "write answer.timings.response"),
+        (
+            "http:get('/', { headers = { A = 12345678901234567891 } })",
+            "headers: the header A: 12345678901234567168 is beyond 2^53",
+        ),
         // Arithmetic with what an answer would have given goes on.
         (
             "for _, c in ipairs(http:get('/'):jsonpath_all('$.a')) do pages:add(-c % 7 * 2 / 100 + 1) end\nhttp:post('/', { data = 'x' })",

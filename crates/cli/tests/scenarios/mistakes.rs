@@ -222,13 +222,7 @@ fn integers_of_64_bits_are_sent_with_all_digits_or_refused_by_name() {
              brunt.scenario('s', function() {call} end):inject {{ brunt.iterations_each(1, 1) }}"
         );
         let (_directory, path) = script(server.url().trim_end_matches('/'), &text);
-        // What a header cannot have is found as the call is made, as other values of it are.
-        let status = match said {
-            _ if said.contains("header") => 1,
-            _ if said.contains("beyond") => 2,
-            _ => 0,
-        };
-        let done = run(["run", "--once", &path]).with_status(status);
+        let done = run(["run", "--once", &path]).with_status(if said.contains("beyond") { 2 } else { 0 });
         assert!([&done.stdout, &done.stderr].iter().any(|text| text.contains(said)), "{call}: {done:#?}");
     };
     for (call, said) in [

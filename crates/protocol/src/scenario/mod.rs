@@ -237,13 +237,13 @@ pub trait Caller: Send + Sync {
         false
     }
 
-    /// Examines the values of a call before the load, as far as no answer made them, and returns the status of a good
+    /// Examines the values of a call before the load, if no answer made them, and returns the status of a good
     /// answer.
     ///
     /// # Errors
     /// Says what is wrong with the values whatever the answer will be: it ends the run before it begins.
-    fn examine(&self, _values: &[Value<'_>]) -> Result<u16, OptionsError> {
-        Ok(200)
+    fn examine(&self, values: &[Value<'_>]) -> Result<u16, OptionsError> {
+        self.encode(values, &mut Encoded::default()).map(|()| 200)
     }
 
     /// The statuses that are a success of its calls, where neither the call nor the run says which are. `None` for the statuses of HTTP under 400,

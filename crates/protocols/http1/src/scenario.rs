@@ -539,7 +539,11 @@ mod tests {
         assert!(error(&[Value::text("GET"), Value::text("ftp://a/")]).contains("not http://"));
         assert!(error(&[Value::text("GET"), Value::Nil]).contains("the URL must be a string, not nil"));
         let smuggled = Value::Table(vec![(Value::text("X"), Value::text("a\r\nY: b"))]);
-        assert!(error(&[Value::text("GET"), Value::text("/"), smuggled]).contains("control character"));
+        let smuggled = [Value::text("GET"), Value::text("/"), smuggled];
+        assert!(error(&smuggled).contains("control character"));
+        assert!(caller.examine(&smuggled).is_err(), "it is known before the load");
+        let named = Value::Table(vec![(Value::text("X"), Value::Table(vec![(Value::text("a"), Value::Number(1.0))]))]);
+        assert!(error(&[Value::text("GET"), Value::text("/"), named]).contains("not a table of names"));
         let without = HttpDialect.client(&Value::Nil, &Setting::alone(None)).unwrap();
         assert!(encoded(&*without, &[Value::text("GET"), Value::text("/")]).unwrap_err().contains("needs a base"));
     }
