@@ -47,8 +47,10 @@ impl Exit {
             Ending::Interrupted if due == 0 => Self::Done,
             _ if due > 0 && !summary.answered() => Self::NoAnswer,
             Ending::Aborted(_) | Ending::GivenUp(_) => Self::ThresholdFailed,
+            // The script says that its run did what it was to do.
+            Ending::Stopped(_) if summary.is_idle() && summary.thresholds_held() => Self::Done,
             // Nothing was measured, so nothing has passed.
-            _ if due == 0 && !summary.has_only_carried() => Self::ThresholdFailed,
+            _ if summary.is_idle() => Self::ThresholdFailed,
             // No answer was as expected, and there is no threshold (`--once`).
             _ if due > 0 && summary.total.statuses.total() == 0 && summary.thresholds.is_empty() => {
                 Self::ThresholdFailed
@@ -191,9 +193,8 @@ mod tests {
         for ending in [Completed, Stopped(because())] {
             assert_eq!(Exit::of_run(&summary(ending, 100, 0, true)), Exit::Done);
         }
-        for ending in [Completed, Stopped(because())] {
-            assert_eq!(Exit::of_run(&summary(ending, 0, 0, true)), Exit::ThresholdFailed, "nothing was due");
-        }
+        assert_eq!(Exit::of_run(&summary(Completed, 0, 0, true)), Exit::ThresholdFailed, "nothing was due");
+        assert_eq!(Exit::of_run(&summary(Stopped(because()), 0, 0, true)), Exit::Done, "and nothing was to be");
         assert_eq!(Exit::of_run(&summary(Interrupted, 0, 0, false)), Exit::Done, "ended before the load");
         assert_eq!(Exit::AsWrk.after_signal(Some(2)), Exit::AsWrk);
     }

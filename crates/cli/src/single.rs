@@ -272,8 +272,10 @@ fn explain(exit: Exit, summary: &Summary) {
     match exit {
         Exit::NoAnswer => console::note(&never_answered(summary)),
         Exit::ThresholdFailed => {
-            if let Ending::Aborted(cause) = &summary.run.ending {
-                console::note(&format!("error: aborted: {}", Reason(cause)));
+            match &summary.run.ending {
+                Ending::Aborted(cause) => console::note(&format!("error: aborted: {}", Reason(cause))),
+                Ending::GivenUp(reason) => console::note(&shown(&format!("error: given up by the script: {reason}"))),
+                _ => {}
             }
             let failed = summary.thresholds.iter().filter(|result| !result.held);
             for failed in failed.filter(|result| !summary.is_said_by_ending(result)) {
@@ -281,6 +283,7 @@ fn explain(exit: Exit, summary: &Summary) {
                 console::note(&format!("error: the {whose} {} failed: {}", failed.condition, failed.got));
             }
             let is_said = summary.thresholds.iter().any(|result| !result.held);
+            let is_said = is_said || matches!(summary.run.ending, Ending::GivenUp(_));
             if !is_said && summary.total.numbers.get(Counter::Due) == 0 {
                 console::note(&format!("error: {}", brunt_report::no_call(summary)));
             } else if let Some(paused) = brunt_report::paused_to_end(summary) {
@@ -318,7 +321,7 @@ fn no_answer_as_expected(summary: &Summary) -> String {
 /// `: timeout (no answer in 10s)`, the most frequent failure with its most frequent reason; empty if nothing failed.
 fn worst_failure(summary: &Summary) -> String {
     let failures = &summary.total.failures;
-    let Some((failure, _)) = failures.counted().max_by_key(|(_, count)| *count) else { return String::new() };
+    let Some((failure, _)) = failures.worst() else { return String::new() };
     let reason = failures.reasons(failure).first().map_or(String::new(), |(reason, _)| format!(" ({reason})"));
     format!(": {}{reason}", failure.name())
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use brunt_plan::share::{Numbers, Portion};
 use brunt_protocol::scenario::Value;
 use brunt_record::change::Change;
-use brunt_record::figures::Figures;
 use brunt_record::interval::Interval;
+use brunt_record::recording::Aside;
 use brunt_record::recording::Stop;
 use brunt_record::replayed::LogRead;
 use bytes::Bytes;
@@ -168,19 +168,19 @@ pub(crate) enum FromAgent {
     PlanTaken { hash: String },
     /// It cannot carry out the plan, or could not carry out an order.
     Failed { run: u32, problem: Problem },
-    /// The value that setup has returned, and its counts.
+    /// The value that setup has returned, and what it has left.
     Given {
         run: u32,
         value: Value<'static>,
-        #[serde(default, skip_serializing_if = "Figures::is_empty")]
-        counted: Box<Figures>,
+        #[serde(default, skip_serializing_if = "Aside::is_empty")]
+        left: Box<Aside>,
     },
-    /// The teardown is done, with these counts, or it has failed.
+    /// The teardown is done, and has left this, or it has failed.
     TornDown {
         run: u32,
         problem: Option<String>,
-        #[serde(default, skip_serializing_if = "Figures::is_empty")]
-        counted: Box<Figures>,
+        #[serde(default, skip_serializing_if = "Aside::is_empty")]
+        left: Box<Aside>,
     },
     /// Its connections are made.
     Ready { run: u32 },
@@ -301,9 +301,9 @@ mod tests {
             (Value::text("ok"), Value::Boolean(true)),
             (Value::text("nothing"), Value::Nil),
         ]);
-        let mut counted = Box::<Figures>::default();
-        counted.checks.named("set up").passed(None, "set up");
-        let said = FromAgent::Given { run: 1, value, counted };
+        let mut left = Box::<Aside>::default();
+        left.figures.checks.named("set up").passed(None, "set up");
+        let said = FromAgent::Given { run: 1, value, left };
         assert_eq!(from_bytes::<FromAgent>(&to_bytes(&said)), Ok(said));
     }
 

@@ -9,7 +9,6 @@ use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan};
 use brunt_record::catalogue::Counter;
 use brunt_record::histogram::AtLeast;
-use brunt_record::outcome::Failure;
 use brunt_record::recording::Ending;
 use brunt_record::series::Point;
 use serde::{Deserialize, Serialize};
@@ -110,7 +109,7 @@ impl Evidence {
             agents: summary.run.agents.iter().filter(|agent| !agent.is_lost()).count() as u64,
             due: summary.total.numbers.get(Counter::Due),
             answered: summary.total.statuses.total(),
-            mismatched: summary.failures(Failure::Mismatch),
+            mismatched: summary.total.failures.other_answers(),
             ok: summary.total.numbers.get(Counter::Due).saturating_sub(summary.not_ok),
             failed: summary.not_ok,
             error_ratio: summary.error_rate,
@@ -298,7 +297,7 @@ mod tests {
     use brunt_judge::fixtures::{run, summary};
     use brunt_record::SECOND_NS;
     use brunt_record::catalogue::Timing;
-    use brunt_record::outcome::OkStatus;
+    use brunt_record::outcome::{Failure, OkStatus};
     use brunt_record::series::Series;
     use brunt_record::snapshot::Snapshot;
 

@@ -11,10 +11,9 @@ use std::time::Duration;
 use brunt_plan::plan::Plan;
 use brunt_plan::stop::StopHandle;
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::figures::Figures;
 use brunt_record::live::{AgentSecond, Live};
 use brunt_record::observer::{Observer, RunningTotal};
-use brunt_record::recording::Recording;
+use brunt_record::recording::{Aside, Recording};
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::time::Tick;
@@ -113,9 +112,10 @@ impl<'a> Coordinator<'a> {
         Self { control: control.clone(), ..self }
     }
 
-    /// Adds the counts of a setup that has run before.
-    pub(crate) fn after_setup(mut self, counted: &Figures) -> Self {
-        self.measured.figures.merge(counted);
+    /// Adds what a setup has left that has run before.
+    pub(crate) fn after_setup(mut self, left: &Aside) -> Self {
+        self.measured.figures.merge(&left.figures);
+        self.endings.stop(left.stopped.clone());
         self
     }
 

@@ -33,8 +33,7 @@ use std::sync::mpsc::Receiver;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::share::Portion;
-use brunt_record::figures::Figures;
-use brunt_record::recording::Recording;
+use brunt_record::recording::{Aside, Recording};
 use brunt_record::time::Tick;
 
 use brunt_protocol::Registry;
@@ -181,7 +180,7 @@ pub fn run_replay_part(
 }
 
 /// Runs only the setup of the plan's script, if it has one. Returns the value that it returns, for
-/// [`Surrounded::Elsewhere`], and its counts.
+/// [`Surrounded::Elsewhere`], and what it leaves.
 ///
 /// # Errors
 /// When the script is wrong, its setup fails, or has not returned although `stop` asks it to.
@@ -190,11 +189,11 @@ pub fn setup(
     registry: &Registry,
     scripts: &dyn ScriptHost,
     stop: &StopHandle,
-) -> Result<(Value<'static>, Figures), EngineError> {
+) -> Result<(Value<'static>, Aside), EngineError> {
     run::setup(plan, &Epolls::new(plan.transport.arrival_times), registry, scripts, stop)
 }
 
-/// Runs only the teardown of the plan's script, if it has one, and returns its counts; `given` is the value that its
+/// Runs only the teardown of the plan's script, if it has one, and returns what it leaves; `given` is the value that its
 /// setup returned.
 ///
 /// # Errors
@@ -205,7 +204,7 @@ pub fn teardown(
     registry: &Registry,
     scripts: &dyn ScriptHost,
     stop: &StopHandle,
-) -> Result<Figures, EngineError> {
+) -> Result<Aside, EngineError> {
     run::teardown(plan, given, &Epolls::new(plan.transport.arrival_times), registry, scripts, stop)
 }
 
@@ -228,8 +227,8 @@ pub fn last_words(
 pub struct Agents<'a> {
     /// Their names, in the order of their numbers.
     pub names: &'a [String],
-    /// The counts of the script's setup on one of them.
-    pub counted: &'a Figures,
+    /// What the script's setup on one of them has left.
+    pub left: &'a Aside,
 }
 
 /// Merges the reports of agents on their parts into a run of `plan`. Ends when all of them have finished, or no sender
@@ -250,7 +249,7 @@ pub fn gather(
     Coordinator::new(plan, agents.names.len() as u32, observer, &mut nobody, stop, clock)
         .of_agents(agents.names)
         .changed_by(control)
-        .after_setup(agents.counted)
+        .after_setup(agents.left)
         .gather(reports, started_unix_ms)
 }
 

@@ -16,9 +16,8 @@ use brunt_plan::scenario::Scenarios;
 use brunt_plan::secret::shown_url;
 use brunt_plan::share::{Portion, Share};
 use brunt_plan::stop::StopHandle;
-use brunt_record::figures::Figures;
 use brunt_record::live::Live;
-use brunt_record::recording::{Cause, Recording};
+use brunt_record::recording::{Aside, Cause, Recording};
 
 use crate::coordinator::Coordinator;
 use crate::error::EngineError;
@@ -248,7 +247,7 @@ fn run_scenarios<M: Machine>(
     let torn_down = surroundings.teardown(given.machine, given.stop);
     let mut run = carried?;
     match torn_down {
-        Ok(counted) => run.measured.figures.merge(&counted),
+        Ok(left) => run.torn_down(left),
         // A failing teardown does not discard the measurements.
         Err(error) => run.fail(error.without(&plan.secrets()).to_string()),
     }
@@ -270,32 +269,35 @@ fn with_users<M: Machine>(
         .knowing(cast.first().map(|cast| cast.users.functions()).unwrap_or_default());
     let parts: Vec<WorkerPart<VirtualUsers>> =
         cast.into_iter().map(|Cast { users, origins }| WorkerPart { load: users, origins, connections: 0 }).collect();
-    let counted = surroundings.counted();
-    let mut run = carry_out_after(given.machine, &shared, parts, counted, &mut watchdog, observer)?;
+    let left = surroundings.left();
+    if left.stopped.is_some() {
+        shared.end();
+    }
+    let mut run = carry_out_after(given.machine, &shared, parts, left, &mut watchdog, observer)?;
     let mut figures = run.measured.figures.clone();
     figures.merge(&run.drained.figures);
     run.status_names = figures.status_names();
     Ok(run)
 }
 
-/// Runs the setup of the plan's script, if it has one. Returns the value that it returns, and its counts.
+/// Runs the setup of the plan's script, if it has one. Returns the value that it returns, and what it leaves.
 pub(crate) fn setup<M: Machine>(
     plan: &Plan,
     machine: &M,
     registry: &Registry,
     scripts: &dyn ScriptHost,
     stop: &StopHandle,
-) -> Result<(Value<'static>, Figures), EngineError> {
-    let Some(scenarios) = &plan.scenarios else { return Ok((Value::Nil, Figures::default())) };
+) -> Result<(Value<'static>, Aside), EngineError> {
+    let Some(scenarios) = &plan.scenarios else { return Ok((Value::Nil, Aside::default())) };
     let set_up = || {
         let mut surroundings = Surroundings::prepare(plan, scenarios, registry, scripts, Portion::whole(1))?;
         surroundings.setup(machine, stop)?;
-        Ok((surroundings.given().clone(), surroundings.counted().clone()))
+        Ok((surroundings.given().clone(), surroundings.left().clone()))
     };
     set_up().map_err(|error: EngineError| error.without(&plan.secrets()))
 }
 
-/// Runs the teardown of the plan's script, if it has one, and returns its counts; `given` is the value that its setup
+/// Runs the teardown of the plan's script, if it has one, and returns what it leaves; `given` is the value that its setup
 /// returned.
 pub(crate) fn teardown<M: Machine>(
     plan: &Plan,
@@ -304,8 +306,8 @@ pub(crate) fn teardown<M: Machine>(
     registry: &Registry,
     scripts: &dyn ScriptHost,
     stop: &StopHandle,
-) -> Result<Figures, EngineError> {
-    let Some(scenarios) = &plan.scenarios else { return Ok(Figures::default()) };
+) -> Result<Aside, EngineError> {
+    let Some(scenarios) = &plan.scenarios else { return Ok(Aside::default()) };
     let tear_down = || {
         let mut surroundings = Surroundings::prepare(plan, scenarios, registry, scripts, Portion::whole(1))?;
         surroundings.give(given);
@@ -400,15 +402,15 @@ fn carry_out<M: Machine, W: Workload<M::Driver> + Send + 'static>(
     watchdog: &mut Watchdog,
     observer: &mut dyn Observer,
 ) -> Result<Recording, EngineError> {
-    carry_out_after(machine, shared, parts, &Figures::default(), watchdog, observer)
+    carry_out_after(machine, shared, parts, &Aside::default(), watchdog, observer)
 }
 
-/// The same after a setup with these counts.
+/// The same after a setup that has left this.
 fn carry_out_after<M: Machine, W: Workload<M::Driver> + Send + 'static>(
     machine: &M,
     shared: &Arc<Shared>,
     parts: Vec<WorkerPart<W>>,
-    counted: &Figures,
+    left: &Aside,
     watchdog: &mut Watchdog,
     observer: &mut dyn Observer,
 ) -> Result<Recording, EngineError> {
@@ -448,7 +450,7 @@ fn carry_out_after<M: Machine, W: Workload<M::Driver> + Send + 'static>(
     let clock = machine.clock();
     let run = Coordinator::new(&shared.plan, shared.plan.workers, observer, watchdog, &shared.stop, clock)
         .changed_by(&shared.control)
-        .after_setup(counted)
+        .after_setup(left)
         .gather(&reports, started_unix_ms);
     for (number, thread) in threads {
         // A worker that was given up never ends; the others have reported how they ended.

@@ -11,8 +11,8 @@ use brunt_plan::setting::Setting;
 use brunt_plan::share::{Portion, Share};
 use brunt_plan::stop::StopHandle;
 use brunt_plan::target::Target;
-use brunt_record::figures::Figures;
 use brunt_record::outcome::Failure;
+use brunt_record::recording::Aside;
 
 use crate::error::EngineError;
 use crate::limits;
@@ -49,8 +49,8 @@ pub(crate) struct Surroundings<'a> {
     script: Box<dyn Program>,
     /// Whether a feeder of the script gives each row out only once.
     given: Value<'static>,
-    /// The counts of setup: checks, and figures of the script's own.
-    counted: Figures,
+    /// What setup has left.
+    left: Aside,
     /// Sees every action of users, those of setup and teardown included.
     trace: Option<Arc<dyn Trace>>,
     portion: Portion,
@@ -73,7 +73,7 @@ impl<'a> Surroundings<'a> {
         let names: Vec<&str> = all.map(|one| one.scenario.as_str()).collect();
         scripts.program(plan, scenarios, registry, portion)?.rehearse(&names)?;
         let script = scripts.program(plan, scenarios, registry, portion)?;
-        Ok(Self { plan, scenarios, script, given: Value::Nil, counted: Figures::default(), trace: None, portion })
+        Ok(Self { plan, scenarios, script, given: Value::Nil, left: Aside::default(), trace: None, portion })
     }
 
     /// Shows `trace` everything that users do from now on.
@@ -86,9 +86,9 @@ impl<'a> Surroundings<'a> {
         &self.given
     }
 
-    /// The checks of setup, and its records in the script's own figures.
-    pub(crate) fn counted(&self) -> &Figures {
-        &self.counted
+    /// What setup has left.
+    pub(crate) fn left(&self) -> &Aside {
+        &self.left
     }
 
     /// Takes over the value that setup has returned elsewhere.
@@ -102,21 +102,21 @@ impl<'a> Surroundings<'a> {
     /// # Errors
     /// When it fails, or has not returned although the run is to end: nothing is torn down then.
     pub(crate) fn setup<M: Machine>(&mut self, machine: &M, stop: &StopHandle) -> Result<(), EngineError> {
-        if let Some((library, counted)) = self.run("setup", machine, stop, RETURN)? {
+        if let Some((library, left)) = self.run("setup", machine, stop, RETURN)? {
             self.given = library.given()?;
-            self.counted = counted;
+            self.left = left;
         }
         Ok(())
     }
 
-    /// Runs the script's teardown, if it has one. Returns its checks, and its records in the script's own figures. A
-    /// stopped run is torn down all the same, unless it is to leave.
+    /// Runs the script's teardown, if it has one. Returns what it leaves. A stopped run is torn down all the same, unless
+    /// it is to leave.
     ///
     /// # Errors
     /// When it fails, or has not returned although the run is to leave.
-    pub(crate) fn teardown<M: Machine>(&self, machine: &M, stop: &StopHandle) -> Result<Figures, EngineError> {
+    pub(crate) fn teardown<M: Machine>(&self, machine: &M, stop: &StopHandle) -> Result<Aside, EngineError> {
         let done = self.run("teardown", machine, stop, Duration::MAX)?;
-        Ok(done.map(|(_, counted)| counted).unwrap_or_default())
+        Ok(done.map(|(_, left)| left).unwrap_or_default())
     }
 
     /// The users of each worker of a run.
@@ -147,7 +147,7 @@ impl<'a> Surroundings<'a> {
             .collect()
     }
 
-    /// Lets one user go through setup or teardown. Returns the state in which it did and its counts, if the script has
+    /// Lets one user go through setup or teardown. Returns the state in which it did and what it leaves, if the script has
     /// such a function. The user is cut off when its time is over, `patience` after the run was stopped, and at once where the
     /// run is to leave.
     fn run<M: Machine>(
@@ -228,24 +228,28 @@ impl<'a> Surroundings<'a> {
         }
         match users.into_library() {
             (_, Some(problem)) => Err(ScriptError::failed(which, &problem).into()),
-            (library, None) => Ok(Some((library, counted(&reported)))),
+            (library, None) => Ok(Some((library, left(&reported)))),
         }
     }
 }
 
-/// The state in which setup or teardown has returned, and its counts.
-type Returned = (Box<dyn Library>, Figures);
+/// The state in which setup or teardown has returned, and what it leaves.
+type Returned = (Box<dyn Library>, Aside);
 
-/// The counts of the user of setup or teardown, besides its calls, which are no load.
-fn counted(reported: &Receiver<Report>) -> Figures {
-    let mut counted = Figures::default();
+/// What the user of setup or teardown leaves.
+fn left(reported: &Receiver<Report>) -> Aside {
+    let mut left = Aside::default();
     for report in reported.try_iter() {
-        if let Report::Interval(interval) | Report::Part(interval) = report {
-            counted.checks.merge(&interval.snapshot.figures.checks);
-            counted.own.merge(&interval.snapshot.figures.own);
+        match report {
+            Report::Interval(interval) | Report::Part(interval) => {
+                left.figures.checks.merge(&interval.snapshot.figures.checks);
+                left.figures.own.merge(&interval.snapshot.figures.own);
+            }
+            Report::Finished { stopped, .. } => left.stopped = stopped,
+            Report::Unconnected(_) => {}
         }
     }
-    counted
+    left
 }
 
 /// A way that was found, or why none leads there.

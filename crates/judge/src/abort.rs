@@ -80,13 +80,14 @@ impl<'a> AbortWatch<'a> {
         let due = so_far.measured.numbers.get(Counter::Due);
         let over = self.plan.duration_ns().is_some_and(|planned_ns| so_far.measured_ns >= planned_ns)
             || self.plan.stop.requests.is_some_and(|requests| due >= requests);
-        let mut aborting = self.plan.thresholds.iter().filter(|threshold| threshold.aborts().is_some()).peekable();
+        let placed = (0..).zip(&self.plan.thresholds);
+        let mut aborting = placed.filter(|(_, threshold)| threshold.aborts().is_some()).peekable();
         if over || aborting.peek().is_none() {
             return None;
         }
         let standing = Standing::so_far(self.plan, so_far);
         let outlook = Outlook::new(self.plan, so_far.measured_ns, so_far.measured, so_far.users);
-        let ends = |threshold: &&Threshold| match threshold.aborts() {
+        let ends = |(_, threshold): &(u32, &Threshold)| match threshold.aborts() {
             Some(Abort::AtOnce { after_ns }) => {
                 let judged = standing.judge(threshold);
                 so_far.measured_ns >= after_ns && judged.value.is_some() && !judged.held
@@ -97,10 +98,10 @@ impl<'a> AbortWatch<'a> {
     }
 }
 
-fn cause(threshold: &Threshold, standing: &Standing<'_>) -> Cause {
+fn cause((place, threshold): (u32, &Threshold), standing: &Standing<'_>) -> Cause {
     let got = standing.judge(threshold).got.to_string();
     let at_once = matches!(threshold.aborts(), Some(Abort::AtOnce { .. }));
-    Cause::Threshold { threshold: threshold.to_string(), got, after_ns: standing.measured_ns, at_once }
+    Cause::Threshold { place, threshold: threshold.to_string(), got, after_ns: standing.measured_ns, at_once }
 }
 
 /// A cause in words: `the threshold p99<50ms could no longer pass after 3s: it was at 75.0ms`.
@@ -110,7 +111,7 @@ pub struct Reason<'a>(pub &'a Cause);
 impl fmt::Display for Reason<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Cause::Threshold { threshold, got, after_ns, at_once } => {
+            Cause::Threshold { threshold, got, after_ns, at_once, .. } => {
                 // The flag's word for it says nothing here.
                 let condition =
                     threshold.rsplit_once(" abort").map_or(threshold.as_str(), |(condition, _)| condition).trim();
@@ -118,7 +119,7 @@ impl fmt::Display for Reason<'_> {
                 let what = if *at_once { "did not hold" } else { "could no longer pass" };
                 write!(f, "the threshold {condition} {what} after {after}s: it was at {got}")
             }
-            Cause::Guard { guard, phase, elapsed_ns, found } => {
+            Cause::Guard { guard, phase, elapsed_ns, found, .. } => {
                 write!(f, "the guard '{guard}' fired {}: {found}", When(*phase, *elapsed_ns))
             }
             Cause::Observer(reason) => f.write_str(reason),

@@ -213,7 +213,8 @@ fn of_scenarios(plan: &Plan, scenarios: &Scenarios, run: &Recording, total: &Sna
     }
     let iterations: f64 = steps().filter_map(iterating).sum();
     if iterations > 0.0 && is_whole && arrivals == 0.0 {
-        let made = sum(ScenarioFigures::iterations_begun) as f64;
+        // One that found no row has begun, and did nothing.
+        let made = sum(ScenarioFigures::iterations_begun).saturating_sub(out_of_rows) as f64;
         found.push(Made { of: Asked::Iterations, asked: iterations, made: made.min(iterations), why: causes(true) });
     }
     let held: f64 = steps().filter_map(held).sum();
@@ -305,6 +306,12 @@ mod tests {
         let each = Step::IterationsEach { users: 4.0, iterations: 50.0 };
         let of = |begun: u64| short(&played(vec![each], |shop| (0..begun).for_each(|_| shop.iteration(1))));
         assert_eq!((of(200), of(198), of(197)), (vec![], vec![], vec![(Asked::Iterations, 197, 200)]));
+        let shared = Step::IterationsShared { users: 2.0, iterations: 6.0 };
+        let in_vain = played(vec![shared], |shop| {
+            (0..6).for_each(|_| shop.iteration(1));
+            shop.out_of_rows = 1;
+        });
+        assert_eq!(short(&in_vain), [(Asked::Iterations, 5, 6)]);
         let held = Step::Users { from: 3.0, to: 3.0, seconds: 2.0 };
         assert_eq!(short(&played(vec![held], |_| ())), []);
         assert_eq!(short(&played(vec![held], |shop| shop.out_of_rows = 3)), [(Asked::UserSeconds, 0, 6)]);

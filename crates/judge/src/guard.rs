@@ -91,7 +91,7 @@ impl<'a> Guards<'a> {
             return None;
         }
         self.keep(second);
-        self.plan.guards.iter().find_map(|guard| {
+        (0..).zip(&self.plan.guards).find_map(|(place, guard)| {
             let (mut window, length_ns) = self.window(guard.window_ns())?;
             if guard.condition().is_about_errors() {
                 count_by_end(&mut window);
@@ -100,6 +100,7 @@ impl<'a> Guards<'a> {
             let got = got.or_else(|| self.outage(guard.condition(), &window, length_ns))?;
             let has_answers = window.statuses.total() > 0;
             Some(Fired {
+                place,
                 guard,
                 phase: second.phase,
                 elapsed_ns: second.elapsed_ns,
@@ -188,6 +189,8 @@ impl<'a> Guards<'a> {
 /// A guard whose condition holds.
 #[derive(Debug)]
 pub(crate) struct Fired<'a> {
+    /// Its place among the plan's guards.
+    place: u32,
     pub(crate) guard: &'a Guard,
     phase: Phase,
     elapsed_ns: u64,
@@ -201,6 +204,7 @@ impl Fired<'_> {
     /// Why the run ends.
     pub(crate) fn cause(&self) -> Cause {
         Cause::Guard {
+            place: self.place,
             guard: self.guard.to_string(),
             phase: self.phase,
             elapsed_ns: self.elapsed_ns,
@@ -242,13 +246,13 @@ fn unanswered(condition: &Threshold, window: &Snapshot) -> Option<String> {
 impl ThresholdResult {
     /// The result of a guard in a run with these changes, which was aborted for this cause if for any.
     pub(crate) fn of_guard(
-        guard: &Guard,
+        (at, guard): (u32, &Guard),
         standing: &Standing<'_>,
         aborted: Option<&Cause>,
         changes: &[Change],
     ) -> Self {
         let (got, held) = match aborted {
-            Some(Cause::Guard { guard: fired, phase, elapsed_ns, found }) if *fired == guard.to_string() => {
+            Some(Cause::Guard { place, phase, elapsed_ns, found, .. }) if *place == at => {
                 (format!("fired {}: {found}", When(*phase, *elapsed_ns)), false)
             }
             _ if let Some(how) = backed_off(guard, changes) => (how, false),

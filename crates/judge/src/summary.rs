@@ -15,7 +15,7 @@ use crate::breakdown::{Breakdown, Whole};
 use crate::distribution::Distribution;
 use crate::remarks::{self, About, Remark};
 use crate::sampling::{self, Clusters, Sampling};
-use crate::thresholds::{Condition, Standing, ThresholdResult};
+use crate::thresholds::{Standing, ThresholdResult};
 use crate::verdict::Verdict;
 use crate::watched::WatchedSummary;
 
@@ -253,19 +253,19 @@ impl Summary {
     /// Whether any call was answered.
     pub fn answered(&self) -> bool {
         // An answer other than the expected one is an answer.
-        self.total.statuses.total() + self.failures(Failure::Mismatch) > 0
+        self.total.statuses.total() + self.total.failures.other_answers() > 0
     }
 
     /// Whether the run's ending already states this result: of the guard or the threshold that ended the run.
     pub fn is_said_by_ending(&self, result: &ThresholdResult) -> bool {
         let Ending::Aborted(cause) = &self.run.ending else { return false };
-        match (cause, &result.condition) {
-            (Cause::Guard { guard: fired, .. }, Condition::Guard(guard)) => *fired == guard.to_string(),
-            (Cause::Threshold { threshold: ended, .. }, Condition::Threshold(threshold)) => {
-                *ended == threshold.to_string()
-            }
-            _ => false,
-        }
+        // The results of the plan's thresholds come first, and those of its guards behind them.
+        let place = match cause {
+            Cause::Threshold { place, .. } => *place as usize,
+            Cause::Guard { place, .. } => self.plan.thresholds.len() + *place as usize,
+            Cause::Observer(_) => return false,
+        };
+        self.thresholds.get(place).is_some_and(|said| std::ptr::eq(said, result))
     }
 
     /// Whether its throughput is a lower bound: calls of a lost agent may have ended, too.
@@ -278,6 +278,11 @@ impl Summary {
     pub fn has_only_carried(&self) -> bool {
         let numbers = &self.total.numbers;
         numbers.get(Counter::Due) == 0 && numbers.get(Counter::EndedAnswered) + numbers.get(Counter::EndedMessages) > 0
+    }
+
+    /// Whether nothing came of it: no call was due, and nothing of the warm-up ended in it.
+    pub fn is_idle(&self) -> bool {
+        self.total.numbers.get(Counter::Due) == 0 && !self.has_only_carried()
     }
 
     /// Since when the run was paused, if nobody resumed it before its end, in nanoseconds of the measured part.
@@ -336,7 +341,7 @@ mod tests {
         let (mut plan, mut run) = run();
         plan.thresholds = ["timeout==0 abort", "p99<1ns"].map(|text| text.parse().unwrap()).into();
         let threshold = "timeout==0 abort".to_owned();
-        let cause = Cause::Threshold { threshold, got: "1".to_owned(), after_ns: SECOND_NS, at_once: false };
+        let cause = Cause::Threshold { place: 0, threshold, got: "1".to_owned(), after_ns: SECOND_NS, at_once: false };
         run.ending = Ending::Aborted(cause);
         let summary = Summary::new(plan, run);
         let said = summary.thresholds.iter().take(2).map(|result| summary.is_said_by_ending(result));

@@ -129,6 +129,13 @@ impl Events {
 pub struct Failures {
     counts: [u64; Failure::ALL.len()],
     reasons: Vec<(Failure, String, u64)>,
+    /// Those among them that followed from what had happened to another call.
+    #[serde(default, skip_serializing_if = "is_none")]
+    followed: [u64; Failure::ALL.len()],
+}
+
+fn is_none(counts: &[u64; Failure::ALL.len()]) -> bool {
+    counts.iter().all(|count| *count == 0)
 }
 
 impl Failures {
@@ -136,6 +143,23 @@ impl Failures {
     pub fn record(&mut self, failure: Failure, reason: &str) {
         self.add_reason(failure, reason, 1);
         self.add(failure, 1);
+    }
+
+    /// Marks one of the failures that are counted: what happened to another call has ended its connection.
+    pub fn follows(&mut self, failure: Failure) {
+        if let Some(count) = self.followed.get_mut(failure as usize) {
+            *count += 1;
+        }
+    }
+
+    /// How often `failure` happened by itself, and not since something had happened to another call.
+    pub fn own(&self, failure: Failure) -> u64 {
+        self.count(failure).saturating_sub(self.followed.get(failure as usize).copied().unwrap_or(0))
+    }
+
+    /// The failure that says most of why calls failed, with its count.
+    pub fn worst(&self) -> Option<(Failure, u64)> {
+        self.counted().max_by_key(|(failure, n)| (self.own(*failure), *n))
     }
 
     /// Counts one failure whose reason is kept elsewhere.
@@ -169,6 +193,11 @@ impl Failures {
         self.counts.get(failure as usize).copied().unwrap_or(0)
     }
 
+    /// Those of calls that got another answer than they asked for.
+    pub fn other_answers(&self) -> u64 {
+        self.counted().filter(|(failure, _)| failure.is_another_answer()).map(|(_, n)| n).sum()
+    }
+
     /// All failures.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
@@ -188,7 +217,7 @@ impl Failures {
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (count, n) in self.counts.iter_mut().zip(other.counts) {
+        for (count, n) in self.counts.iter_mut().zip(other.counts).chain(self.followed.iter_mut().zip(other.followed)) {
             *count += n;
         }
         for (failure, reason, n) in &other.reasons {

@@ -110,6 +110,7 @@ pub fn came(numbers: &mut Numbers, times: &mut Timings, came: &MessageArrival) {
 /// Records that a call has ended that waited for messages.
 pub fn ended(numbers: &mut Numbers, times: &mut Timings, ended: &StreamEnd) {
     numbers.add(Counter::StreamsLeft, u64::from(ended.is_left));
+    numbers.add(Counter::StreamsEmpty, u64::from(ended.is_answered && ended.messages == 0));
     if let Some(waited_ns) = ended.waited_ns {
         times.record_bound(if ended.messages == 0 { Timing::FirstMessage } else { Timing::MessageGap }, waited_ns);
     }

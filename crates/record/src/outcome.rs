@@ -69,6 +69,14 @@ impl Failure {
             || matches!(self, Self::Write | Self::Read | Self::Closed)
     }
 
+    /// Whether a call with this failure got an answer, or a part of one, and not the one that it asked for.
+    pub const fn is_another_answer(self) -> bool {
+        matches!(
+            self,
+            Self::Mismatch | Self::Exception | Self::Sequence | Self::Oversize | Self::Stalled | Self::EndedEarly
+        )
+    }
+
     /// Every failure, in the order reports list them.
     pub const ALL: [Self; 19] = [
         Self::Blocked,
@@ -202,7 +210,10 @@ impl std::str::FromStr for OkStatus {
 
 impl From<OkStatus> for String {
     fn from(ok: OkStatus) -> Self {
-        let parts: Vec<_> = ok.0.iter().map(|(first, last)| format!("{first}-{last}")).collect();
+        let part = |(first, last): &(u16, u16)| {
+            if first == last { first.to_string() } else { format!("{first}-{last}") }
+        };
+        let parts: Vec<_> = ok.0.iter().map(part).collect();
         parts.join(",")
     }
 }

@@ -9,6 +9,7 @@ use crate::agents::AgentPart;
 use crate::catalogue::Counter;
 use crate::change::Change;
 use crate::delivery::Delivery;
+use crate::figures::Figures;
 use crate::machine::Machine;
 use crate::replayed::Replayed;
 use crate::samples::Sampled;
@@ -49,9 +50,34 @@ pub struct Stop {
 }
 
 impl Stop {
+    /// Of all words that end one run: the first, but for one that the run has failed, which no word before it can take
+    /// back.
+    pub fn first_of(first: Option<Self>, next: Option<Self>) -> Option<Self> {
+        match (first, next) {
+            (Some(first), Some(next)) => Some(if first.ok && !next.ok { next } else { first }),
+            (first, next) => first.or(next),
+        }
+    }
+
     /// How a run has ended that a script ended so.
     pub fn ending(self) -> Ending {
         if self.ok { Ending::Stopped(self.reason) } else { Ending::GivenUp(self.reason) }
+    }
+}
+
+/// What a script's setup or teardown leaves to its run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Aside {
+    /// Its checks, and its records in the script's own figures. Its calls are no load.
+    pub figures: Figures,
+    /// Its word that ends the run.
+    pub stopped: Option<Stop>,
+}
+
+impl Aside {
+    /// Whether it is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.figures.is_empty() && self.stopped.is_none()
     }
 }
 
@@ -67,6 +93,9 @@ const fn is_false(flag: &bool) -> bool {
 pub enum Cause {
     /// A threshold with `abort` could no longer pass, or one with `abort-now` did not hold.
     Threshold {
+        /// Its place among the plan's thresholds, from 0.
+        #[serde(default)]
+        place: u32,
         /// As the plan has it.
         threshold: String,
         /// Its figure then, for people.
@@ -79,6 +108,9 @@ pub enum Cause {
     },
     /// A guard fired.
     Guard {
+        /// Its place among the plan's guards, from 0.
+        #[serde(default)]
+        place: u32,
         /// As the plan has it.
         guard: String,
         /// The phase in which it fired.
@@ -232,6 +264,19 @@ impl Recording {
     pub fn fail(&mut self, reason: String) {
         if !matches!(self.ending, Ending::Failed(_)) {
             self.ending = Ending::Failed(reason);
+        }
+    }
+
+    /// Its script's teardown is over, and has left this.
+    pub fn torn_down(&mut self, aside: Aside) {
+        self.measured.figures.merge(&aside.figures);
+        let before = match &self.ending {
+            Ending::Completed => None,
+            Ending::Stopped(reason) => Some(Stop { reason: reason.clone(), ok: true }),
+            _ => return,
+        };
+        if let Some(stop) = Stop::first_of(before, aside.stopped) {
+            self.ending = stop.ending();
         }
     }
 

@@ -1,5 +1,7 @@
 //! The first line of a run with more failed calls, or more time without a server, than an implicit threshold allows.
 
+use std::collections::BTreeMap;
+
 use brunt_judge::remarks::About;
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::{Condition, ThresholdResult};
@@ -66,10 +68,16 @@ pub(crate) fn sentence_of(result: &ThresholdResult, summary: &Summary) -> Option
     ))
 }
 
-/// `no server`, or `no answer` of a target that stood still.
+/// `no server`, `no connection` to one that refused handshakes, or `no answer` of a target that stood still.
 pub(crate) fn absent(summary: &Summary) -> &'static str {
-    let is_unreached = summary.total.failures.counted().any(|(failure, _)| failure.is_unreached());
-    if is_unreached { "no server" } else { "no answer" }
+    // An attempt for which no call waited is no failed call.
+    let attempts = [&summary.total.failures, &summary.total.troubles].into_iter().flat_map(Failures::counted);
+    match attempts.filter(|(failure, _)| failure.is_unreached()).max_by_key(|(_, n)| *n) {
+        // Something is there, and no server of this protocol.
+        Some((Failure::Tls | Failure::Handshake, _)) => "no connection",
+        Some(_) => "no server",
+        None => "no answer",
+    }
 }
 
 /// How long the target was not there, of the whole run, where that explains nearly all that failed: `3.1s of 8s`.
@@ -125,7 +133,7 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// All endings that are not ok, the most frequent first.
+/// All endings that are not ok, those first that say most of why.
 pub(crate) fn ways(summary: &Summary) -> Vec<Way> {
     let (total, ok) = (&summary.total, summary.ok_status());
     let statuses =
@@ -137,13 +145,35 @@ pub(crate) fn ways(summary: &Summary) -> Vec<Way> {
     let failures = total.failures.counted();
     let failures =
         failures.map(|(failure, count)| Way { count, name: failure.name().to_owned(), kind: Kind::Failure(failure) });
-    let checks = (total.failed_check.ok(ok), "failed by checks or the script");
+    let checked = total.failed_check.ok(ok);
     let unended = [Counter::Unfinished, Counter::Unsent, Counter::Unknown];
-    let others = unended.map(|counter| (total.numbers.get(counter), counter.key())).into_iter().chain([checks]);
-    let others = others.map(|(count, name)| Way { count, name: name.to_owned(), kind: Kind::Other });
+    let others = unended.map(|counter| (total.numbers.get(counter), counter.key().to_owned())).into_iter();
+    let others = others.chain((checked > 0).then(|| (checked, by_checks(summary, checked))));
+    let others = others.map(|(count, name)| Way { count, name, kind: Kind::Other });
     let mut ways: Vec<_> = statuses.chain(failures).chain(others).filter(|way| way.count > 0).collect();
-    ways.sort_by_key(|way| std::cmp::Reverse(way.count));
+    // What followed from another failure says less than that.
+    let own = |way: &Way| if let Kind::Failure(failure) = way.kind { total.failures.own(failure) } else { way.count };
+    ways.sort_by_key(|way| std::cmp::Reverse((own(way), way.count)));
     ways
+}
+
+/// Why `calls` are not ok whose status is one, where a single check or reason says it: `check 'has a session'`, or
+/// `more than 10 redirects in a row`.
+fn by_checks(summary: &Summary, calls: u64) -> String {
+    let mut found: BTreeMap<(&str, bool), u64> = BTreeMap::new();
+    for (_, check) in summary.total.figures.checks.iter().filter(|(_, check)| check.fails > 0) {
+        *found.entry((&check.check, check.reasons > 0)).or_default() += check.fails;
+    }
+    // Checks of calls without an answer fail, too.
+    let are_of_answers = summary.total.failures.total() == 0;
+    let most = found.iter().max_by_key(|(_, fails)| **fails);
+    let only =
+        most.filter(|(_, fails)| found.len() == 1 || are_of_answers && **fails as f64 >= NEARLY_ALL * calls as f64);
+    match only {
+        Some(((reason, true), _)) => brief(reason),
+        Some(((check, false), _)) => format!("check '{}'", brief(check)),
+        None => "failed by checks or the script".to_owned(),
+    }
 }
 
 /// The most frequent failure, and the flag to write if it was intended.

@@ -152,12 +152,15 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
     all.extend(early_end(summary));
     all.extend(paused(summary));
     all.extend(of_agents(summary));
+    let did_its_work = did_its_work(summary);
     if !summary.answered() {
         // A run that failed by itself says nothing of the target, unless calls failed as well.
         let is_told = matches!(summary.run.ending, Ending::Failed(_)) && summary.total.failures.total() == 0;
         let nothing = nothing_answered(summary, NEVER).filter(|_| !is_told);
         all.extend(nothing.map(|text| Statement::new(Tone::Bad, text)));
         all.extend(not_believed(summary).filter(|_| summary.total.numbers.get(Counter::Due) > 0));
+        let tone = if summary.is_idle() { Tone::Warning } else { Tone::Note };
+        all.extend(did_its_work.map(|text| Statement::new(tone, text)));
         return all;
     }
     all.extend(failed::sentence(summary).map(|text| Statement::new(Tone::Failed, text)));
@@ -170,8 +173,13 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
     let (notes, remarks): (Vec<_>, Vec<_>) = of_target.partition(|remark| remark.about.is_note());
     all.extend(remarks.into_iter().take(MOST_REMARKS).map(|remark| about_target(remark, summary)));
     // If another statement comes first, the outcomes state it.
-    if all.is_empty() {
-        all.push(some_failed(summary).unwrap_or_else(|| all_well(summary)));
+    match did_its_work {
+        text if all.is_empty() => {
+            let mut first = some_failed(summary).unwrap_or_else(|| all_well(summary));
+            first.text.extend(text.into_iter().flat_map(|text| ["; ".to_owned(), text]));
+            all.push(first);
+        }
+        text => all.extend(text.map(|text| Statement::new(Tone::Note, text))),
     }
     all.extend(not_believed(summary));
     // A run with an episode is not steady; a longer warm-up does not change that.
@@ -254,10 +262,10 @@ fn not_believed(summary: &Summary) -> Option<Statement> {
 /// The ending, if it was not as planned. Of a traceback, only the first line is shown.
 fn early_end(summary: &Summary) -> Option<Statement> {
     let (tone, text) = match &summary.run.ending {
-        Ending::Completed => return None,
+        // What such a run came to, comes first.
+        Ending::Completed | Ending::Stopped(_) => return None,
         Ending::Interrupted => (Tone::Warning, interrupted(summary)),
         Ending::Aborted(cause) => (Tone::Bad, format!("aborted: {}", clean(&Reason(cause).to_string()))),
-        Ending::Stopped(reason) => (Tone::Warning, format!("stopped by the script: {}", clean(reason))),
         Ending::GivenUp(reason) => (Tone::Bad, format!("given up by the script: {}", clean(reason))),
         // The statement on a target that never answered has the reason.
         Ending::Unreached(_) if summary.total.failures.total() > 0 => return None,
@@ -265,6 +273,18 @@ fn early_end(summary: &Summary) -> Option<Statement> {
         Ending::Failed(reason) => (Tone::Bad, clean(reason.lines().next().unwrap_or_default()).into_owned()),
     };
     Some(Statement::new(tone, text))
+}
+
+/// That a script ended its run since it had done what it was to do, and how far the run came: no word on how it went.
+fn did_its_work(summary: &Summary) -> Option<String> {
+    let Ending::Stopped(reason) = &summary.run.ending else { return None };
+    let planned = summary.plan.duration_ns().filter(|planned_ns| summary.run.measured_ns < *planned_ns);
+    let far = match planned {
+        _ if summary.is_idle() => " before any call was due".to_owned(),
+        Some(planned_ns) => format!(" after {} of {}", Duration(summary.run.measured_ns), ExactDuration(planned_ns)),
+        None => String::new(),
+    };
+    Some(format!("stopped by the script{far}: {}", clean(reason)))
 }
 
 /// The statement that the run was paused and not resumed before its end. If it ran to its end like that, it is half a
@@ -445,7 +465,7 @@ pub fn no_call(summary: &Summary) -> String {
 
 /// The first statement where no call was answered, as `never` says; `None` where the run's ending states it.
 fn nothing_answered(summary: &Summary, never: &str) -> Option<String> {
-    let worst = summary.total.failures.counted().max_by_key(|(_, n)| *n);
+    let worst = summary.total.failures.worst();
     let of = |counter| summary.total.numbers.get(counter);
     let open = of(Counter::Unfinished) + of(Counter::Unsent) + of(Counter::Unknown);
     Some(match worst {
@@ -456,7 +476,9 @@ fn nothing_answered(summary: &Summary, never: &str) -> Option<String> {
             format!("{never}: {said}{}", given_up(summary))
         }
         None if open > 0 => format!("{never}: {} had not ended", counted(open, "call")),
-        None if matches!(summary.run.ending, Ending::Aborted(_) | Ending::Unreached(_)) => return None,
+        None if matches!(summary.run.ending, Ending::Aborted(_) | Ending::Unreached(_) | Ending::Stopped(_)) => {
+            return None;
+        }
         None => no_call(summary),
     })
 }

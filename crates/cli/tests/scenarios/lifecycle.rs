@@ -140,6 +140,48 @@ fn the_reason_for_which_a_script_ends_the_run_is_shown() {
     assert!(right.stdout.contains("stopped by the script: seen enough"), "{}", right.stdout);
 }
 
+/// In whichever function a script ends the run, and whatever another user says.
+#[test]
+fn a_script_ends_the_run_from_setup_and_teardown_too() {
+    let server = Server::start(Config::default()).unwrap();
+    let of = |text: &str| script(server.url().trim_end_matches('/'), text);
+    let plain = "brunt.scenario('s', function() http:get('/') end):inject { brunt.iterations_each(2, 2) }";
+    let answered = |result: &Value| result["outcomes"]["answered"].clone();
+    for (function, makes) in [("setup", 0), ("teardown", 4)] {
+        let (_directory, path) = of(&format!("brunt.{function}(function() brunt.stop_run('no queue') end) {plain}"));
+        let result = play(&path, &[], 1);
+        assert_eq!(
+            (&result["ending"]["given_up"], answered(&result)),
+            (&"no queue".into(), makes.into()),
+            "{function}"
+        );
+        let quiet = done(&mut brunt(["run", "--quiet", &path])).with_status(1);
+        assert!(quiet.stderr.contains("no queue"), "{}", quiet.stderr);
+        let (_directory, path) =
+            of(&format!("brunt.{function}(function() brunt.stop_run('all is done', {{ ok = true }}) end) {plain}"));
+        let result = play(&path, &[], 0);
+        assert_eq!((&result["ending"]["stopped"], answered(&result)), (&"all is done".into(), makes.into()));
+        assert!(!result["statements"][0]["text"].as_str().unwrap().contains("no call was ever due"), "{result}");
+    }
+    let (_directory, path) = of("brunt.scenario('s', function(vu)
+         http:get('/')
+         brunt.stop_run('user ' .. vu.id, { ok = vu.id == 1 })
+       end):inject { brunt.iterations_each(2, 1) }");
+    assert_eq!(play(&path, &["-t", "1"], 1)["ending"]["given_up"], "user 2", "no word before it takes a failure back");
+}
+
+#[test]
+fn what_a_script_did_comes_before_its_word_for_the_end() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('s', function() http:get('/') brunt.stop_run('seen enough', { ok = true }) end)
+       :inject { brunt.users(1, '1h') }";
+    let (_directory, path) = script(server.url().trim_end_matches('/'), text);
+    let first = |arguments: &[&str], status| play(&path, arguments, status)["statements"][0]["text"].clone();
+    assert!(first(&[], 0).as_str().unwrap().starts_with("1 of 1 call succeeded"), "{}", first(&[], 0));
+    let failed = first(&["--threshold", "p99<1ns"], 1);
+    assert!(failed.as_str().unwrap().contains("threshold failed"), "{failed}");
+}
+
 #[test]
 fn users_do_something_last_once_their_iterations_are_over() {
     let server = Server::start(Config::default()).unwrap();

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use brunt_plan::plan::{Plan, Sandbox};
 use brunt_plan::share::{Numbers, Portion};
 use brunt_protocol::scenario::Value;
-use brunt_record::figures::Figures;
 use brunt_record::interval::Interval;
+use brunt_record::recording::Aside;
 use bytes::Bytes;
 
 use super::AgentEvent;
@@ -96,9 +96,9 @@ pub(crate) enum Done {
     /// The part has ended, or could not be carried out.
     Ran(Result<Box<Ended>, Problem>),
     /// The value that setup has returned, and its counts.
-    SetUp(Result<(Value<'static>, Box<Figures>), Problem>),
+    SetUp(Result<(Value<'static>, Box<Aside>), Problem>),
     /// The counts of teardown.
-    TornDown(Result<Box<Figures>, Problem>),
+    TornDown(Result<Box<Aside>, Problem>),
 }
 
 /// Whom an agent belongs to.

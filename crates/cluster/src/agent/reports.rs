@@ -34,17 +34,17 @@ impl Agent {
                 session.work = Work::Nothing;
                 session.send(&FromAgent::Finished { run, ended: *ended });
             }
-            Done::SetUp(Ok((value, counted))) => {
+            Done::SetUp(Ok((value, left))) => {
                 session.work = Work::Nothing;
-                session.send(&FromAgent::Given { run, value, counted });
+                session.send(&FromAgent::Given { run, value, left });
             }
             Done::TornDown(outcome) => {
                 session.work = Work::Nothing;
-                let (problem, counted) = match outcome {
-                    Ok(counted) => (None, counted),
+                let (problem, left) = match outcome {
+                    Ok(left) => (None, left),
                     Err(problem) => (Some(problem.text), Box::default()),
                 };
-                session.send(&FromAgent::TornDown { run, problem, counted });
+                session.send(&FromAgent::TornDown { run, problem, left });
             }
             Done::Ran(Err(problem)) | Done::SetUp(Err(problem)) => self.give_up(run, problem),
         }

@@ -116,7 +116,7 @@ impl Threads {
             Act::SetUp(plan) => {
                 let surround = |plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost, stop: &StopHandle| {
                     let set_up = brunt_engine::setup(plan, registry, scripts, stop);
-                    set_up.map(|(given, counted)| (given, Box::new(counted)))
+                    set_up.map(|(given, left)| (given, Box::new(left)))
                 };
                 self.surround(job, plan, surround, Done::SetUp);
             }

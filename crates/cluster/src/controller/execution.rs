@@ -1,7 +1,7 @@
 //! A run from its beginning to its teardown.
 
 use brunt_protocol::scenario::Value;
-use brunt_record::figures::Figures;
+use brunt_record::recording::Aside;
 
 use super::contact::Said;
 use super::following::Following;
@@ -28,11 +28,13 @@ impl Controller {
     /// Turns to a run that begins.
     pub(super) fn run(&mut self, run: u32, mut order: Order, mut begun: Begun, now: u64) -> State {
         let agents = begun.agents.iter().map(|agent| agent.part.name.clone()).collect();
+        let left = std::mem::take(&mut begun.left);
+        let own_stop = left.stopped.is_some().then_some(OwnStop::ByAgent);
         // Whoever gave the order may have gone away.
-        let _ = order.begun.send(Ok(Startup { agents, counted: std::mem::take(&mut begun.counted) }));
+        let _ = order.begun.send(Ok(Startup { agents, left }));
         self.working.clear();
         self.contact.stood_still_ns = 0;
-        let mut progress = InProgress::new(run, begun, order.reports.clone());
+        let mut progress = InProgress { own_stop, ..InProgress::new(run, begun, order.reports.clone()) };
         let timetable = order.timetable.take();
         progress.log = timetable.map(|timetable| Following::new(timetable, &progress.begun.agents));
         let limits = Limits::new(&progress.begun.plan);
@@ -187,10 +189,8 @@ impl Controller {
         let mut came = None;
         while let Some(said) = self.contact.said.pop_front().filter(|_| came.is_none()) {
             match said {
-                Said::Words(of, FromAgent::TornDown { run: which, problem, counted })
-                    if of == place && which == run =>
-                {
-                    came = Some(problem.map_or(Ok(counted), |problem| Err(failed(problem))));
+                Said::Words(of, FromAgent::TornDown { run: which, problem, left }) if of == place && which == run => {
+                    came = Some(problem.map_or(Ok(left), |problem| Err(failed(problem))));
                 }
                 Said::Words(of, FromAgent::Failed { problem, .. }) if of == place => {
                     came = Some(Err(failed(problem.text)));
@@ -225,16 +225,16 @@ impl TearingDown {
     }
 
     /// Reports the result of the run, and of its teardown.
-    fn over(self, came: Result<Box<Figures>, TeardownFailed>) -> State {
+    fn over(self, came: Result<Box<Aside>, TeardownFailed>) -> State {
         match (self.after, came) {
             (After::NotBegun(refused), Ok(_)) => refuse(&refused.0, refused.1),
             (After::NotBegun(refused), Err(TeardownFailed { agent, problem })) => {
                 let (order, error) = *refused;
                 refuse(&order, error.and_teardown(agent, &problem));
             }
-            (After::Ran(mut running), Ok(counted)) => {
+            (After::Ran(mut running), Ok(left)) => {
                 if !is_broken(Rule::TeardownCounts) {
-                    running.progress.begun.counted = *counted;
+                    running.progress.begun.left = *left;
                 }
                 running.tell();
             }
@@ -263,7 +263,7 @@ impl Running {
             status_names: progress.status_names,
             redirected_to: progress.redirected_to,
             failed: progress.failed,
-            counted: progress.begun.counted,
+            left: progress.begun.left,
             lost_its_agents: progress.own_stop == Some(OwnStop::AgentsLost),
         };
         // Whoever gave the order may have gone away.

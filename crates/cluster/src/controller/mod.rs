@@ -35,7 +35,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::wire::WireError;
 use brunt_protocol::replay::Timetable;
 use brunt_record::agents::AgentPart;
-use brunt_record::figures::Figures;
+use brunt_record::recording::Aside;
 use brunt_record::recording::Recording;
 use brunt_record::replayed::LogRead;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -269,8 +269,8 @@ pub(crate) struct Order {
 /// A run that begins, and the agents that carry it out.
 pub(crate) struct Startup {
     pub(crate) agents: Vec<String>,
-    /// The counts of the script's setup.
-    pub(crate) counted: Figures,
+    /// What the script's setup has left.
+    pub(crate) left: Aside,
 }
 
 /// The rest of a finished run's result.
@@ -280,8 +280,8 @@ pub(crate) struct Over {
     pub(crate) redirected_to: Option<String>,
     /// The reason for its failure, besides those that agents report.
     pub(crate) failed: Option<String>,
-    /// The counts of the script's teardown.
-    pub(crate) counted: Figures,
+    /// What the script's teardown has left.
+    pub(crate) left: Aside,
     pub(crate) lost_its_agents: bool,
     /// Agents' accounts of a log, by name.
     pub(crate) logs: Vec<(String, LogRead)>,
@@ -290,9 +290,9 @@ pub(crate) struct Over {
 impl Over {
     /// Completes a recording that was merged from agents' reports.
     pub(crate) fn complete(self, run: Recording) -> Recording {
-        let Self { agents, status_names, redirected_to, failed, counted, .. } = self;
+        let Self { agents, status_names, redirected_to, failed, left, .. } = self;
         let mut run = Recording { agents, status_names, redirected_to, ..run };
-        run.measured.figures.merge(&counted);
+        run.torn_down(left);
         if let Some(reason) = failed {
             run.fail(reason);
         }
@@ -382,9 +382,9 @@ impl Cluster {
         let order =
             Order { plan: plan_of, workers, reports, control: control_of, stop: stop_of, begun, over, timetable };
         self.commands.send(Command::Run(Box::new(order))).map_err(|_| ClusterError::Defect)?;
-        let Startup { agents, counted } = beginning.recv().map_err(|_| ClusterError::Defect)??;
+        let Startup { agents, left } = beginning.recv().map_err(|_| ClusterError::Defect)??;
         let started_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-        let agents = Agents { names: &agents, counted: &counted };
+        let agents = Agents { names: &agents, left: &left };
         let run = brunt_engine::gather(plan, agents, &reported, observer, control, stop, started_unix_ms);
         let mut over = await_over(&ending)?;
         let logs = std::mem::take(&mut over.logs);

@@ -12,8 +12,8 @@ use brunt_protocol::scenario::Value;
 use brunt_record::SECOND_NS;
 use brunt_record::agents::AgentEnd;
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::figures::Figures;
 use brunt_record::interval::Interval;
+use brunt_record::recording::Aside;
 use brunt_record::snapshot::{Phase, Snapshot};
 
 use super::OnLost;
@@ -36,7 +36,7 @@ pub(super) struct Begun {
     pub(super) plan: Plan,
     pub(super) given: Value<'static>,
     /// The counts of setup and, once the run is over, of teardown.
-    pub(super) counted: Figures,
+    pub(super) left: Aside,
     /// When, on the controller's clock, in nanoseconds.
     pub(super) at: u64,
     pub(super) agents: Vec<InRun>,
@@ -45,7 +45,7 @@ pub(super) struct Begun {
 /// The reason for which a run ends by itself, early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OwnStop {
-    /// An agent failed, or its script ended the run.
+    /// An agent failed, or its script ended the run, in its setup or later.
     ByAgent,
     /// It lost agents, and may not go on without them.
     AgentsLost,

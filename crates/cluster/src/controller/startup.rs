@@ -5,7 +5,7 @@ use brunt_plan::secret;
 use brunt_plan::share::Portion;
 use brunt_protocol::scenario::Value;
 use brunt_record::agents::AgentPart;
-use brunt_record::figures::Figures;
+use brunt_record::recording::Aside;
 use serde_bytes::ByteBuf;
 
 use super::contact::Said;
@@ -36,8 +36,8 @@ impl Controller {
         }
         match self.send_plan(run, &order) {
             Ok((plan, announced, portions, stage)) => {
-                let (given, counted) = (None, Figures::default());
-                State::Starting(Box::new(Starting { run, order, plan, announced, portions, given, counted, stage }))
+                let (given, left) = (None, Aside::default());
+                State::Starting(Box::new(Starting { run, order, plan, announced, portions, given, left, stage }))
             }
             Err(error) => State::Settling(Box::new(Settling { run, order, error, given: None, since: None })),
         }
@@ -199,7 +199,7 @@ impl Controller {
 
     /// Takes a message of an agent.
     fn come_closer(&mut self, starting: &mut Starting, place: usize, words: FromAgent) -> Result<(), ClusterError> {
-        let Starting { run, plan, portions, given, counted, stage, .. } = starting;
+        let Starting { run, plan, portions, given, left, stage, .. } = starting;
         match (stage, words) {
             (Stage::Planning { missing, hash, .. }, FromAgent::PlanTaken { hash: got }) => {
                 if got != *hash {
@@ -213,10 +213,10 @@ impl Controller {
                     starting.stage = self.surround(*run, plan, portions);
                 }
             }
-            (Stage::SettingUp { .. }, FromAgent::Given { run: of, value, counted: its }) if of == *run => {
+            (Stage::SettingUp { .. }, FromAgent::Given { run: of, value, left: its }) if of == *run => {
                 self.working.remove(&place);
                 if !is_broken(Rule::SetupCounts) {
-                    *counted = *its;
+                    *left = *its;
                 }
                 starting.stage = self.prepare(*run, portions, &value);
                 *given = Some(value);
@@ -231,7 +231,7 @@ impl Controller {
 
     /// Tells all when to begin.
     fn let_begin(&mut self, starting: Starting, now: u64) -> State {
-        let Starting { run, order, plan, announced, portions, given, counted, .. } = starting;
+        let Starting { run, order, plan, announced, portions, given, left, .. } = starting;
         let offsets: Vec<Offset> = self.contact.peers.iter().filter_map(|peer| peer.clock.offset()).collect();
         let slowest = offsets.iter().map(|offset| offset.uncertainty_ns).max().unwrap_or(0);
         let at = now + LEAD_NS + 4 * slowest;
@@ -250,7 +250,7 @@ impl Controller {
         let in_run = |(part, portion)| InRun::new(part, portion, &plan);
         let agents = parts.zip(portions.iter().copied()).map(in_run).collect();
         let given = given.unwrap_or(Value::Nil);
-        self.run(run, order, Begun { plan, given, counted, at, agents }, now)
+        self.run(run, order, Begun { plan, given, left, at, agents }, now)
     }
 
     /// Waits until agents that were told to stop have done so, and then reports why the run does not begin.

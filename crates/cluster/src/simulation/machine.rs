@@ -12,9 +12,9 @@ use brunt_protocol::scenario::Value;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::change::Change;
-use brunt_record::figures::Figures;
 use brunt_record::interval::Interval;
 use brunt_record::outcome::Failure;
+use brunt_record::recording::Aside;
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::time::Tick;
@@ -507,8 +507,8 @@ impl Part {
 }
 
 /// A check of this name that held once.
-fn a_check(name: &str) -> Box<Figures> {
-    let mut figures = Box::<Figures>::default();
-    figures.checks.named(name).passed(None, name);
-    figures
+fn a_check(name: &str) -> Box<Aside> {
+    let mut left = Box::<Aside>::default();
+    left.figures.checks.named(name).passed(None, name);
+    left
 }

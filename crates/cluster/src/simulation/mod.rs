@@ -385,7 +385,7 @@ fn run_once(world: &mut World, plan: &Plan, patience_ns: u64) -> Came {
     world.changed = ordered.control.changes();
     let Some(over) = over else { return Came::ControllerDied };
     let lost_its_agents = over.lost_its_agents;
-    let agents = Agents { names: &startup.agents, counted: &startup.counted };
+    let agents = Agents { names: &startup.agents, left: &startup.left };
     let run = brunt_engine::gather(plan, agents, &ordered.reported, &mut checks::Nobody, &ordered.control, &stop, 0);
     Came::Ran { run: Box::new(over.complete(run)), lost_its_agents }
 }

@@ -159,6 +159,11 @@ impl Channel {
         }
     }
 
+    /// Whether an end of the socket is the end of what its peer sends: TLS has to say so itself.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.is_plain() || self.next_clear(&mut [0]) == Clear::End
+    }
+
     /// Sends records of its own (handshake, alerts), as far as the socket takes them. Adds the number of bytes taken to
     /// `written`.
     ///

@@ -151,10 +151,12 @@ fn bytes_over_tls_come_whole_however_they_are_cut() {
         assert_eq!((read == question, sent.clear), (true, 3000), "{piece}");
         assert!(sent.wire > 3000 && !channel.has_unsent());
 
+        assert!(!channel.has_ended(), "an end of the socket would be a cut");
         server.writer().write_all(b"an answer").unwrap();
         server.send_close_notify();
         let came = turn(&mut server, &mut wire);
         assert_eq!(feed(&mut channel, &came, piece), (b"an answer".to_vec(), true), "{piece}");
+        assert!(channel.has_ended());
 
         wire.room = 10_000;
         assert!(channel.close(&mut socket(&mut wire)) > 0);

@@ -2,7 +2,7 @@
 
 use brunt_record::recording::{Cause, Ending, Stop};
 
-/// The reasons for which a run ended. Of each kind the first one counts.
+/// The reasons for which a run ended. Of each kind the first one counts, but for [`Stop::first_of`].
 #[derive(Debug, Default)]
 pub(super) struct Endings {
     interrupted: bool,
@@ -32,7 +32,7 @@ impl Endings {
     }
 
     pub(super) fn stop(&mut self, stop: Option<Stop>) {
-        self.stopped = self.stopped.take().or(stop);
+        self.stopped = Stop::first_of(self.stopped.take(), stop);
     }
 
     pub(super) fn unconnect(&mut self, reason: String) {

@@ -567,7 +567,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             (Some((failure, reason)), _) => End::Failed(failure, reason),
             (None, stream) => match stream.and_then(|(_, stream)| stream.leave()) {
                 Some(status) => End::Answered(status),
-                None => End::GivenUp(LEFT),
+                None => End::GivenUp(Failure::Closed, LEFT),
             },
         };
         self.abandon_with(load, id, end, now);
@@ -680,7 +680,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
                 true
             }
-            End::GivenUp(_) => true,
+            End::Told(..) | End::GivenUp(..) => true,
             End::Unfinished | End::Unsent | End::Withdrawn => false,
         };
         self.recorder.ended(call, end, now);

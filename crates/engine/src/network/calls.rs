@@ -47,9 +47,11 @@ pub(crate) enum End<'a> {
     Answered(u16),
     /// Without a good answer, for this reason.
     Failed(Failure, &'a str),
-    /// Without an answer, since brunt closed its connection for something else, or nobody waited any more: it counts as
-    /// [`Failure::Closed`], and no server was missing.
-    GivenUp(&'a str),
+    /// By what its peer said of it, or of its connection: a server was there.
+    Told(Failure, &'a str),
+    /// Without an answer, since its connection had ended for something else, or nobody waited any more: no server was missing
+    /// for it.
+    GivenUp(Failure, &'a str),
     /// In flight when the drain ended, or when its user was cut off.
     Unfinished,
     /// Due and never sent.
@@ -63,14 +65,15 @@ impl<'a> End<'a> {
     #[inline]
     pub(crate) fn failure(self) -> Option<(Failure, &'a str)> {
         match self {
-            Self::Failed(failure, reason) => Some((failure, reason)),
-            Self::GivenUp(reason) => Some((Failure::Closed, reason)),
+            Self::Failed(failure, reason) | Self::Told(failure, reason) | Self::GivenUp(failure, reason) => {
+                Some((failure, reason))
+            }
             Self::Answered(_) | Self::Unfinished | Self::Unsent | Self::Withdrawn => None,
         }
     }
 
-    /// Whether the call had no connection, or lost the one that it had, without brunt's own doing: no server was there for
-    /// it.
+    /// Whether the call had no connection, or lost the one that it had, without brunt's own doing or a word of its peer: no
+    /// server was there for it.
     pub(crate) fn is_absence(self) -> bool {
         matches!(self, Self::Failed(failure, _) if failure.is_unreached())
     }

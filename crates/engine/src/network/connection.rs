@@ -74,6 +74,8 @@ const FAREWELL_NS: u64 = 100_000_000;
 const MET_ITS_END_NS: u64 = 10_000_000;
 /// The reason of a connection whose peer reads nothing.
 const UNREAD: &str = "the peer has read nothing within the timeout";
+/// The reason of an answer whose end is its connection's, where TLS was not ended before that.
+const CUT_SHORT: &str = "the connection ended without TLS's close_notify: the answer may be cut short";
 /// The reason of calls whose connection ended with an earlier answer.
 const LAST_ANSWER: &str = "the connection closed after an earlier answer";
 
@@ -1205,6 +1207,8 @@ enum Ender {
     LastAnswer,
     /// Its peer, in good order.
     PeerInOrder,
+    /// Its peer, which has said why.
+    PeerByWord,
     /// Its peer, or the way to it.
     Peer,
     /// brunt, for what a call on it got or did not get; for this reason the others fail.
@@ -1286,7 +1290,7 @@ impl Left {
             && match loss.ender {
                 Ender::LastAnswer => true,
                 Ender::PeerInOrder => self.processed_in_order && !call.alone && !nothing_sent,
-                Ender::Peer | Ender::Brunt(_) => false,
+                Ender::PeerByWord | Ender::Peer | Ender::Brunt(_) => false,
             };
         let has_crossed = call.alone && self.crossed_within_ns > 0 && now.since(call.sent) <= self.crossed_within_ns;
         if moves && !is_to_blame && !call.first_byte.is_set() && (nothing_sent || call.idempotent) {
@@ -1377,6 +1381,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let generation = connection.generation;
         // An answer without a length ends with the connection: the client has it now.
         let ended_one = match connection.link.client.closed() {
+            // Somebody on the way may have cut it (RFC 9112, section 9.8).
+            Some(Ok(_)) if !connection.link.channel.has_ended() => {
+                return self.lost(load, token, Failure::Closed, CUT_SHORT, now);
+            }
             Some(Ok(answer)) => {
                 connection.has_served();
                 self.signs.answered(now);
@@ -1389,7 +1397,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 connection.has_served();
                 self.signs.answered(now);
                 if let Some(id) = self.connections[token].take_call(failed.position) {
-                    self.complete(load, id, End::Failed(failed.failure, &failed.reason), now);
+                    self.complete(load, id, End::Told(failed.failure, &failed.reason), now);
                 }
                 true
             }
@@ -1428,6 +1436,21 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             State::Open { .. } | State::Leaving { .. } => self.lost(load, token, failure, reason, now),
             _ => self.connecting_failed(load, token, failure, reason, now),
         }
+    }
+
+    /// The peer ends a connection, ready or not yet, and says why.
+    pub(super) fn ended_by_word<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        reason: &str,
+        now: Tick,
+    ) {
+        if matches!(self.connections[token].state, State::Opening(_)) {
+            return self.connecting_failed(load, token, Failure::Handshake, reason, now);
+        }
+        let (ender, bearer) = (Ender::PeerByWord, Bearer::First);
+        self.lose(load, token, Loss { ender, bearer, failure: Failure::Closed, reason }, now);
     }
 
     /// A ready connection is gone.
@@ -1508,8 +1531,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if calls.is_empty() && failure != Failure::Closed {
             self.recorder.trouble(failure, reason);
         }
-        let end =
-            if let Ender::Brunt(others) = loss.ender { End::GivenUp(others) } else { End::Failed(failure, reason) };
+        let end = match loss.ender {
+            // What no call bears is told by those that come later.
+            Ender::Brunt(others) if !calls.is_empty() => End::GivenUp(Failure::Closed, others),
+            _ => End::Failed(failure, reason),
+        };
         let gone = self.shut(token, end);
         let mut is_borne = false;
         for id in calls {
@@ -1537,11 +1563,18 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
                 Fate::Fails(failure, reason) => {
                     is_borne = true;
-                    self.complete(load, id, End::Failed(failure, reason), now);
+                    let end = match loss.ender {
+                        Ender::PeerByWord => {
+                            call.receive(now);
+                            End::Told(failure, reason)
+                        }
+                        _ => End::Failed(failure, reason),
+                    };
+                    self.complete(load, id, end, now);
                     continue;
                 }
                 Fate::GivenUp(reason) => {
-                    self.complete(load, id, End::GivenUp(reason), now);
+                    self.complete(load, id, End::GivenUp(Failure::Closed, reason), now);
                     continue;
                 }
             };
@@ -1560,7 +1593,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.census.is_not_made();
         }
         let left: Vec<CallId> = connection.calls.drain(..).chain(connection.queue.drain(..)).collect();
-        let end = End::GivenUp(FINISHED_WITH);
+        let end = End::GivenUp(Failure::Closed, FINISHED_WITH);
         self.shut(token, end);
         for id in left {
             self.complete(load, id, end, now);
@@ -1666,10 +1699,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// connection.
     pub(crate) fn silence(&self) -> &'static str {
         let is_silent = |state| matches!(state, State::Tunnelling(_) | State::Securing(_) | State::Opening(_));
-        if self.connections.iter().any(|connection| is_silent(connection.state)) {
+        if !self.connections.iter().any(|connection| is_silent(connection.state)) {
+            "no answer to connecting"
+        } else if self.signs.is_unheard() {
             "it takes connections, and says nothing on them"
         } else {
-            "no answer to connecting"
+            "it takes connections, and their handshake was not over"
         }
     }
 }

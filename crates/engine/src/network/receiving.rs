@@ -317,7 +317,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     .and_then(|id| self.calls.get(id))
                     .is_none_or(|call| connection.has_sent(call) || connection.link.client.is_framed());
                 if let Some(id) = call {
-                    self.complete(load, id, End::Failed(failed.failure, &failed.reason), now);
+                    self.calls.get_mut(id).into_iter().for_each(|call| call.receive(now));
+                    self.complete(load, id, End::Told(failed.failure, &failed.reason), now);
                 }
                 if !(failed.reusable && sent) || self.connections[token].carries_one {
                     self.close_for_another_call(load, token, GIVEN_UP, now);
@@ -341,9 +342,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.retire_if_empty(load, token, now)
             }
             Progress::Closing(reason) => {
-                let opening = matches!(self.connections[token].state, State::Opening(_));
-                let failure = if opening { Failure::Handshake } else { Failure::Closed };
-                self.broken(load, token, failure, &reason, now);
+                self.ended_by_word(load, token, &reason, now);
                 false
             }
             Progress::More

@@ -323,7 +323,11 @@ impl Recorder {
         match end {
             End::Answered(status) => self.answered(call, status, now),
             End::Failed(failure, reason) => self.failed(call, (failure, reason), end.is_absence(), now),
-            End::GivenUp(reason) => self.failed(call, (Failure::Closed, reason), false, now),
+            End::Told(failure, reason) => self.failed(call, (failure, reason), false, now),
+            End::GivenUp(failure, reason) => {
+                self.snapshot.failures.follows(failure);
+                self.failed(call, (failure, reason), false, now);
+            }
             End::Unfinished => {
                 self.snapshot.numbers.add(Counter::Unfinished, 1);
                 self.snapshot.times.record_bound(Timing::Response, call.response_ns(now));

@@ -35,8 +35,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             End::Answered(status) => {
                 (None, Ended::Answered(status, told.is_ok.unwrap_or_else(|| recorder.is_ok(status))))
             }
-            End::Failed(failure, _) => (Some(failure), Ended::Failed(failure)),
-            End::GivenUp(_) => (Some(Failure::Closed), Ended::Failed(Failure::Closed)),
+            End::Failed(failure, _) | End::Told(failure, _) | End::GivenUp(failure, _) => {
+                (Some(failure), Ended::Failed(failure))
+            }
             End::Unfinished => (None, Ended::Unfinished),
             End::Unsent => (None, Ended::Unsent),
             End::Withdrawn => return,

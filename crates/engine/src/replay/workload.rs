@@ -159,7 +159,9 @@ impl<D: Driver> Workload<D> for Replaying {
                 let (took_ns, parts) = (call.service_ns(at), network.connections()[token].client().parts());
                 self.log.ended(number, Ended::Answered { status, took_ns, parts });
             }
-            (End::Answered(_) | End::Failed(..) | End::GivenUp(_), _) => self.log.ended(number, Ended::Failed),
+            (End::Answered(_) | End::Failed(..) | End::Told(..) | End::GivenUp(..), _) => {
+                self.log.ended(number, Ended::Failed)
+            }
             (End::Unfinished | End::Unsent | End::Withdrawn, _) => self.log.ended(number, Ended::Cut),
         }
         self.free(slot, number, now);

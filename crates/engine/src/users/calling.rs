@@ -507,7 +507,8 @@ impl VirtualUsers {
 
     /// The connection of a call, or what is left of it.
     fn find_held<D: Driver>(&mut self, network: &UsersNetwork<D>, slot: u32, handle: u32) -> Found {
-        let closed = || Found::Nothing(Lost::after(End::GivenUp("the script has closed this connection")));
+        let closed =
+            || Found::Nothing(Lost::after(End::GivenUp(Failure::Closed, "the script has closed this connection")));
         let home = self.calls.get(slot).map(|call| self.home(call.user));
         let (Some(home), Some(call)) = (home, self.calls.get_mut(slot)) else { return closed() };
         let Some(user) = self.users.get_mut(home).filter(|user| user.links.holds(handle)) else { return closed() };

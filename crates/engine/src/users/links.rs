@@ -41,27 +41,24 @@ pub(super) struct Remains {
     pub(super) lost: Lost,
 }
 
-/// The end of calls that come later than the end of their connection. What an earlier call failed of is that call's alone.
+/// The end of calls that come later than the end of their connection: none of them is an attempt to reach the target. What
+/// an earlier call failed of is that call's alone.
 #[derive(Debug, Clone)]
 pub(super) struct Lost {
-    /// The failure; `None` where brunt gave the connection up.
-    failure: Option<Failure>,
+    failure: Failure,
     reason: String,
 }
 
 impl Lost {
     /// Calls end like this.
     pub(super) fn after(end: End<'_>) -> Self {
-        let failure = if let End::Failed(failure, _) = end { Some(failure) } else { None };
-        Self { failure, reason: end.failure().map_or_else(String::new, |(_, reason)| reason.to_owned()) }
+        let (failure, reason) = end.failure().unwrap_or((Failure::Closed, ""));
+        Self { failure, reason: reason.to_owned() }
     }
 
     /// How a call ends.
     pub(super) fn end(&self) -> End<'_> {
-        match self.failure {
-            Some(failure) => End::Failed(failure, &self.reason),
-            None => End::GivenUp(&self.reason),
-        }
+        End::GivenUp(self.failure, &self.reason)
     }
 }
 

@@ -51,9 +51,14 @@ impl Loading {
         self.is_on && self.leaving.is_none()
     }
 
-    /// A script ends the load. Users who end it again while it is ending add nothing.
+    /// A script ends the load. Users who end it again while it is ending can only add that it has failed.
     pub(super) fn stop(&mut self, stop: Stop) {
-        self.leaving.get_or_insert(LoadEnd::Stopped(stop));
+        let before = match self.leaving.take() {
+            None => None,
+            Some(LoadEnd::Stopped(before)) => Some(before),
+            other => return self.leaving = other,
+        };
+        self.leaving = Stop::first_of(before, Some(stop)).map(LoadEnd::Stopped);
     }
 
     /// A script that is wrong ends the load, for this reason.

@@ -89,6 +89,11 @@ impl Shared {
     pub(crate) fn changed_by(self, control: &Control) -> Self {
         Self { control: control.clone(), ..self }
     }
+
+    /// Its load ends, or does not begin.
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
 }
 
 /// The latest time at which a worker looks whether it should stop: half a heartbeat to a whole one away. A worker that
@@ -318,7 +323,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
             Some(leaving) => {
                 match leaving {
                     LoadEnd::Failed(_) => self.shared.stop.stop(),
-                    LoadEnd::Stopped(_) => self.shared.ended.store(true, Ordering::Relaxed),
+                    LoadEnd::Stopped(_) => self.shared.end(),
                     LoadEnd::Done => {}
                 }
                 self.end_early(now);

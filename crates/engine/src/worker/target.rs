@@ -85,7 +85,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         };
         self.target.unreached = Some(reason);
         self.target.is_awaited = false;
-        self.shared.ended.store(true, Ordering::Relaxed);
+        self.shared.end();
         self.end_early(now);
     }
 

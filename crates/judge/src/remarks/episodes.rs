@@ -268,9 +268,15 @@ fn freezes(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Freeze> {
     };
     let freeze = |silence: Stretch| {
         let (mut held, mut calls, mut worst_ns) = (0, 0, 0);
+        let is_over = silence.to < end || last > end;
+        // A target that comes back answers what waited for it. Where all of that was given up, it may be that nothing
+        // else was asked.
+        let mut is_answered = !is_over;
         for (start, point) in timeline.points().take_while(|(start, _)| *start < silence.to) {
             // A call of this point that went on until the silence was over has taken at least this long.
             let until_over = silence.to.saturating_sub(start + timeline.width_ns());
+            let is_refused = point.refused > 0 && start + timeline.width_ns() > silence.from;
+            is_answered |= is_refused || point.count_answered_from(until_over.max(unusual)) > 0;
             // A call that brunt gave up within it may have had less time.
             let given_up = if start >= silence.from { point.failed + point.unfinished } else { 0 };
             let waited_from = |least: u64| point.count_from(least.max(until_over)).max(given_up);
@@ -289,8 +295,7 @@ fn freezes(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Freeze> {
         let few = held < FEWEST_CALLS && is_everybody;
         let is_long = !few || silence.length() >= FREEZE_OF_FEW * usual_p99(total, silence.length());
         let is_hit = held >= FEWEST_CALLS || few;
-        let is_over = silence.to < end || last > end;
-        (is_hit && is_long).then_some(Freeze { stretch: silence, is_over, calls, worst_ns })
+        (is_hit && is_long && is_answered).then_some(Freeze { stretch: silence, is_over, calls, worst_ns })
     };
     silences
         .into_iter()

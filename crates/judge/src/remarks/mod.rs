@@ -252,9 +252,10 @@ fn no_success(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> 
     Some(Remark { advice: Some(advice), ..Remark::new(About::NoSuccess, message) })
 }
 
-/// A flood whose answers should come as messages, by its protocol's options, and did not.
+/// Answers that should come as messages, by a flood's options or the calls of a script, and did not.
 fn no_messages(plan: &Plan, total: &Snapshot) -> Option<Remark> {
-    let asked = plan.protocol.shown().get("messages").is_some_and(serde_json::Value::is_object);
+    let by_options = plan.protocol.shown().get("messages").is_some_and(serde_json::Value::is_object);
+    let asked = by_options || total.numbers.get(Counter::StreamsEmpty) > 0;
     let answered = total.statuses.ok(&plan.ok_status);
     (asked && answered > 0 && total.messages().is_empty()).then(|| Remark {
         advice: Some(Advice::CheckFraming),

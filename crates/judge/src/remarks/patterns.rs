@@ -275,8 +275,13 @@ fn has_throughout(timeline: &Timeline, modes: &Modes, slow: f64) -> bool {
 fn failure_times(total: &Snapshot) -> Option<Remark> {
     let times = total.response_times();
     let (failed, ok) = (times.failed.count(), times.known.count());
-    // Calls for which this machine had no port or descriptor never reached the target.
-    let own = total.failures.count(Failure::Ports) + total.failures.count(Failure::Descriptors);
+    // The target did nothing to calls that were not to reach it: for want of a port or a descriptor, as their host has no
+    // address or is blocked, or since their connection had ended for another call.
+    let never_there = [Failure::Ports, Failure::Descriptors, Failure::Resolve, Failure::Blocked];
+    let followed = |(failure, n): (Failure, u64)| {
+        if never_there.contains(&failure) { n } else { n - total.failures.own(failure) }
+    };
+    let own: u64 = total.failures.counted().map(followed).sum();
     if own * 2 > failed {
         return None;
     }

@@ -189,17 +189,17 @@ impl ThresholdResult {
         aborted: Option<&Cause>,
         changes: &[Change],
     ) -> Vec<Self> {
-        let is_culprit = |threshold: &Threshold| matches!(aborted, Some(Cause::Threshold { threshold: culprit, .. }) if *culprit == threshold.to_string());
-        let written = plan.thresholds.iter().map(|threshold| {
+        let is_culprit = |at: u32| matches!(aborted, Some(Cause::Threshold { place, .. }) if *place == at);
+        let written = (0..).zip(&plan.thresholds).map(|(at, threshold)| {
             let result = Self::evaluate(threshold, standing, verdict);
-            if is_culprit(threshold) { Self { held: false, sure: true, ..result } } else { result }
+            if is_culprit(at) { Self { held: false, sure: true, ..result } } else { result }
         });
         let implicit = implicit::thresholds(plan, standing).into_iter();
         let implicit = implicit.map(|threshold| {
             let result = Self::evaluate(&threshold, standing, verdict);
             Self { condition: Condition::Default(threshold), ..result }
         });
-        let guards = plan.guards.iter().map(|guard| Self::of_guard(guard, standing, aborted, changes));
+        let guards = (0..).zip(&plan.guards).map(|guard| Self::of_guard(guard, standing, aborted, changes));
         written.chain(guards).chain(implicit).collect()
     }
 

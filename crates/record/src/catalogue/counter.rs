@@ -112,6 +112,8 @@ counters! {
     MessagesTogether = "messages_together", Messages Sum at "outcomes.messages.together" named;
     /// Calls with at least one message.
     Streams = "streams", Calls Sum at "outcomes.messages.streams" named;
+    /// Answers that were to come as messages, and ended without one. Of scenarios only.
+    StreamsEmpty = "streams_empty", Calls Sum at "";
     /// Streams that their user left before their end.
     StreamsLeft = "streams_left", Calls Sum at "outcomes.messages.left" named;
     /// Time, summed over connections, in which a connection had as many calls in flight as its peer takes streams, which is

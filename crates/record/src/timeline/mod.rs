@@ -149,9 +149,17 @@ impl DuePoint {
 
     /// Calls known to have taken at least `limit_ns`, in nanoseconds.
     pub fn count_from(&self, limit_ns: u64) -> u64 {
-        let of = |times: &Packed| times.values().filter(|(value, _)| *value >= limit_ns).map(|(_, n)| n).sum::<u64>();
-        of(&self.response) + of(&self.failing) + of(&self.bounds)
+        [&self.response, &self.failing, &self.bounds].map(|times| count_from(times, limit_ns)).iter().sum()
     }
+
+    /// Those among them that ended well.
+    pub fn count_answered_from(&self, limit_ns: u64) -> u64 {
+        count_from(&self.response, limit_ns)
+    }
+}
+
+fn count_from(times: &Packed, limit_ns: u64) -> u64 {
+    times.values().filter(|(value, _)| *value >= limit_ns).map(|(_, n)| n).sum()
 }
 
 impl DuePoint<Histogram> {

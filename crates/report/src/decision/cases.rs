@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use brunt_decide::capacity::Capacity;
 use brunt_decide::compare::Compared;
+use brunt_decide::compare::FailIfResult;
 use brunt_decide::sweep::Sweep;
 use brunt_plan::plan::Plan;
 
@@ -73,12 +74,11 @@ fn of_sweep(sweep: &Sweep) -> Vec<Case> {
 
 fn of_comparison(compared: &Compared) -> Vec<Case> {
     let silent = silent(compared);
-    let too_little =
-        (silent.is_none() && compared.comparison.is_none()).then(|| "there was too little to compare".to_owned());
+    let too_little = too_little(compared);
     let thresholds = failed_threshold(compared).filter(|_| silent.is_none());
     let interrupted = compared.interrupted.then(|| "interrupted: the comparison is of what was done".to_owned());
     let conditions = compared.conditions.iter().map(|result| {
-        let why = result.failed.then(|| format!("{}: {}", result.condition, result.got));
+        let why = failed_condition(result);
         case(format!("not {}", result.condition), why.as_slice())
     });
     [
@@ -99,9 +99,20 @@ fn silent(compared: &Compared) -> Option<String> {
     Some(format!("{name} never answered: {}", run.evidence.failure))
 }
 
-/// Why a comparison does not hold, whatever was compared.
-pub(super) fn before_all(compared: &Compared) -> Option<String> {
-    silent(compared).or_else(|| failed_threshold(compared))
+/// Why a comparison does not hold.
+pub(super) fn before_all(compared: &Compared) -> Vec<String> {
+    let first = silent(compared).or_else(|| failed_threshold(compared));
+    let conditions = compared.conditions.iter().filter_map(failed_condition);
+    first.into_iter().chain(too_little(compared)).chain(conditions).collect()
+}
+
+fn too_little(compared: &Compared) -> Option<String> {
+    let is_little = compared.comparison.is_none() && compared.silent_side().is_none();
+    is_little.then(|| "no result: too little data to compare".to_owned())
+}
+
+fn failed_condition(result: &FailIfResult) -> Option<String> {
+    result.failed.then(|| format!("{}: {}", result.condition, result.got))
 }
 
 /// Such as `a threshold failed in 2 of 20 runs: A 3: error_rate <= 1% was 5% (status 503)`.

@@ -131,9 +131,7 @@ pub(super) fn sentences(compared: &Compared) -> Vec<String> {
 
 /// What was found of both sides.
 fn found(compared: &Compared) -> Vec<String> {
-    let Some(comparison) = &compared.comparison else {
-        return vec!["no result: too little data to compare".to_owned()];
-    };
+    let Some(comparison) = &compared.comparison else { return Vec::new() };
     // A side that fails sooner is not faster.
     let outweighing = comparison.errors.as_ref().filter(|errors| errors.outweighs());
     if let Some(errors) = outweighing.filter(|errors| errors.differs) {

@@ -126,7 +126,7 @@ pub(super) fn law(sweep: &Sweep) -> Vec<(Role, String)> {
     if let Some(first) = silent.first() {
         let text =
             format!("{} of {of} without an answer, such as {}: {}", silent.len(), count(first.value), first.problem);
-        sentences.push((Role::Warning, text));
+        sentences.push((Role::Bad, text));
         if silent.len() == sweep.steps.len() {
             return sentences;
         }

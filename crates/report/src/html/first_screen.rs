@@ -179,7 +179,7 @@ fn thresholds(html: &mut Html, summary: &Summary, is_said: bool) {
     html.raw("</ul>");
 }
 
-/// Kinds of calls that are not ok, the most frequent first: `Not ok: 503 × 67, timeout × 3 (no answer in 10s)`.
+/// Kinds of calls that are not ok, the most telling first: `Not ok: 503 × 67, timeout × 3 (no answer in 10s)`.
 /// `is_said` where the headline names the first.
 fn ways_of_failing(html: &mut Html, summary: &Summary, is_said: bool) {
     let ways = failed::ways(summary);

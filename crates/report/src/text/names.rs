@@ -134,7 +134,7 @@ fn checks(all: &[CheckBreakdown], paint: Paint) -> Vec<String> {
             return format!("  {} {name}  {}", paint.good("✓"), paint.faint(of));
         }
         if check.is_reason() {
-            let text = format!("{name}: {} failed by the script", counted(check.fails, "call"));
+            let text = format!("{name}: {} failed", counted(check.fails, "call"));
             let lines =
                 wrapped("", "    ", &text, WIDTH - 4).into_iter().map(|line| paint.bad(line)).chain(example(check));
             return format!("  {} {}", paint.bad("✗"), lines.collect::<Vec<_>>().join("\n"));

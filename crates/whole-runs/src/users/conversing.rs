@@ -318,3 +318,53 @@ fn a_match_that_raises_ends_its_connection_and_nobody_elses() {
     assert_eq!(summary.total.failures.total(), 60, "{:?}", summary.total.failures);
     assert!(summary.run.measured_ns < SECOND_NS, "nothing is waited for: {}", summary.run.measured_ns);
 }
+
+/// A user who goes on after each failure: what its first failure led to is no further word on the target.
+const GOES_ON: &str = "local ws = brunt.ws { base = 'ws://127.0.0.1/' }
+    brunt.scenario('s', function()
+      local socket = ws:connect()
+      socket:request('hello', { timeout = 0.3 })
+      socket:request('again', { timeout = 0.3 })
+      socket:close()
+    end):inject { brunt.users(2, 3) }";
+
+/// How many calls failed in this way by themselves, and how many in all.
+fn failed(summary: &Summary, failure: Failure) -> (u64, u64) {
+    (summary.total.failures.own(failure), summary.total.failures.count(failure))
+}
+
+#[test]
+fn a_server_that_says_goodbye_was_there_and_later_calls_say_nothing_of_it() {
+    let goodbye = |said: &str| if said == "hello" { vec![sends(1, b"\x88\x04\x03\xf5no".to_vec())] } else { vec![] };
+    let summary = converse(GOES_ON, true, goodbye, usize::MAX);
+    let sockets = summary.total.statuses.total();
+    assert!(sockets > 10, "{:#?}", summary.total.failures);
+    assert_eq!(failed(&summary, Failure::Closed), (sockets, 3 * sockets), "{:?}", summary.total.failures);
+    assert_eq!(summary.standing().availability(), Some(1.0));
+    assert_eq!(summary.remarks.iter().map(|remark| remark.about).collect::<Vec<_>>(), []);
+}
+
+#[test]
+fn a_server_that_refuses_sockets_was_there() {
+    let summary = play(GOES_ON, hello).summary;
+    let refused = summary.total.statuses.total();
+    assert!(refused > 10, "{:#?}", summary.total.failures);
+    assert_eq!(failed(&summary, Failure::Closed), (0, 3 * refused), "no attempt of its own");
+    assert_eq!(summary.standing().availability(), Some(1.0));
+}
+
+#[test]
+fn bytes_that_break_the_protocol_are_the_reason_of_what_fails_after_them() {
+    let stray = |said: &str| if said == "(connected)" { vec![sends(0, b"\xb1\x00".to_vec())] } else { vec![] };
+    let summary = converse(GOES_ON, true, stray, usize::MAX);
+    let reasons = summary.total.failures.reasons(Failure::Protocol);
+    assert!(reasons.first().is_some_and(|(reason, _)| reason.contains("RSV")), "{:?}", summary.total.failures);
+    assert_eq!(failed(&summary, Failure::Closed), (0, 0), "{:?}", summary.total.failures);
+}
+
+#[test]
+fn requests_in_vain_are_no_freeze() {
+    let summary = converse(GOES_ON, true, |_| Vec::new(), usize::MAX);
+    assert!(failed(&summary, Failure::Timeout).0 > 10, "{:?}", summary.total.failures);
+    assert_eq!(summary.remarks.iter().map(|remark| remark.about).collect::<Vec<_>>(), []);
+}

@@ -1,6 +1,7 @@
 //! Users who take the messages of streams one by one.
 
 use brunt_http2::frame::{ErrorCode, setting};
+use brunt_judge::remarks::About;
 use brunt_judge::summary::Summary;
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
@@ -326,5 +327,17 @@ fn connections_without_streams_cannot_be_shared() {
         let script = format!("local llm = brunt.http {{ base = 'http://127.0.0.1', {options} }}");
         let error = plan_of(&script, &[]).unwrap_err();
         assert!(error.contains(way_out), "{error}");
+    }
+}
+
+#[test]
+fn streams_without_an_event_are_told_as_in_a_flood() {
+    for (end, told) in [(END.to_owned(), vec![About::NoMessages]), (event("a") + END, vec![])] {
+        let script = "local llm = brunt.http { base = 'http://127.0.0.1' };".to_owned()
+            + &scenario(20, "for _ in llm:events('/chat') do end");
+        let peer = stream(vec![(MS, HEAD.to_owned() + &end)]);
+        let summary = play_against(&plan_of(&script, &[]).unwrap(), peer, &StopHandle::default());
+        assert_eq!(summary.total.statuses.sorted(), [(200, 20)]);
+        assert_eq!(summary.remarks.iter().map(|remark| remark.about).collect::<Vec<_>>(), told);
     }
 }

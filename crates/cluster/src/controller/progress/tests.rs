@@ -14,7 +14,7 @@ use super::super::AHEAD_NS;
 use brunt_plan::share::Portion;
 use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::Timing;
-use brunt_record::figures::Figures;
+use brunt_record::recording::Aside;
 use brunt_record::snapshot::Snapshot;
 
 use super::*;
@@ -102,7 +102,7 @@ fn carry_out(plan: &Plan, workers: &[u32], deaths: &[u64]) -> (Recording, u64) {
         let (arrivals, sends) = (arrivals(plan, portion), arrivals(plan, portion));
         agents.push(Agent { arrivals, next: 0, dies_at, has_ended: false, sends });
     }
-    let begun = Begun { plan: plan.clone(), given: Value::Nil, counted: Figures::default(), at: 0, agents: in_run };
+    let begun = Begun { plan: plan.clone(), given: Value::Nil, left: Aside::default(), at: 0, agents: in_run };
     let mut running = InProgress::new(1, begun, reports.clone());
     let stop = StopHandle::default();
     // What is under way from agents, and when it arrives.
@@ -131,7 +131,7 @@ fn carry_out(plan: &Plan, workers: &[u32], deaths: &[u64]) -> (Recording, u64) {
     drop(reports);
     let names: Vec<_> = parts.iter().map(|part| part.name.clone()).collect();
     let control = brunt_engine::Control::default();
-    let who = brunt_engine::Agents { names: &names, counted: &Figures::default() };
+    let who = brunt_engine::Agents { names: &names, left: &Aside::default() };
     let mut run = brunt_engine::gather(plan, who, &reported, &mut Nobody, &control, &stop, 0);
     run.agents = parts;
     let sent = agents.into_iter().map(|agent| {

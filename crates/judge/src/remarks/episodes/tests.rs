@@ -220,6 +220,21 @@ fn a_freeze_that_does_not_end_is_one_whatever_brunt_gives_up() {
 }
 
 #[test]
+fn a_silence_whose_calls_were_all_given_up_is_no_freeze() {
+    let silent = 3 * SECOND_NS..4 * SECOND_NS;
+    let told = |given_up: bool| {
+        remarks(carried_out(8, evenly(50, 8), |due| match due {
+            due if !silent.contains(&due) => End::Ok(2 * MS),
+            // Nobody asks again before the silence is over by itself.
+            due if given_up => End::TimedOut(silent.end - due),
+            due => End::Ok(silent.end - due),
+        }))
+    };
+    assert_eq!(kinds(&told(true)), []);
+    assert_eq!(kinds(&told(false)), [About::Freeze]);
+}
+
+#[test]
 fn a_freeze_at_the_start_is_one() {
     let end = |due: u64| End::Ok(MS + (2 * SECOND_NS).saturating_sub(due));
     let found = remarks(carried_out(10, evenly(50, 10), end));

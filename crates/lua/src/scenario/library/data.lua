@@ -66,7 +66,9 @@ local function ending(whose, self, options, ends)
     wrong(whose .. ": at_end must be " .. ends.known .. ", not " .. shown(at_end))
   end
   local order = at_end == "repeat" and "circular" or "queue"
-  return { data = self, feeder = host.feeder(self.data, order), at_end = at_end }
+  -- A script that does not say so has not meant its run to end with its rows.
+  local is_meant = options ~= nil and options.at_end ~= nil
+  return { data = self, feeder = host.feeder(self.data, order), at_end = at_end, is_meant = is_meant }
 end
 
 local of_queue = { stop_scenario = true, stop_run = true, unless_said = "stop_scenario" }
@@ -93,7 +95,7 @@ local function next_place(self)
   while not place do
     local user = waiting("a queue")
     if self.at_end == "stop_run" then
-      yield(STOP, "all " .. self.data:length() .. " rows of " .. self.data.name .. " were given out", true)
+      yield(STOP, "all " .. self.data:length() .. " rows of " .. self.data.name .. " were given out", self.is_meant)
     else
       yield(EXHAUSTED)
       if user.task then
