@@ -91,7 +91,7 @@ fn flags_end_up_in_the_plan() {
     assert_eq!(plan["stop"], json!({ "duration_ns": null, "requests": null }), "the profile ends the run");
     assert_eq!(plan["warmup_ns"], json!(2_000_000_000_u64));
     assert_eq!((&plan["timeout_ns"], &plan["drain_ns"]), (&json!(250_000_000), &json!(250_000_000)));
-    assert_eq!((&plan["reconnect"], &plan["ok_status"]), (&json!(true), &json!("200-299,404-404")));
+    assert_eq!((&plan["reconnect"], &plan["ok_status"]), (&json!(true), &json!("200-299,404")));
     assert_eq!(plan["thresholds"], json!(["p99<50ms", "error_rate<1%"]));
     let transport = &plan["transport"];
     assert_eq!((&transport["connect_to"], &transport["family"]), (&json!(["::1", 81]), &json!("v6")));

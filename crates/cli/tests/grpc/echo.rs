@@ -114,7 +114,7 @@ fn gaps_are_those_that_the_echo_wrote_down() {
 fn a_stream_that_stalls_fails_by_name() {
     let (_server, url) = serve(&[]);
     let run =
-        report(3, [&TICKS[..], &["-n", "6", "-c", "1", "--streams", "3", "--stall-timeout", "5ms", &url]].concat());
+        report(1, [&TICKS[..], &["-n", "6", "-c", "1", "--streams", "3", "--stall-timeout", "5ms", &url]].concat());
     assert_eq!(run.failures(), [("stalled", 6)].into());
     assert_eq!((run.connections("made"), run.number("/outcomes/messages/count")), (1, 6));
     let unary = run_with_status_2(&["--call", "Say", "--stall-timeout", "1s", &url]);

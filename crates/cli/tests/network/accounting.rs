@@ -169,7 +169,11 @@ fn a_reload_under_load_fails_nothing() {
         let failed = report.outcome("failed");
         let most = if load.contains("pipeline") { 3 * 4 * 3 } else { 12 };
         assert!(failed <= most, "{url} {load} {:?}", report.reasons());
-        assert!(report.failures().keys().all(|name| ["closed", "read"].contains(name)), "{:?}", report.reasons());
+        assert!(
+            report.failures().keys().all(|name| ["closed", "read", "write"].contains(name)),
+            "{:?}",
+            report.reasons()
+        );
         assert!(report.connections("made") >= 4 * connections as u64, "{url} {load}");
         // On a busy machine the last calls of a rate may find no connection in time.
         let answered = report.outcome("answered");
