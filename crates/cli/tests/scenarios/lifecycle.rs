@@ -163,10 +163,11 @@ fn a_script_ends_the_run_from_setup_and_teardown_too() {
         assert_eq!((&result["ending"]["stopped"], answered(&result)), (&"all is done".into(), makes.into()));
         assert!(!result["statements"][0]["text"].as_str().unwrap().contains("no call was ever due"), "{result}");
     }
-    let (_directory, path) = of("brunt.scenario('s', function(vu)
-         brunt.stop_run('user ' .. vu.id, { ok = vu.id == 1 })
-       end):inject { brunt.iterations_each(2, 1) }");
-    assert_eq!(play(&path, &["-t", "1"], 1)["ending"]["given_up"], "user 2", "no word before it takes a failure back");
+    let (_directory, path) = of(&format!(
+        "brunt.setup(function() brunt.stop_run('fine', {{ ok = true }}) end)
+         brunt.teardown(function() brunt.stop_run('broken') end) {plain}"
+    ));
+    assert_eq!(play(&path, &[], 1)["ending"]["given_up"], "broken", "no word before it takes a failure back");
 }
 
 #[test]
