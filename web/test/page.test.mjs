@@ -502,7 +502,7 @@ test("what failed is named beside the outcome, the most frequent first", async (
   assert.equal(await clean.locator("#outcome .ways").count(), 0);
   // An answer whose status is ok and that failed a check is one, too.
   const { page: shop } = await pageOf("shop");
-  assert.match(await shop.textContent("#outcome .ways"), /failed by checks or the script × 5/);
+  assert.match(await shop.textContent("#outcome .ways"), /check 'has a cart' × 5/);
   for (const one of [page, clean, shop]) await one.close();
 });
 
