@@ -16,7 +16,7 @@ use rquickjs::{ArrayBuffer, Class, Ctx, Exception, Function, Module, Object, Per
 use crate::functions::Functions;
 use crate::modules::{Modules, NATIVE, RECEIVER};
 use crate::outcome::{Answer, Outcome};
-use crate::responses::{self, Answered, Response};
+use crate::responses::{self, Answered, Response, answer};
 use crate::shared::Schema;
 use crate::user::{Myself, User};
 use crate::values::{refused, shown};
@@ -231,15 +231,6 @@ fn timeout_ns(ms: f64) -> Option<u64> {
 
 fn call(client: usize, label: u32, timeout_ns: Option<u64>, values: Vec<Plain<'static>>) -> Wanted {
     Wanted { client, label, timeout_ns, way: Placement::Any, judged: false, optional: false, streams: false, values }
-}
-
-/// The end of a call.
-pub(crate) fn answer(ctx: &Ctx<'_>, outcome: Outcome) -> Result<Answer> {
-    match outcome {
-        Outcome::Ended(answer) => Ok(answer),
-        Outcome::Refused(problem) => Err(refused(ctx, &problem)),
-        _ => Err(refused(ctx, "the call came to no end")),
-    }
 }
 
 /// An answer of another protocol than HTTP, as the script's library takes it.

@@ -437,3 +437,12 @@ fn made<'js>(
     }
     Ok(Some(value))
 }
+
+/// The end of a call.
+pub(crate) fn answer(ctx: &Ctx<'_>, outcome: Outcome) -> Result<Answer> {
+    match outcome {
+        Outcome::Ended(answer) => Ok(answer),
+        Outcome::Refused(problem) => Err(refused(ctx, &problem)),
+        _ => Err(refused(ctx, "the call came to no end")),
+    }
+}

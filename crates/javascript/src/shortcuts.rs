@@ -14,9 +14,8 @@ use rquickjs::{Atom, Class, Coerced, Ctx, Function, JsLifetime, Object, Result, 
 
 use crate::error::told;
 use crate::functions::Functions;
-use crate::native::answer;
 use crate::outcome::Answer;
-use crate::responses::{Answered, Response, SETS_COOKIES, json, json_member};
+use crate::responses::{Answered, Response, SETS_COOKIES, answer, json, json_member};
 use crate::user::{Name, User};
 
 /// The most GETs and the most checks that a user remembers.

@@ -160,7 +160,7 @@ impl<D: Driver> Workload<D> for Replaying {
                 self.log.ended(number, Ended::Answered { status, took_ns, parts });
             }
             (End::Answered(_) | End::Failed(..) | End::Told(..) | End::GivenUp(..), _) => {
-                self.log.ended(number, Ended::Failed)
+                self.log.ended(number, Ended::Failed);
             }
             (End::Unfinished | End::Unsent | End::Withdrawn, _) => self.log.ended(number, Ended::Cut),
         }
