@@ -369,13 +369,14 @@ fn connections_end_with_the_call_or_the_iteration() {
 fn a_header_is_left_out_by_false() {
     let played = play(
         "local own = brunt.http { base = 'http://127.0.0.1', headers = { ['User-Agent'] = false, ['X-Own'] = '1' } }
-         brunt.scenario('s', function()
+         brunt.scenario('s', function(vu)
            own:get('/a')
            own:get('/b', { headers = { ['x-own'] = false, ['X-Other'] = '2' } })
            http:post('/c', { headers = { ['user-agent'] = false, ['Content-Type'] = false }, json = { 1 } })
            http:get('/d')
-           http:get('/e', { headers = { ['Host'] = false } })
-         end):inject { brunt.iterations_each(1, 1) }",
+           -- A rehearsal, which finds it before the load, has one iteration.
+           if vu.iteration == 2 then http:get('/e', { headers = { ['Host'] = false } }) end
+         end):inject { brunt.iterations_each(1, 2) }",
         hello,
     );
     let fields = |place: usize| -> Vec<&str> {
