@@ -1,9 +1,9 @@
 //! Remarks on the target or the plan, for which the generator is not to blame; shown beside the verdict.
 
 mod answers;
+mod connecting;
 mod episodes;
 mod limits;
-mod making;
 mod patterns;
 #[cfg(test)]
 mod shapes;
@@ -78,7 +78,7 @@ pub enum About {
     /// Answers were of another kind than before, with a status that is a success.
     AnotherAnswer,
     /// A connection was made for nearly each call, and that took as long as the rest, or longer.
-    Making,
+    Connecting,
     /// The run was so short that the throughput lacks a part: calls that were in flight at its end.
     CutOff,
 }
@@ -93,7 +93,7 @@ impl About {
     pub const fn is_note(self) -> bool {
         matches!(
             self,
-            Self::SlowRequest | Self::Modes | Self::FailureTimes | Self::Closes | Self::Making | Self::CutOff
+            Self::SlowRequest | Self::Modes | Self::FailureTimes | Self::Closes | Self::Connecting | Self::CutOff
         )
     }
 }
@@ -170,7 +170,7 @@ pub(crate) fn find(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark
     remarks.extend(found);
     remarks.extend(cut_off(plan, run, total).filter(|_| !is_disturbed));
     remarks.extend(patterns::all(plan, run, total, is_disturbed));
-    remarks.extend(making::find(total));
+    remarks.extend(connecting::find(total));
     remarks
 }
 

@@ -14,18 +14,19 @@ const WORTH_TELLING: (f64, f64) = (1e6, 0.5);
 /// What making connections took, beside what calls took. Both are means of what was recorded: a connection may be made before
 /// its call is due, so neither is said to be a part of the other.
 pub(super) fn find(total: &Snapshot) -> Option<Remark> {
-    let made = total.numbers.get(Counter::ConnectionsMade);
-    let calls = total.response_times().count();
+    let (made, calls) = (total.numbers.get(Counter::ConnectionsMade), total.ended());
+    if made < FOR_EACH.0 || (made as f64) < FOR_EACH.1 * calls as f64 {
+        return None;
+    }
     let call_ns = total.response_times().mean()?.value;
     let sum_ns = |timing| {
         let times = total.times.known(timing);
         times.mean().unwrap_or_default() * times.count() as f64
     };
     let [connect, tls, handshake] =
-        [Timing::Connect, Timing::Tls, Timing::Handshake].map(|timing| sum_ns(timing) / made.max(1) as f64);
+        [Timing::Connect, Timing::Tls, Timing::Handshake].map(|timing| sum_ns(timing) / made as f64);
     let making_ns = connect + tls + handshake;
-    let is_for_each = made >= FOR_EACH.0 && made as f64 >= FOR_EACH.1 * calls as f64;
-    if !is_for_each || making_ns < WORTH_TELLING.0.max(WORTH_TELLING.1 * call_ns) {
+    if making_ns < WORTH_TELLING.0.max(WORTH_TELLING.1 * call_ns) {
         return None;
     }
     let resumed = match total.numbers.get(Counter::TlsResumed) {
@@ -40,7 +41,7 @@ pub(super) fn find(total: &Snapshot) -> Option<Remark> {
         Duration(making_ns as u64),
         Duration(call_ns as u64)
     );
-    Some(Remark { calls: Some(calls), ..Remark::new(About::Making, message) })
+    Some(Remark { calls: Some(calls), ..Remark::new(About::Connecting, message) })
 }
 
 #[cfg(test)]
@@ -59,7 +60,7 @@ mod tests {
                 run.measured.times.record_n(Timing::Tls, tls_ns, made);
             }
             let all = remarks((plan, run));
-            all.into_iter().find(|remark| remark.about == About::Making).map(|remark| remark.message)
+            all.into_iter().find(|remark| remark.about == About::Connecting).map(|remark| remark.message)
         };
         let found = with(500, MS, 3 * MS, 0).unwrap();
         assert_eq!(
