@@ -265,7 +265,7 @@ impl Summary {
             Cause::Guard { place, .. } => self.plan.thresholds.len() + *place as usize,
             Cause::Observer(_) => return false,
         };
-        self.thresholds.get(place).is_some_and(|said| std::ptr::eq(said, result))
+        self.thresholds.get(place) == Some(result)
     }
 
     /// Whether its throughput is a lower bound: calls of a lost agent may have ended, too.

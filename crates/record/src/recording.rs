@@ -94,7 +94,6 @@ pub enum Cause {
     /// A threshold with `abort` could no longer pass, or one with `abort-now` did not hold.
     Threshold {
         /// Its place among the plan's thresholds, from 0.
-        #[serde(default)]
         place: u32,
         /// As the plan has it.
         threshold: String,
@@ -109,7 +108,6 @@ pub enum Cause {
     /// A guard fired.
     Guard {
         /// Its place among the plan's guards, from 0.
-        #[serde(default)]
         place: u32,
         /// As the plan has it.
         guard: String,
