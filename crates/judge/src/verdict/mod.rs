@@ -71,8 +71,8 @@ pub enum Cause {
     Descriptors,
 }
 
-/// The figures that a finding spoils.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// The figures that a finding spoils, in the order in which reports show them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Spoils {

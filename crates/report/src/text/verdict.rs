@@ -82,11 +82,8 @@ fn generator(summary: &Summary) -> String {
 
 /// The findings that spoil `figures`, with advice. An advice stands with the first finding of the run that it is for.
 pub(super) fn findings(summary: &Summary, figures: &[Spoils], paint: Paint) -> Vec<String> {
-    let all = &summary.verdict.findings;
-    let order = [Spoils::Throughput, Spoils::Latency, Spoils::Arrivals];
-    let place = |finding: &Finding| order.iter().position(|spoils| *spoils == finding.spoils);
-    let mut sorted: Vec<_> = all.iter().collect();
-    sorted.sort_by_key(|finding| place(finding));
+    let mut sorted: Vec<_> = summary.verdict.findings.iter().collect();
+    sorted.sort_by_key(|finding| finding.spoils);
     let is_said = |at: usize, advice: &Advice| sorted.iter().take(at).any(|earlier| earlier.advice == *advice);
     let of_these = sorted.iter().enumerate().filter(|(_, finding)| figures.contains(&finding.spoils));
     of_these.flat_map(|(at, finding)| lines(finding, !is_said(at, &finding.advice), paint)).collect()
