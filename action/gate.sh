@@ -40,6 +40,12 @@ attempt() {
     return "$code"
 }
 
+# Whether conditions could not be judged, and nothing else failed.
+unjudged() {
+    grep -q '"unjudged": true' "$folder/comparison.json" && ! grep '"condition": .*"failed": true' "$folder/comparison.json" | grep -qv '"unjudged": true' &&
+        ! grep -q '"held": false' "$folder/comparison.json"
+}
+
 status=0
 flags=$(words "${GATE_FLAGS--r 500}")
 thresholds=$(each "${GATE_THRESHOLDS:-}" --threshold)
@@ -69,7 +75,7 @@ if [ "$status" != 0 ]; then
     echo "### Performance: failed (exit status $status)"
 elif [ "$compared" = 2 ]; then
     echo "### Performance: could not be compared (exit status 2)"
-elif [ "$compared" = 1 ] && grep -q '^- ❔ .*cannot be judged' "$folder/comparison.md" && ! grep -q '❌\|threshold failed' "$folder/comparison.md"; then
+elif [ "$compared" = 1 ] && unjudged; then
     echo "### Performance: could not be judged, by the runner or for too few calls and not by the build (exit status 1)"
 elif [ "$compared" != 0 ]; then
     echo "### Performance: failed in the comparison (exit status $compared)"
