@@ -7,6 +7,7 @@ use std::fs;
 use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_imports::{Command, Data, curl_command, curl_words};
 use brunt_plan::secret::escaped;
+use brunt_plan::target::Url;
 
 use crate::{console, files};
 
@@ -168,15 +169,12 @@ fn connection(command: &Command) -> Result<Vec<String>> {
     Ok(flags)
 }
 
-/// The host and the port of the URL.
+/// The host and the port of the URL; empty where it is none, which is told when it is read as the target.
 fn endpoint(command: &Command) -> (String, String) {
     let url = command.urls.first().and_then(brunt_imports::Word::known).unwrap_or_default();
-    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let place = authority.rsplit('@').next().unwrap_or_default();
-    let own = if scheme.eq_ignore_ascii_case("https") { "443" } else { "80" };
-    let (host, port) = place.rsplit_once(':').filter(|(_, port)| !port.contains(']')).unwrap_or((place, own));
-    (host.to_owned(), port.to_owned())
+    let Ok(Url { target, .. }) = Url::parse(url) else { return Default::default() };
+    let port = target.port.unwrap_or(if target.scheme == "https" { 443 } else { 80 });
+    (target.host_field(), port.to_string())
 }
 
 /// The flag of the body.
