@@ -125,7 +125,6 @@ impl User {
         self.id.set(id);
         self.place.set(place);
         let lived = self.with_script(|script| {
-            self.suspender.keeps_near(&script.ctx, &**self);
             let mut next = Some(place);
             self.suspender.give_back();
             while let Some(place) = next {

@@ -9,7 +9,6 @@
 
 use std::cell::Cell;
 use std::ptr;
-use std::rc::Rc;
 
 use brunt_script::Operation;
 use corosensei::stack::{DefaultStack, Stack as _};
@@ -64,7 +63,6 @@ pub(crate) enum Input {
 /// A user's stack, with the script that runs on it.
 pub(crate) struct Stack {
     coroutine: Coroutine<Input, Operation, (), DefaultStack>,
-    suspender: Rc<Suspender>,
 }
 
 /// The way from a user's native functions to the library. It lives as long as the user.
@@ -73,10 +71,6 @@ pub(crate) struct Suspender {
     quits: Cell<bool>,
     /// The lowest address of the user's stack; 0 where it has none of its own.
     lowest: Cell<usize>,
-    /// The address of the frame that suspended the user last.
-    here: Cell<usize>,
-    /// Further memory that the script touches in each iteration: addresses and lengths in bytes.
-    near: Cell<[(usize, usize); 3]>,
 }
 
 /// Nobody can wait here: a script's top, or a user that ends.
@@ -89,13 +83,7 @@ pub(crate) enum CannotWait {
 
 impl Default for Suspender {
     fn default() -> Self {
-        Self {
-            yielder: Cell::new(ptr::null()),
-            quits: Cell::new(false),
-            lowest: Cell::new(0),
-            here: Cell::new(0),
-            near: Cell::default(),
-        }
+        Self { yielder: Cell::new(ptr::null()), quits: Cell::new(false), lowest: Cell::new(0) }
     }
 }
 
@@ -150,7 +138,6 @@ impl Suspender {
         if yielder.is_null() {
             return Err(CannotWait::AtTheTop);
         }
-        self.here.set(ptr::from_ref(&yielder) as usize);
         // SAFETY: `Stack::new` sets the pointer at the beginning of the coroutine to its yielder, which lives on the coroutine's stack until
         // its function returns, and clears it before that (`Clear`). Who calls this runs on that stack: natives are called by the user's own
         // runtime alone, which never leaves it.
@@ -173,14 +160,12 @@ impl Stack {
     /// # Errors
     /// When the system has no memory for it.
     pub(crate) fn new(
-        suspender: Rc<Suspender>,
+        suspender: std::rc::Rc<Suspender>,
         run: impl FnOnce(&Suspender, u64, u32) + 'static,
     ) -> std::io::Result<Self> {
         let stack = DefaultStack::new(STACK)?;
         suspender.lowest.set(stack.limit().get());
-        let of_coroutine = Rc::clone(&suspender);
         let coroutine = Coroutine::with_stack(stack, move |yielder, first| {
-            let suspender = of_coroutine;
             suspender.yielder.set(yielder);
             let clear = Clear(&suspender);
             if let Input::Begin { id, place } = first {
@@ -188,7 +173,7 @@ impl Stack {
             }
             drop(clear);
         });
-        Ok(Self { coroutine, suspender })
+        Ok(Self { coroutine })
     }
 
     /// Lets the script go on until it wants something; `None` once it has ended.
@@ -196,53 +181,11 @@ impl Stack {
         if self.coroutine.done() {
             return None;
         }
-        self.suspender.fetch();
         match self.coroutine.resume(input) {
             CoroutineResult::Yield(operation) => Some(operation),
             CoroutineResult::Return(()) => None,
         }
     }
-}
-
-/// Bytes above and below the suspended frame that a script touches after it is resumed.
-const TOUCHED: (usize, usize) = (3 << 10, 2 << 10);
-/// The size of a cache line, in bytes.
-const LINE: usize = 64;
-
-/// Bytes to prefetch of a `JSRuntime` and of a `JSContext`.
-const RUNTIME: (usize, usize) = (768, 512);
-
-impl Suspender {
-    /// Sets the memory that is prefetched at each resumption: the runtime, the context and the user.
-    pub(crate) fn keeps_near<T>(&self, ctx: &Ctx<'_>, user: &T) {
-        let context = ctx.as_raw().as_ptr();
-        // SAFETY: the context is alive.
-        let runtime = unsafe { qjs::JS_GetRuntime(context) } as usize;
-        let user = (ptr::from_ref(user) as usize, size_of::<T>());
-        self.near.set([(runtime, RUNTIME.0), (context as usize, RUNTIME.1), user]);
-    }
-
-    /// Prefetches what a resumed script touches. With many users none of it is cached, and the misses overlap this way.
-    fn fetch(&self) {
-        let stack = (self.here.get().saturating_sub(TOUCHED.1), TOUCHED.0 + TOUCHED.1);
-        for (from, length) in self.near.get().into_iter().chain([stack]) {
-            for line in (from..from.saturating_add(length)).step_by(LINE) {
-                prefetch(line);
-            }
-        }
-    }
-}
-
-/// Prefetches a cache line, on processors for which Rust has a stable intrinsic.
-fn prefetch(line: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: it is a hint, and may name any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line as *const i8) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = line;
 }
 
 impl Drop for Stack {
