@@ -299,7 +299,7 @@ const IS_NUMBER: u32 = 1 << 31;
 // The parts that are no headers. Their numbers are beyond those of common names.
 /// The path and query. The last digit says the method.
 const PATH: u32 = 0x100;
-/// Stands in the place of a path where there is none.
+/// That a request has no path and query, as one of `OPTIONS *` or `CONNECT`.
 const NO_PATH: u32 = 0x110;
 const HOST: u32 = 0x120;
 const SCHEME: u32 = 0x130;

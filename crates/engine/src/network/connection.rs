@@ -1274,7 +1274,7 @@ impl Left {
     /// What becomes of this call, which bears the connection's failure if it fails and `is_bearer`. One that does not `move` has
     /// a meaning on this connection only.
     ///
-    /// | the connection was ended by | a call of which nothing was sent | one that was sent |
+    /// | who ended the connection | calls without a byte sent | calls that were sent |
     /// | --- | --- | --- |
     /// | a last answer, or in order by a peer that answers in order | `NotProcessed`: sent again, up to 8 times | the same, if idempotent |
     /// | the peer otherwise | `Once` | `Once`, if idempotent and it may have crossed the connection's end; else fails |

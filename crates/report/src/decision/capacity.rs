@@ -198,7 +198,10 @@ fn of_answer(capacity: &Capacity) -> (String, Vec<String>) {
         Answer::Generator { met, at, verdict } => (
             match met {
                 Some(met) if capacity.is_found() => {
-                    format!("the capacity is at least {}: above that brunt is the limit, as may be", whole(*met))
+                    format!(
+                        "the capacity is at least {}: above that brunt is the limit, which --allow-less permits",
+                        whole(*met)
+                    )
                 }
                 Some(met) => {
                     format!("no capacity found: it is at least {}, and above that brunt is the limit", whole(*met))
