@@ -210,8 +210,10 @@ fn is_within_reach(condition: &FailIf, plan: &Plan) -> Result<()> {
         return Ok(());
     }
     let give = match (flag, seconds) {
+        // In tenths of a second, never too few.
         ("-d", Some(seconds)) if calls > 0.0 => {
-            format!("-d {:.1}s", (seconds * fewest as f64 / calls * 10.0).ceil() / 10.0)
+            let tenths = (seconds * fewest as f64 / calls * 10.0).ceil() as u64;
+            format!("-d {}", ExactDuration(tenths * (SECOND_NS / 10)))
         }
         _ => format!("{flag} {fewest}"),
     };
