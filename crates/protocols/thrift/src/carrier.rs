@@ -325,34 +325,26 @@ impl Carrier {
     fn head(&mut self, rest: &[u8]) -> Result<usize, Fault> {
         let before = self.line.len();
         self.line.extend_from_slice(rest);
-        // The end may lie across two pieces.
-        let from = before.saturating_sub(3);
-        let found = self.line.get(from..).unwrap_or_default().windows(4).position(|four| four == b"\r\n\r\n");
-        let end = found.map(|at| from + at + 4);
-        if end.unwrap_or(self.line.len()) > MOST_HEAD_BYTES {
+        let line = std::mem::take(&mut self.line);
+        let end = self.parse_head(&line)?;
+        if end.unwrap_or(line.len()) > MOST_HEAD_BYTES {
             return Err(Malformed::because("a head of an HTTP answer of more than 16 KiB").into());
         }
-        let line = std::mem::take(&mut self.line);
-        let parsed = self.parse_head(line.get(..end.unwrap_or(line.len())).unwrap_or_default())?;
-        match (end, parsed) {
-            (Some(end), true) => Ok(end - before),
-            (Some(_), false) => Err(Malformed::because("an answer that is not HTTP/1.1").into()),
-            (None, _) => {
-                self.line = line;
-                Ok(rest.len())
-            }
+        if end.is_none() {
+            self.line = line;
         }
+        Ok(end.map_or(rest.len(), |end| end.saturating_sub(before)))
     }
 
-    /// Reads the head of an answer; false if it is not complete.
-    fn parse_head(&mut self, head: &[u8]) -> Result<bool, Malformed> {
+    /// Reads the head of an answer that begins with these bytes. Returns its length, if it is complete.
+    fn parse_head(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut answer = httparse::Response::new(&mut fields);
-        match answer.parse(head) {
-            Ok(httparse::Status::Complete(_)) => {}
-            Ok(httparse::Status::Partial) => return Ok(false),
+        let length_of_head = match answer.parse(bytes) {
+            Ok(httparse::Status::Complete(length)) => length,
+            Ok(httparse::Status::Partial) => return Ok(None),
             Err(_) => return Err(Malformed::because("an answer that is not HTTP/1.1")),
-        }
+        };
         let values = |name: &'static str| {
             let named = answer.headers.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
             named.map(|field| String::from_utf8_lossy(field.value).trim().to_ascii_lowercase())
@@ -361,7 +353,7 @@ impl Carrier {
         let status = answer.code.unwrap_or(0);
         if (100..200).contains(&status) {
             // An interim answer: the final one follows.
-            return Ok(true);
+            return Ok(Some(length_of_head));
         }
         let keeps =
             if answer.version == Some(0) { lists("connection", "keep-alive") } else { !lists("connection", "close") };
@@ -375,7 +367,7 @@ impl Carrier {
             None => Stage::ToEnd,
         };
         self.arrived = Arrived { status, reusable: keeps && self.stage != Stage::ToEnd };
-        Ok(true)
+        Ok(Some(length_of_head))
     }
 }
 
@@ -496,6 +488,17 @@ mod tests {
             (Transport::Header, WireName::Binary, b"\0\0\0\x0a\x0f\xff\0\0\0\0\0\x07\0\x01"),
         ] {
             assert!(matches!(of(&transport, wire, bytes), Fault::Malformed(_)), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_head_ends_where_its_fields_do() {
+        // The line feed of a field may stand alone (RFC 9112, section 2.2), and a body has lines of its own.
+        let bytes = b"HTTP/1.1 200 OK\r\nX: y\n\r\na\r\n\r\nb";
+        let every: Vec<usize> = (0..bytes.len()).collect();
+        for cuts in [&[][..], &every] {
+            let messages = arrived(&http(), WireName::Binary, bytes, cuts).unwrap();
+            assert_eq!(messages, [(b"a\r\n\r\nb".to_vec(), Arrived { status: 200, reusable: false })], "{cuts:?}");
         }
     }
 
