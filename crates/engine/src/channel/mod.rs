@@ -255,6 +255,10 @@ impl Channel {
             }
             Self::Tls(tls) => loop {
                 socket.write_records(tls, &mut sent.wire)?;
+                // The peer's Nagle algorithm holds a short answer back behind tickets that are not acknowledged yet. A peer
+                // that refuses a long request, and closes at once, would drop that answer. Whatever is sent makes the kernel
+                // put acknowledgements off again.
+                socket.driver.acknowledge(socket.token);
                 let next = unsent.next();
                 if tls.wants_write() || next.is_empty() {
                     break;

@@ -18,6 +18,8 @@ use crate::transport::{Address, ConnectionId, Ready};
 struct Wire {
     room: usize,
     out: VecDeque<u8>,
+    /// How many bytes it had taken whenever it was told to acknowledge what came.
+    acknowledged: Vec<usize>,
 }
 
 impl Driver for Wire {
@@ -41,6 +43,9 @@ impl Driver for Wire {
         self.room -= taken;
         self.out.extend(bytes.iter().take(taken));
         Ok(taken)
+    }
+    fn acknowledge(&mut self, _token: ConnectionId) {
+        self.acknowledged.push(self.out.len());
     }
     fn close(&mut self, _token: ConnectionId) {}
     fn wait(&mut self, _until: Tick, _ready: &mut Vec<Ready>) -> io::Result<()> {
@@ -163,6 +168,18 @@ fn bytes_over_tls_come_whole_however_they_are_cut() {
         turn(&mut server, &mut wire);
         assert_eq!(server.reader().read(&mut [0; 9]).unwrap(), 0, "the server has our end");
     }
+}
+
+#[test]
+fn tickets_are_acknowledged_while_a_long_request_is_sent() {
+    let (mut channel, _server, mut wire) = opened(100_000);
+    let mut unsent = Unsent::default();
+    unsent.push(&vec![b'?'; 5 * TLS_AT_ONCE_BYTES]);
+    wire.room = 3 * TLS_AT_ONCE_BYTES;
+    channel.send_waiting(&mut socket(&mut wire), &mut unsent, &mut Sent::default()).unwrap();
+    let within = wire.acknowledged.windows(2).all(|of| of[1] - of[0] < TLS_AT_ONCE_BYTES + 2000);
+    assert!(within && wire.acknowledged.len() > 3, "behind each piece: {:?}", wire.acknowledged);
+    assert_eq!(wire.acknowledged.last(), Some(&wire.out.len()), "and behind the last byte that the socket took");
 }
 
 #[test]

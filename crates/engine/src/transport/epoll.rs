@@ -249,6 +249,14 @@ impl Driver for Epoll {
         Ok(sent)
     }
 
+    fn acknowledge(&mut self, token: ConnectionId) {
+        #[cfg(target_os = "linux")]
+        if let Ok(Socket::Tcp(reader)) = place(&mut self.sockets, token) {
+            // Best effort: the peer waits a little longer without it.
+            let _ = rustix::net::sockopt::set_tcp_quickack(&reader.stream, true);
+        }
+    }
+
     fn finish(&mut self, token: ConnectionId) {
         if let Ok(socket) = place(&mut self.sockets, token) {
             // Best effort: the next read reports an error of the socket.

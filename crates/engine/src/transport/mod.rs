@@ -125,6 +125,10 @@ pub(crate) trait Driver {
     /// Writes as much as fits; `WouldBlock` if nothing does. Writable is announced when something fits again.
     fn write(&mut self, token: ConnectionId, bytes: &[u8]) -> io::Result<usize>;
 
+    /// Acknowledges at once what has come from the peer and what comes next, instead of with the next bytes or a moment
+    /// later. Where there is no such thing, nothing happens.
+    fn acknowledge(&mut self, _token: ConnectionId) {}
+
     /// Closes the sending side: the peer sees an end, and may still send. Where sockets have no such side, nothing happens.
     fn finish(&mut self, _token: ConnectionId) {}
 
