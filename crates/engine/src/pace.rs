@@ -115,19 +115,18 @@ impl Quota {
     /// The next number; `None` if there is none now.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<u64> {
-        if self.block.remaining() == 0 {
-            self.refill()?;
-        }
-        self.block.next()
+        self.block.next().or_else(|| self.take_of_another())
     }
 
-    fn refill(&mut self) -> Option<()> {
+    /// The first number of another block.
+    #[cold]
+    fn take_of_another(&mut self) -> Option<u64> {
         let Some(block) = self.supply.lease() else {
             self.waits = true;
             return None;
         };
         self.block = block;
-        Some(())
+        self.block.next()
     }
 
     /// Whether numbers have come for which it has waited. True once for each wait.

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use brunt_protocol::record::figures::OwnKind;
 use brunt_protocol::record::recording::Stop;
 use brunt_protocol::scenario::Value as Plain;
-use brunt_script::{Operation, Placement, Wanted};
+use brunt_script::{Labelled, Operation, Placement, Wanted};
 use rquickjs::context::EvalOptions;
 use rquickjs::function::{Opt, Rest};
 use rquickjs::module::{Declarations, Exports, ModuleDef};
@@ -535,7 +535,10 @@ fn counting<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
             Some(Ok(ok)) => Some(ok),
             Some(Err(_)) => return Err(refused(&ctx, "the statuses that a request expects are not statuses")),
         };
-        let Outcome::Number(label) = me.ask(&ctx, Operation::Label { name, tags, place, ok })? else { return Ok(0) };
+        let Outcome::Number(label) = me.ask(&ctx, Operation::Label(Box::new(Labelled { name, tags, place, ok })))?
+        else {
+            return Ok(0);
+        };
         me.worker.keep_label(key, label);
         Ok(label)
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brunt_plan::target::{Target, Url};
 use brunt_protocol::record::time::Tick;
 use brunt_protocol::scenario::Value;
-use brunt_script::{EndedEarly, Library as _, Met, MetKind, Operation, Resumption, ScriptError, Wanted};
+use brunt_script::{EndedEarly, Labelled, Library as _, Met, MetKind, Operation, Resumption, ScriptError, Wanted};
 
 use crate::library::JavaScriptLibrary;
 use crate::shared::{Schema, Shared};
@@ -72,7 +72,8 @@ impl Rehearsed {
                 }
                 Operation::Wait => Resumption::Results(std::mem::take(&mut started)),
                 Operation::Read { what, .. } => Resumption::Read(part(&what)),
-                Operation::Label { name, tags, .. } => {
+                Operation::Label(named) => {
+                    let Labelled { name, tags, .. } = *named;
                     self.meets(MetKind::Call, &name, tags, scenario);
                     labels.push(name);
                     Resumption::Number(labels.len() as u32 - 1)

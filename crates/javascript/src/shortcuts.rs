@@ -370,7 +370,7 @@ mod tests {
     use brunt_protocol::record::time::Tick;
     use brunt_protocol::scenario::Value as Plain;
     use brunt_record::redaction::Secrets;
-    use brunt_script::{Files, Library as _, Resumption};
+    use brunt_script::{Files, Labelled, Library as _, Resumption};
 
     use super::*;
     use crate::library::JavaScriptLibrary;
@@ -400,7 +400,8 @@ mod tests {
                         calls.push(label);
                         answered
                     }
-                    Operation::Label { place: (_, group), ok, .. } => {
+                    Operation::Label(named) => {
+                        let Labelled { place: (_, group), ok, .. } = *named;
                         labels.push(format!("{group} {}", ok.is_some_and(|ok| ok.holds(404))));
                         Resumption::Number(labels.len() as u32 - 1)
                     }

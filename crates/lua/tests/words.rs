@@ -259,7 +259,7 @@ impl User {
 
     /// Names of calls are asked for before them.
     fn label(&mut self) {
-        while let Operation::Label { .. } = &self.operation {
+        while let Operation::Label(_) = &self.operation {
             self.operation = self.library.resume(0, Tick::from_ns(2), Resumption::Number(1)).0;
         }
     }

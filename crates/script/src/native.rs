@@ -35,7 +35,7 @@
 //! let place = library.place("s")?;
 //!
 //! // The user in slot 0 asks for the number of a name, then calls by that name.
-//! assert!(matches!(library.begin_iteration(0, Tick::EPOCH, 1, place), Operation::Label { name, .. } if name == "home"));
+//! assert!(matches!(library.begin_iteration(0, Tick::EPOCH, 1, place), Operation::Label(named) if named.name == "home"));
 //! let (operation, _) = library.resume(0, Tick::EPOCH, Resumption::Number(7));
 //! assert!(matches!(operation, Operation::Call(wanted) if wanted.label == 7));
 //! let answered = Resumption::Answered { ticket: 1.0, status: 200, ok: true, flags: 0, goes_on: false };
@@ -57,8 +57,8 @@ use brunt_protocol::user::{Heart, User};
 use brunt_protocol::{Prepared, Registry};
 
 use crate::{
-    Begun, FloodPlace, FloodScript, Library, Operation, Placement, Program, Resumption, ScriptClient, ScriptError,
-    ScriptHost, Scripted, Session, Totals, Verdict, Wanted,
+    Begun, FloodPlace, FloodScript, Labelled, Library, Operation, Placement, Program, Resumption, ScriptClient,
+    ScriptError, ScriptHost, Scripted, Session, Totals, Verdict, Wanted,
 };
 
 /// Stands for the name of a file.
@@ -272,9 +272,12 @@ pub fn single_call(client: usize, name: &str, values: Vec<Value<'static>>) -> It
     let name = name.to_owned();
     let mut values = Some(values);
     Box::new(move |with| match with {
-        Resumption::Nothing => {
-            Operation::Label { name: name.clone(), tags: Vec::new(), place: Default::default(), ok: None }
-        }
+        Resumption::Nothing => Operation::Label(Box::new(Labelled {
+            name: name.clone(),
+            tags: Vec::new(),
+            place: Default::default(),
+            ok: None,
+        })),
         Resumption::Number(label) => Operation::Call(Wanted {
             client,
             label: *label,

@@ -49,6 +49,20 @@ pub enum Verdict {
     Broken(String),
 }
 
+/// A name for calls. It is asked for once, and so lies apart from the operations, which are moved for each call.
+#[derive(Debug)]
+pub struct Labelled {
+    /// The name.
+    pub name: String,
+    /// `key=value`, sorted.
+    pub tags: Vec<String>,
+    /// The scenario of the user and the path of the group that it is in; each is empty where the script does not
+    /// tell them apart.
+    pub place: (String, String),
+    /// The statuses with which such calls succeed, if they differ from those of the run.
+    pub ok: Option<OkStatus>,
+}
+
 /// An operation that a user wants of the engine.
 ///
 /// The engine does it and resumes the user with the variant that each operation names, or with [`Resumption::Nothing`]
@@ -128,17 +142,7 @@ pub enum Operation {
         what: String,
     },
     /// The [`Number`](Resumption::Number) of a call's name, with tags.
-    Label {
-        /// The name.
-        name: String,
-        /// `key=value`, sorted.
-        tags: Vec<String>,
-        /// The scenario of the user and the path of the group that it is in; each is empty where the script does not
-        /// tell them apart.
-        place: (String, String),
-        /// The statuses with which such calls succeed, if they differ from those of the run.
-        ok: Option<OkStatus>,
-    },
+    Label(Box<Labelled>),
     /// The [`Number`](Resumption::Number) of a check.
     Check {
         /// The number of the name of the calls that the check is about; 0 for none.

@@ -377,7 +377,8 @@ impl Flood {
             } else {
                 network.enqueue(token, id);
             }
-            if self.refusal.is_some() {
+            // A call that was sent alone has taken the only room that there was.
+            if room <= 1 || self.refusal.is_some() {
                 break;
             }
         }

@@ -241,9 +241,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             if call.counted == Counted::OnceSent {
                 self.recorder.due(call);
             }
-            let call = *call;
-            self.calls.watch(id, call.expires);
-            if call.alone || call.ends_sent.is_some() {
+            let (expires, stands_last) = (call.expires, call.alone || call.ends_sent.is_some());
+            self.calls.watch(id, expires);
+            if stands_last {
                 connection.calls.push_back(id);
             } else {
                 self.put_in_flight(token, id, false);
@@ -262,7 +262,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
             composed = true;
             if more && is_first_time {
-                next = load.next_of_batch(&call).map(|call| self.begin(call));
+                let sent = self.calls.get(id).copied();
+                next = sent.and_then(|sent| load.next_of_batch(&sent)).map(|call| self.begin(call));
                 if let Some(id) = next
                     && self.connections[token].link.client.capacity() <= self.connections[token].calls.len()
                 {
@@ -376,8 +377,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let Some(call) = self.calls.get_mut(id) else { return After::Ended };
         call.receive(now);
         let connection = &self.connections[token];
-        if connection.is_stalled() && !connection.has_sent(call) && self.recorder.counts(call) {
-            self.recorder.snapshot.numbers.add(Counter::AnsweredEarly, 1);
+        if connection.is_stalled() && !connection.has_sent(call) {
+            self.recorder.answered_early(call);
         }
         let answer = AnswerOf { token, tag: call.tag, status, now };
         let judgement = load.judge(self, &answer);
@@ -634,7 +635,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Its connection's lists are the caller's to keep.
     #[inline]
     pub(crate) fn complete<W: Workload<D, Tag = T>>(&mut self, load: &mut W, id: CallId, end: End<'_>, now: Tick) {
-        let Some(mut call) = self.calls.remove(id) else { return };
+        let Some(mut call) = self.calls.get(id).copied() else { return };
+        self.calls.remove(id, &call);
         match end {
             End::Answered(status) if self.recorder.is_ok(status) => {
                 if self.recorder.is_slow(call.response_ns(now)) {

@@ -364,13 +364,12 @@ impl<T: Copy> Calls<T> {
         self.slots.of_mut(id.slot, id.generation)
     }
 
-    /// A call has ended.
+    /// A call has ended; `call` is a copy of it.
     #[inline]
-    pub(super) fn remove(&mut self, id: CallId) -> Option<Call<T>> {
-        let call = *self.slots.of(id.slot, id.generation)?;
-        self.slots.free(id.slot);
-        self.under_way -= u64::from(call.measured);
-        Some(call)
+    pub(super) fn remove(&mut self, id: CallId, call: &Call<T>) {
+        if self.slots.free(id.slot) {
+            self.under_way -= u64::from(call.measured);
+        }
     }
 
     /// Notes that a call's [`Call::expires`] was set, so that [`Calls::overdue`] finds it. A slot whose earlier call
@@ -476,16 +475,23 @@ mod tests {
         Call::new(7, due, true, Counted::AtOnce)
     }
 
+    /// Ends a call. Returns when it was due.
+    fn end(calls: &mut Calls<u32>, id: CallId) -> Option<Tick> {
+        let call = *calls.get(id)?;
+        calls.remove(id, &call);
+        Some(call.due)
+    }
+
     #[test]
     fn a_name_outlives_its_call_and_means_no_other() {
         let mut calls = Calls::default();
         let first = calls.insert(call(Tick::from_ns(1)));
-        assert_eq!(calls.remove(first).map(|call| call.due), Some(Tick::from_ns(1)));
+        assert_eq!(end(&mut calls, first), Some(Tick::from_ns(1)));
         let second = calls.insert(call(Tick::from_ns(2)));
         assert_eq!((second.slot, calls.get(first).is_none()), (first.slot, true), "the slot is used again");
-        assert!(calls.remove(first).is_none() && calls.get(second).is_some());
+        assert!(end(&mut calls, first).is_none() && calls.get(second).is_some());
         assert_eq!(calls.under_way(), 1);
-        calls.remove(second);
+        end(&mut calls, second);
         assert_eq!(calls.under_way(), 0);
     }
 
@@ -514,13 +520,13 @@ mod tests {
         let fast = begin(&mut calls, Tick::EPOCH, 10);
         assert_eq!((calls.overdue(Tick::from_ns(9)), calls.next_deadline()), (None, Tick::from_ns(10)));
         assert_eq!(calls.overdue(Tick::from_ns(10)), Some(fast));
-        calls.remove(fast);
+        end(&mut calls, fast);
         // The next call in the slot of the fast one has its own, later one.
         let next = begin(&mut calls, Tick::from_ns(20), 500);
         assert_eq!((calls.overdue(Tick::from_ns(500)), calls.overdue(Tick::from_ns(520))), (None, Some(next)));
-        calls.remove(next);
+        end(&mut calls, next);
         assert_eq!(calls.overdue(Tick::from_ns(5000)), Some(slow));
-        calls.remove(slow);
+        end(&mut calls, slow);
         assert_eq!(calls.overdue(Tick::LAST), None);
     }
 

@@ -57,7 +57,7 @@ use super::holding::Holds;
 use super::looks::LookRequest;
 use super::origins::{NoClient, OriginId};
 use super::{FailedAttempt, Gone, Network, Workload};
-use crate::channel::{Channel, Socket, Unsent};
+use crate::channel::{Channel, Sent, Socket, Unsent};
 use crate::rules::{Rule, is_broken};
 use crate::slots::{Recycle, Slots};
 use crate::transport::route::Route;
@@ -308,6 +308,16 @@ impl Link {
             connect_ns: 0,
             handshake_ns: 0,
             address: None,
+        }
+    }
+
+    /// The socket has taken these bytes.
+    #[inline]
+    pub(super) fn was_taken(&mut self, sent: Sent) {
+        if self.channel.is_plain() {
+            self.bytes_taken += sent.wire as u64;
+        } else if sent.wire > 0 {
+            self.bytes_taken = self.bytes_out;
         }
     }
 

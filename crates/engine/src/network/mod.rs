@@ -300,7 +300,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.readable(load, token, event.ended);
         }
         let connection = &self.connections[token];
-        if event.writable && connection.is_read() && connection.generation == generation {
+        if event.writable && !connection.is_sent() && connection.is_read() && connection.generation == generation {
             self.writable(load, token);
         }
     }
@@ -328,7 +328,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Goes on reading connections that may have more than one turn's share.
     pub(crate) fn read_on<W: Workload<D, Tag = T>>(&mut self, load: &mut W) {
         for _ in 0..self.inbound.unread.len() {
-            if let Some(token) = self.inbound.unread.pop_front() {
+            if let Some(token) = self.inbound.unread.pop_front()
+                && self.connections[token].is_read()
+            {
                 self.readable(load, token, false);
             }
         }

@@ -47,7 +47,7 @@ impl Inbound {
 }
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
-    /// Reads available bytes. `ended` says that the end of the stream is near, so that it is read as well.
+    /// Reads available bytes of a connection that is read from. `ended` says that the end of the stream is near, so that it is read as well.
     ///
     /// While deadlines are about to pass ([`Inbound::settles_at`]), everything is read that came by then, and what came later
     /// saves no call whose time was over.
@@ -58,11 +58,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let settles = self.inbound.settles_at.is_set();
         let mut buffer = std::mem::take(&mut self.inbound.buffer);
         let (mut reads, mut bytes) = (0, 0);
-        loop {
-            let same = self.connections[token].generation == generation;
-            if !same || !self.connections[token].is_read() {
-                break;
-            }
+        while reads == 0 || self.connections[token].generation == generation && self.connections[token].is_read() {
             reads += 1;
             if bytes >= BYTES_IN_A_ROW && !settles {
                 self.inbound.unread.push_back(token);
@@ -183,7 +179,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
             if self.connections[token].generation == generation {
                 // Its own records: of its handshake, or an alert with the reason.
-                self.flush_channel(token);
+                if self.connections[token].link.channel.has_unsent() {
+                    self.flush_channel(token);
+                }
                 if let Err(reason) = fed {
                     let is_proxys = matches!(self.connections[token].state, State::Tunnelling(_));
                     let failure = if is_proxys { Failure::Connect } else { Failure::Tls };
@@ -220,7 +218,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if let Err(reason) = self.reply_aside(token) {
             return self.broken(load, token, Failure::Protocol, reason, now);
         }
-        self.send_more_aside(token);
+        // What came in may have made room.
+        self.send_rest(token);
         self.send_waiting(load, token, now);
         // It has been free since the answer came, whenever that was read.
         self.roomy.push((token, self.recorder.arrival(now)));

@@ -310,7 +310,7 @@ impl Recorder {
     /// A call has ended at `now`. The only place where outcomes are written down.
     #[inline]
     pub(super) fn ended<T>(&mut self, call: &mut Call<T>, end: End<'_>, now: Tick) {
-        if end == End::Withdrawn {
+        if matches!(end, End::Withdrawn) {
             return;
         }
         self.due(call);
@@ -423,6 +423,12 @@ impl Recorder {
             Some(by_due) => by_due.refused(call.due, response_ns),
             None => {}
         }
+    }
+
+    /// A call was answered before its request was sent whole.
+    #[cold]
+    pub(super) fn answered_early<T>(&mut self, call: &Call<T>) {
+        self.snapshot.numbers.add(Counter::AnsweredEarly, u64::from(self.counts(call)));
     }
 
     /// A call of the warm-up was answered in the measured time: it counts in the throughput, and in no other figure.

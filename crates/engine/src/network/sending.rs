@@ -6,6 +6,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
+use super::connection::Link;
 use super::failures::WriteFailure;
 use super::{Network, Workload};
 use crate::channel::{Sent, Socket};
@@ -38,10 +39,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Sends the outgoing buffer, and the bytes that the connection still holds.
     pub(crate) fn flush<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId) {
         let was_stalled = self.connections[token].is_stalled();
-        if !self.send_outgoing(token) || !self.send_more(token) {
+        if !self.send_outgoing(token) || !self.send_rest(token) {
             return;
         }
-        self.note_holds(token);
         let generation = self.connections[token].generation;
         self.end_those_sent(load, token);
         if was_stalled && self.connections[token].generation == generation {
@@ -50,35 +50,38 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
     }
 
-    /// Sends further bytes of a connection's client, as long as the socket takes them. False if the socket has failed.
+    /// Sends further bytes of a connection's client, as long as the socket takes them, and notes what holds it back. False
+    /// if the socket has failed.
+    #[inline(never)]
     fn send_more(&mut self, token: ConnectionId) -> bool {
         loop {
             let connection = &mut self.connections[token];
             let pending = connection.link.client.pending();
             connection.link.holds.is_blocked = pending == Pending::HeldBack;
             if pending != Pending::Now || !connection.is_sent() {
-                return true;
+                break;
             }
             connection.link.client.more(&mut self.outgoing);
             if self.outgoing.is_empty() {
-                return true;
+                break;
             }
             if !self.send_outgoing(token) {
                 return false;
             }
         }
+        self.note_holds(token);
+        true
     }
 
-    /// Sends further bytes after some came in, which may have made room.
+    /// The same of a client that most often has none. False if the socket has failed.
     #[inline]
-    pub(super) fn send_more_aside(&mut self, token: ConnectionId) {
-        let connection = &mut self.connections[token];
-        if connection.link.client.pending() == Pending::Nothing {
-            connection.link.holds.is_blocked = false;
-        } else {
-            self.send_more(token);
+    pub(super) fn send_rest(&mut self, token: ConnectionId) -> bool {
+        let Link { client, holds, most, .. } = &self.connections[token].link;
+        // One call at a time, and no limit of the peer's was met.
+        if client.pending() == Pending::Nothing && *most <= 1 && !holds.are_any() {
+            return true;
         }
-        self.note_holds(token);
+        self.send_more(token)
     }
 
     /// Sends a client's own bytes, if it has any.
@@ -144,7 +147,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.outgoing.clear();
             // The buffer of a large body must not be kept for ever.
             self.outgoing.shrink_to(1 << 20);
-            self.count(token, sent);
+            connection.link.was_taken(sent);
+            let finishes = connection.link.finishes && connection.is_sent();
+            self.count(sent);
             if let Err(error) = outcome {
                 self.write_failed(token, &error);
                 return false;
@@ -154,8 +159,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
             // Adds the bytes that the client owed while nothing could be sent.
             if self.outgoing.is_empty() {
-                let connection = &mut self.connections[token];
-                if connection.link.finishes && connection.is_sent() {
+                if finishes {
                     self.finish_sending(token);
                 }
                 return true;
@@ -219,13 +223,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     #[inline]
-    fn count(&mut self, token: ConnectionId, sent: Sent) {
-        let connection = &mut self.connections[token];
-        if connection.link.channel.is_plain() {
-            connection.link.bytes_taken += sent.wire as u64;
-        } else if sent.wire > 0 {
-            connection.link.bytes_taken = connection.link.bytes_out;
-        }
+    fn count(&mut self, sent: Sent) {
         self.recorder.snapshot.numbers.add(Counter::ClearOut, sent.clear as u64);
         self.recorder.snapshot.numbers.add(Counter::WireOut, sent.wire as u64);
     }
@@ -249,16 +247,17 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64);
     }
 
-    /// The socket takes more.
+    /// The socket takes more, and bytes wait for it.
     pub(super) fn writable<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId) {
         let connection = &mut self.connections[token];
-        if connection.is_sent() || connection.link.write_failure.is_some() {
+        if connection.link.write_failure.is_some() {
             return;
         }
         let mut sent = Sent::default();
         let mut socket = Socket { driver: &mut self.driver, token };
         let outcome = connection.link.channel.send_waiting(&mut socket, &mut connection.unsent, &mut sent);
-        self.count(token, sent);
+        connection.link.was_taken(sent);
+        self.count(sent);
         if let Err(error) = outcome {
             return self.write_failed(token, &error);
         }

@@ -59,6 +59,14 @@ struct Limits {
     ramp_down_grace: Option<f64>,
 }
 
+impl Limits {
+    /// Whether no time stops an iteration, or cuts one off.
+    #[inline]
+    fn stop_nobody(&self) -> bool {
+        self.longest_ns.is_none() && self.grace_ns.is_none() && self.ramp_down_grace.is_none()
+    }
+}
+
 /// A worker's share of a population.
 #[expect(clippy::struct_excessive_bools, reason = "each stands for an event of its own that happens once")]
 struct Crowd {
@@ -226,6 +234,9 @@ impl Crowd {
     /// How many of its users have had their grace at `now`: all of them, or those by which there are more than were
     /// wanted at any time of a grace. A changed number of users takes none away.
     fn beyond_grace(&self, now: Tick) -> Beyond {
+        if self.limits.stop_nobody() {
+            return Beyond::Nobody;
+        }
         if self.alive > 0 && self.cut().is_some_and(|cut| now >= cut) {
             return Beyond::All;
         }
@@ -247,6 +258,9 @@ impl Crowd {
 
     /// When iterations have to be stopped, or cut off, next.
     fn next_limit(&self, now: Tick) -> Tick {
+        if self.limits.stop_nobody() {
+            return Tick::NEVER;
+        }
         let cut = self.cut().filter(|_| self.alive > 0);
         let end = self.ends().filter(|_| self.limits.longest_ns.is_some() && !self.called_in);
         let falls = match (&self.kind, self.began, self.limits.ramp_down_grace) {

@@ -19,7 +19,7 @@ use crate::network::{Core, Peer, Recorder};
 use crate::trace::{Level, Traced};
 use crate::transport::Driver;
 use brunt_protocol::scenario::{CompleteAnswer, Value};
-use brunt_script::{Operation, Resumption, Wanted};
+use brunt_script::{Labelled, Operation, Resumption, Wanted};
 
 /// Users resumed before I/O is polled.
 const MOST_AT_ONCE: usize = 512;
@@ -162,7 +162,7 @@ impl VirtualUsers {
     fn run_some_users<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
         let mut until = None;
         for _ in 0..MOST_GATHERED {
-            if !self.loading.makes_calls() {
+            if !self.loading.makes_calls() || self.agenda.has_rest() {
                 return;
             }
             let now = network.now();
@@ -386,7 +386,30 @@ fn exchange<'a>(call: &UserCall, proto: Value<'a>) -> Value<'a> {
 /// Doing what its script wants.
 impl VirtualUsers {
     /// Performs an operation of a user. Returns the next one, if the user goes on at once.
+    #[inline]
     fn perform<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        user: UserId,
+        operation: Operation,
+        now: Tick,
+    ) -> Option<Operation> {
+        match operation {
+            Operation::CallPrepared { prepared, label, timeout_ns } => {
+                self.forget_answers(user);
+                let asked = self.ask_prepared(network, user, (prepared, label, timeout_ns), now);
+                asked.err().map(|problem| self.go(user, now, Resumption::Refused(&problem)))
+            }
+            Operation::Iterated { pacing_ns, ok } => {
+                self.finish(network, user, Outcome::Returned { pacing_ns, ok }, now);
+                None
+            }
+            other => self.perform_other(network, user, other, now),
+        }
+    }
+
+    /// The same for what users do less often, or is more work.
+    fn perform_other<D: Driver>(
         &mut self,
         network: &mut UsersNetwork<D>,
         user: UserId,
@@ -397,11 +420,6 @@ impl VirtualUsers {
             Operation::Call(wanted) => {
                 self.forget_answers(user);
                 let asked = self.ask(network, user, &wanted, Hears::Waiting, now);
-                asked.err().map(|problem| self.go(user, now, Resumption::Refused(&problem)))
-            }
-            Operation::CallPrepared { prepared, label, timeout_ns } => {
-                self.forget_answers(user);
-                let asked = self.ask_prepared(network, user, (prepared, label, timeout_ns), now);
                 asked.err().map(|problem| self.go(user, now, Resumption::Refused(&problem)))
             }
             Operation::Prepare(wanted) => {
@@ -441,10 +459,6 @@ impl VirtualUsers {
                 self.user(user)?.arrived = None;
                 self.pause(network, user, now);
                 self.set_timer(now.saturating_add(length), user, TimedWake::Go);
-                None
-            }
-            Operation::Iterated { pacing_ns, ok } => {
-                self.finish(network, user, Outcome::Returned { pacing_ns, ok }, now);
                 None
             }
             Operation::End => {
@@ -512,7 +526,8 @@ impl VirtualUsers {
     fn count(&mut self, recorder: &mut Recorder, user: UserId, operation: &Operation, now: Tick) -> Operation {
         let figures = &mut recorder.snapshot.figures;
         let number = match operation {
-            Operation::Label { name, tags, place: (scenario, group), ok } => {
+            Operation::Label(named) => {
+                let Labelled { name, tags, place: (scenario, group), ok } = &**named;
                 Some(self.names.label(figures, &Traits { name, tags, scenario, group }, ok.as_ref()))
             }
             Operation::Check { label, name, is_reason } => Some(self.names.check(figures, *label, name, *is_reason)),

@@ -96,14 +96,6 @@ impl Shared {
     }
 }
 
-/// The latest time at which a worker looks whether it should stop: half a heartbeat to a whole one away. A worker that
-/// is woken more often for other reasons never wakes for this. The result changes rarely, as arming a timer is a system
-/// call.
-fn next_heartbeat(now: Tick) -> Tick {
-    let half = HEARTBEAT_NS / 2;
-    now.before(now.ns() % half) + 2 * half
-}
-
 /// A worker's place in its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -241,18 +233,19 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         let mut events: Vec<Ready> = Vec::new();
         loop {
             let now = self.network.now();
+            let stops = self.shared.stop.is_stopped();
             self.vitals.beat(now);
             if let Some(late) = self.network.late_by(now) {
                 self.network.stood_still(self.vitals.stood_still(now, late));
             }
             if now >= self.network.next_deadline() || self.drain_is_over(now) {
                 self.network.expire(&mut self.load, now, &mut events)?;
-            } else if self.closes_second(now) {
+            } else if self.closes_second(now, stops) {
                 // What has come by the end of a second counts in it.
                 self.network.settle(&mut self.load, now, &mut events)?;
             }
-            self.tick(now);
-            if self.stage == Stage::Over {
+            self.tick(now, stops);
+            if matches!(self.stage, Stage::Over) {
                 return Ok(());
             }
             #[cfg(feature = "simulation")]
@@ -278,14 +271,14 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
     /// Whether nothing is waited for any more.
     #[inline]
     fn drain_is_over(&self, now: Tick) -> bool {
-        self.stage == Stage::Loading(Phase::Drain) && now >= self.drain_until
+        now >= self.drain_until && matches!(self.stage, Stage::Loading(Phase::Drain))
     }
 
-    /// Whether a second, or the phase of the load, is over at `now` and not reported yet.
+    /// Whether a second, or the phase of the load, is over at `now` and not reported yet, or the run `stops`.
     #[inline]
-    fn closes_second(&self, now: Tick) -> bool {
+    fn closes_second(&self, now: Tick, stops: bool) -> bool {
         matches!(self.stage, Stage::Loading(Phase::Warmup | Phase::Measured))
-            && (now >= self.load_until || now >= self.second.ends() || self.shared.stop.is_stopped())
+            && (now >= self.load_until || now >= self.second.ends() || stops)
     }
 
     /// How long to let answers gather, in nanoseconds.
@@ -297,8 +290,8 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         self.gathering.pause(self.network.recorder().usual_service_ns(), self.network.calls_alive())
     }
 
-    /// Does everything that is due by time.
-    fn tick(&mut self, now: Tick) {
+    /// Does everything that is due by time, or because the run `stops`.
+    fn tick(&mut self, now: Tick, stops: bool) {
         match self.stage {
             Stage::Preparing { .. } => {
                 if let Some(until) = self.load.prepare(&mut self.network, now) {
@@ -331,7 +324,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
             None if self.shared.ended.load(Ordering::Relaxed) => {
                 self.end_early(now);
             }
-            None if self.shared.stop.is_stopped() => self.stop(now),
+            None if stops => self.stop(now),
             None => {}
         }
     }
@@ -395,7 +388,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
 
     /// When to wake up if nothing happens on a connection.
     fn next_wake(&self, now: Tick) -> Tick {
-        let wake = self.network.next_deadline().min(next_heartbeat(now));
+        let wake = self.network.next_deadline().min(self.vitals.next_beat());
         wake.min(match self.stage {
             Stage::Preparing { until } => until,
             Stage::Waiting => self.shared.line.time().unwrap_or(now + STARTING_LOOK_NS),

@@ -6,15 +6,15 @@ use brunt_record::time::Tick;
 /// A second of a phase.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Second {
-    /// When its phase began.
-    phase_began: Tick,
     number: u64,
+    begins: Tick,
+    ends: Tick,
 }
 
 impl Second {
     /// The first of a phase that began at `phase_began`.
     pub(super) const fn first(phase_began: Tick) -> Self {
-        Self { phase_began, number: 0 }
+        Self { number: 0, begins: phase_began, ends: phase_began.saturating_add(SECOND_NS) }
     }
 
     /// Its number in its phase, from 0.
@@ -23,15 +23,15 @@ impl Second {
     }
 
     pub(super) const fn begins(self) -> Tick {
-        self.phase_began.saturating_add(self.number.saturating_mul(SECOND_NS))
+        self.begins
     }
 
     #[inline]
     pub(super) const fn ends(self) -> Tick {
-        self.phase_began.saturating_add((self.number + 1).saturating_mul(SECOND_NS))
+        self.ends
     }
 
     pub(super) const fn next(self) -> Self {
-        Self { number: self.number + 1, ..self }
+        Self { number: self.number + 1, begins: self.ends, ends: self.ends.saturating_add(SECOND_NS) }
     }
 }

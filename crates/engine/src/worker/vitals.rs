@@ -7,6 +7,13 @@ use brunt_record::time::Tick;
 /// How much later than planned a heartbeat may come before the worker counts as having stood still, in nanoseconds.
 const TOLERATED_NS: u64 = 20_000_000;
 
+/// The time of the next heartbeat: half of one to a whole one away. A worker that is woken more often for other reasons never
+/// wakes for this. It changes rarely, as arming a timer is a system call.
+fn next_heartbeat(now: Tick) -> Tick {
+    let half = HEARTBEAT_NS / 2;
+    now.before(now.ns() % half) + 2 * half
+}
+
 /// The running totals of the current thread.
 pub(super) struct Vitals {
     #[cfg(target_os = "linux")]
@@ -15,8 +22,9 @@ pub(super) struct Vitals {
     lap_began: Tick,
     cpu_ns: u64,
     starved_ns: u64,
-    /// The loop's last heartbeat.
+    /// The loop's last heartbeat, and when the next one is to come at the latest.
     beat: Tick,
+    next_beat: Tick,
     /// How long the worker stood still since the last lap, and when that was last over.
     still_ns: u64,
     still_until: Tick,
@@ -35,6 +43,7 @@ impl Vitals {
             cpu_ns: 0,
             starved_ns: 0,
             beat: now,
+            next_beat: Tick::EPOCH,
             still_ns: 0,
             still_until: now,
             looked: (now, 0),
@@ -56,6 +65,15 @@ impl Vitals {
             self.still_until = now;
         }
         self.beat = now;
+        if now + HEARTBEAT_NS / 2 >= self.next_beat {
+            self.next_beat = next_heartbeat(now);
+        }
+    }
+
+    /// When the loop comes round at the latest, to look whether it should stop.
+    #[inline]
+    pub(super) fn next_beat(&self) -> Tick {
+        self.next_beat
     }
 
     /// For how much of the time by which the worker is `late` it did not run, in nanoseconds: for the rest it was busy.

@@ -303,23 +303,32 @@ impl LuaLibrary {
         explained
     }
 
+    // What a step returned is looked at where it lies: an operation and the values are dear to move.
+    #[expect(clippy::needless_pass_by_value, reason = "the values end here")]
     fn returned(&self, returned: mlua::Result<Returned>) -> (Operation, bool) {
-        match returned.map(operation::returned) {
-            // The script keeps its memory, so no later iteration would have more room.
-            Ok((Operation::Failed { problem, pacing_ns, .. }, again)) if memory::is_full(&problem) => {
-                let problem = format!("{problem}\n{}", memory::full());
-                let problem = ScriptError::failed("a scenario", &problem).to_string();
-                (Operation::Failed { problem, wrong: true, pacing_ns }, again)
+        match &returned {
+            Ok(values) => {
+                let mut wanted = operation::returned(values);
+                if let Operation::Failed { problem, wrong, .. } = &mut wanted.0 {
+                    (*problem, *wrong) = self.explain(std::mem::take(problem), *wrong);
+                }
+                wanted
             }
-            Ok((Operation::Failed { problem, wrong, pacing_ns }, again)) => {
-                let problem = if wrong { self.with_whole_names(problem) } else { self.explained(problem) };
-                (Operation::Failed { problem, wrong, pacing_ns }, again)
-            }
-            Ok(returned) => returned,
             Err(error) => {
-                (Operation::Failed { problem: self.failed(&error).to_string(), wrong: true, pacing_ns: 0 }, false)
+                (Operation::Failed { problem: self.failed(error).to_string(), wrong: true, pacing_ns: 0 }, false)
             }
         }
+    }
+
+    /// A problem as its user reads it, and whether it is the script's own.
+    #[cold]
+    fn explain(&self, problem: String, wrong: bool) -> (String, bool) {
+        // The script keeps its memory, so no later iteration would have more room.
+        if memory::is_full(&problem) {
+            let problem = format!("{problem}\n{}", memory::full());
+            return (ScriptError::failed("a scenario", &problem).to_string(), true);
+        }
+        (if wrong { self.with_whole_names(problem) } else { self.explained(problem) }, wrong)
     }
 }
 

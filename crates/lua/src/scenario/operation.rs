@@ -1,7 +1,7 @@
 //! Conversion of yields and resumptions between Lua and the contract of scripts.
 
 use brunt_record::recording::Stop;
-use brunt_script::{Operation, Placement, Resumption, Verdict, Wanted};
+use brunt_script::{Labelled, Operation, Placement, Resumption, Verdict, Wanted};
 use mlua::{Lua, LuaString, MultiValue, Table, Value as LuaValue};
 
 use super::value;
@@ -124,10 +124,15 @@ fn nanoseconds(seconds: f64) -> u64 {
 }
 
 /// The operation that a step returned, and whether an iteration has ended and the next has begun before it.
-pub(super) fn returned(returned: Returned) -> (Operation, bool) {
-    let (number_and_again, a, b, c, rest) = returned;
-    let number = number(&number_and_again) as u32;
-    (operation(number & !AGAIN, &a, &b, &c, &rest), number & AGAIN != 0)
+#[inline]
+pub(super) fn returned((number_and_again, a, b, c, rest): &Returned) -> (Operation, bool) {
+    let number = number(number_and_again) as u32;
+    (operation(number & !AGAIN, a, b, c, rest), number & AGAIN != 0)
+}
+
+/// Whether a value is `true`.
+fn is_true(value: &LuaValue) -> bool {
+    matches!(value, LuaValue::Boolean(true))
 }
 
 /// The operation of a number, with its arguments.
@@ -143,8 +148,8 @@ fn operation(operation: u32, a: &LuaValue, b: &LuaValue, c: &LuaValue, rest: &Mu
             let (mut way, mut judged, mut optional) = (Placement::Any, false, false);
             if operation == CONVERSE {
                 way = placement(rest.next().map_or(0.0, number));
-                judged = rest.next() == Some(&LuaValue::Boolean(true));
-                optional = rest.next() == Some(&LuaValue::Boolean(true));
+                judged = rest.next().is_some_and(is_true);
+                optional = rest.next().is_some_and(is_true);
             }
             let mut values = Vec::with_capacity(rest.len());
             for value in rest {
@@ -181,27 +186,23 @@ fn operation(operation: u32, a: &LuaValue, b: &LuaValue, c: &LuaValue, rest: &Mu
         CONTINUE => Operation::Continue(number(a) as u64),
         WAIT => Operation::Wait,
         PAUSE => Operation::Pause(nanoseconds(number(a))),
-        ITERATED => Operation::Iterated { pacing_ns: nanoseconds(number(a)), ok: *b != LuaValue::Boolean(true) },
+        ITERATED => Operation::Iterated { pacing_ns: nanoseconds(number(a)), ok: !is_true(b) },
         END => Operation::End,
-        FAILED => Operation::Failed {
-            problem: text(a),
-            wrong: *b == LuaValue::Boolean(true),
-            pacing_ns: nanoseconds(number(c)),
-        },
+        FAILED => Operation::Failed { problem: text(a), wrong: is_true(b), pacing_ns: nanoseconds(number(c)) },
         READ => Operation::Read { ticket: number(a) as u64, what: text(b) },
         LABEL => {
             let mut rest = rest.iter();
             // The library has checked the statuses already.
             let ok = rest.next().filter(|ok| !ok.is_nil()).and_then(|ok| text(ok).parse().ok());
             let tags = rest.filter(|tag| !tag.is_nil()).map(text).collect();
-            Operation::Label { name: text(a), tags, place: (text(b), text(c)), ok }
+            Operation::Label(Box::new(Labelled { name: text(a), tags, place: (text(b), text(c)), ok }))
         }
-        CHECK => Operation::Check { label: number(a) as u32, name: text(b), is_reason: *c == LuaValue::Boolean(true) },
+        CHECK => Operation::Check { label: number(a) as u32, name: text(b), is_reason: is_true(c) },
         CHECK_FAILED => Operation::CheckFailed {
             id: number(a) as u32,
             ticket: number(b) as u64,
             label: number(c) as u32,
-            first: rest.front() == Some(&LuaValue::Boolean(true)),
+            first: rest.front().is_some_and(is_true),
             reason: rest.get(1).filter(|reason| !reason.is_nil()).map(text),
         },
         GROUP => Operation::Group(text(a)),
@@ -209,9 +210,9 @@ fn operation(operation: u32, a: &LuaValue, b: &LuaValue, c: &LuaValue, rest: &Mu
             id: number(a) as u32,
             with_pauses_ns: number(b).max(0.0) as u64,
             without_pauses_ns: number(c).max(0.0) as u64,
-            ok: rest.front() == Some(&LuaValue::Boolean(true)),
+            ok: rest.front().is_some_and(is_true),
         },
-        STOP => Operation::Stop(Stop { reason: text(a), ok: *b == LuaValue::Boolean(true) }),
+        STOP => Operation::Stop(Stop { reason: text(a), ok: is_true(b) }),
         EXHAUSTED => Operation::Exhausted,
         CHECK_PASSED => Operation::CheckPassed(number(a) as u32),
         EXCUSE => Operation::Excuse { label: number(a) as u32, status: number(b) as u16 },

@@ -154,16 +154,7 @@ impl ScriptUser {
             }
         };
         let returned = returned.map_err(|error| from_lua("request()", &self.file, &error))?;
-        // The script has stopped its thread, and has no request left to return.
-        if returned.is_nil() && self.thread.is_stopped() {
-            self.ending = Some(Ending::Stopped);
-            self.bytes.clear();
-            self.requests.clear();
-            return Ok(());
-        }
-        if returned.is_nil() && !matches!(self.source, Source::Static) {
-            self.bytes.clear();
-            self.requests.clear();
+        if matches!(returned, Value::Nil) {
             return self.pass_over();
         }
         self.passed_over = 0;
@@ -179,10 +170,20 @@ impl ScriptUser {
     }
 
     /// Passes over a call of `request` that returned nil. wrk leaves the connection idle that asked for it; here the next
-    /// request is asked for.
+    /// request is asked for, unless the script has stopped its thread, and so has none left.
+    #[cold]
     fn pass_over(&mut self) -> Result<(), ScriptError> {
+        let is_stopped = self.thread.is_stopped();
+        if is_stopped || !matches!(self.source, Source::Static) {
+            self.bytes.clear();
+            self.requests.clear();
+        }
+        if is_stopped {
+            self.ending = Some(Ending::Stopped);
+            return Ok(());
+        }
         self.passed_over += 1;
-        if self.passed_over < MOST_PASSED_OVER {
+        if !matches!(self.source, Source::Static) && self.passed_over < MOST_PASSED_OVER {
             return Ok(());
         }
         self.text(Value::Nil).map(drop)

@@ -23,14 +23,44 @@ struct Request {
 }
 
 impl Request {
-    fn from_message(message: &Message<'_>) -> Self {
-        // An empty line before a request is not part of it (RFC 9112, section 2.2).
-        let is_head = message.bytes.trim_ascii_start().starts_with(b"HEAD ");
+    fn from_message(message: &Message<'_>, fields: &mut Fields) -> Self {
+        let is_head = match message.bytes {
+            [b'H', ..] => message.bytes.starts_with(b"HEAD "),
+            // An empty line before a request is not part of it (RFC 9112, section 2.2).
+            [first, ..] if first.is_ascii_whitespace() => message.bytes.trim_ascii_start().starts_with(b"HEAD "),
+            _ => false,
+        };
         let closes = match message.hint & (CLOSES | KEEPS) {
-            0 => asks_to_close(message.bytes),
+            0 => fields.ask_to_close(message.bytes),
             known => known & CLOSES != 0,
         };
         Self { is_head, hint: message.hint, closes }
+    }
+}
+
+/// The fields of the last request whose own words said whether its connection shall be closed: those of the next are most
+/// often the same.
+#[derive(Debug, Default)]
+struct Fields {
+    /// With the empty line behind them; nothing before there is a request, and where they are long.
+    text: Vec<u8>,
+    closes: bool,
+}
+
+impl Fields {
+    /// Longer ones are read anew each time, in bytes.
+    const MOST: usize = 1024;
+
+    /// Whether a request asks the peer to close the connection.
+    fn ask_to_close(&mut self, request: &[u8]) -> bool {
+        let fields = memchr::memchr(b'\n', request).and_then(|line| request.get(line + 1..)).unwrap_or(&[]);
+        if self.text.is_empty() || !fields.starts_with(&self.text) {
+            self.closes = asks_to_close(request);
+            self.text.clear();
+            let end = memchr::memmem::find(fields, b"\r\n\r\n").map(|end| end + 4).filter(|end| *end <= Self::MOST);
+            self.text.extend_from_slice(end.and_then(|end| fields.get(..end)).unwrap_or(&[]));
+        }
+        self.closes
     }
 }
 
@@ -40,6 +70,7 @@ pub(super) struct Http1Client {
     in_flight: VecDeque<Request>,
     streaming: Streaming,
     keep: bool,
+    fields: Fields,
     /// The expected content of answers.
     expected: Option<Expected>,
     /// Whether a request has asked the peer to close the connection: it is the last one.
@@ -49,8 +80,15 @@ pub(super) struct Http1Client {
 impl Http1Client {
     pub(super) fn new(keep: bool) -> Self {
         let parser = if keep { Parser::keeping() } else { Parser::default() };
-        let (in_flight, streaming) = (VecDeque::new(), Streaming::default());
-        Self { parser, in_flight, streaming, keep, expected: None, has_asked_to_close: false }
+        Self {
+            parser,
+            in_flight: VecDeque::new(),
+            streaming: Streaming::default(),
+            keep,
+            fields: Fields::default(),
+            expected: None,
+            has_asked_to_close: false,
+        }
     }
 
     /// Makes some of its answers come as messages.
@@ -87,14 +125,22 @@ impl Http1Client {
     /// Handles a complete answer. Returns whether it is the expected one.
     #[inline]
     fn complete(&mut self, status: u16, reusable: bool) -> Progress {
-        if let Some(expected) = &self.expected
-            && let Some(reason) = self.parser.search().and_then(|search| expected.missing(status, search))
-        {
-            let reason = reason.to_owned().into();
-            self.ended();
-            return Progress::Failed(FailedCall { position: 0, failure: Failure::Mismatch, reason, reusable });
+        let missing = if self.expected.is_some() { self.missing(status) } else { None };
+        self.ended();
+        match missing {
+            None => Progress::Answered(Answer { position: 0, status, reusable }),
+            Some(reason) => {
+                let reason = reason.into();
+                Progress::Failed(FailedCall { position: 0, failure: Failure::Mismatch, reason, reusable })
+            }
         }
-        Progress::Answered(self.answered(status, reusable))
+    }
+
+    /// What the answer lacks of what is expected of it.
+    #[cold]
+    fn missing(&self, status: u16) -> Option<String> {
+        let missing = self.expected.as_ref()?.missing(status, self.parser.search()?)?;
+        Some(missing.to_owned())
     }
 
     /// Handles a stream that is complete without its last message.
@@ -103,12 +149,8 @@ impl Http1Client {
         FailedCall { position: 0, failure: Failure::EndedEarly, reason: ENDED_EARLY.into(), reusable }
     }
 
-    fn answered(&mut self, status: u16, reusable: bool) -> Answer {
-        self.ended();
-        Answer { position: 0, status, reusable }
-    }
-
     /// The oldest request in flight has its answer.
+    #[inline]
     fn ended(&mut self) {
         self.in_flight.pop_front();
         if let Some(next) = self.in_flight.front().copied() {
@@ -138,7 +180,7 @@ impl Client for Http1Client {
     }
 
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
-        let request = Request::from_message(message);
+        let request = Request::from_message(message, &mut self.fields);
         if self.in_flight.is_empty() {
             self.expect(request);
         }

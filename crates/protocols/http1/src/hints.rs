@@ -28,14 +28,28 @@ pub(super) fn closing_hint(fields: &[u8]) -> u32 {
 
 /// Whether header fields, or a request with them, ask the peer to close the connection (RFC 9112, section 9.6).
 pub(super) fn asks_to_close(request: &[u8]) -> bool {
-    let end = memchr::memmem::find(request, b"\r\n\r\n").unwrap_or(request.len());
-    let lines = request.get(..end).unwrap_or(request).split(|byte| *byte == b'\n');
-    let mut fields = lines.filter_map(|line| line.split_at_checked(memchr::memchr(b':', line)?));
-    fields.any(|(name, value)| {
-        let value = value.get(1..).unwrap_or(&[]);
-        name.eq_ignore_ascii_case(b"connection")
-            && value.split(|byte| *byte == b',').any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"))
-    })
+    // Empty lines before a request are no part of it (RFC 9112, section 2.2).
+    let request = request.trim_ascii_start();
+    let mut began = 0;
+    for end in memchr::memchr_iter(b'\n', request).chain([request.len()]) {
+        let line = request.get(began..end).unwrap_or(&[]);
+        match line {
+            [b'c' | b'C', ..] if is_closing(line) => return true,
+            b"" | b"\r" => return false,
+            _ => began = end + 1,
+        }
+    }
+    false
+}
+
+/// Whether this field asks the peer to close the connection.
+fn is_closing(field: &[u8]) -> bool {
+    let Some((name, value)) = memchr::memchr(b':', field).and_then(|colon| field.split_at_checked(colon)) else {
+        return false;
+    };
+    let value = value.get(1..).unwrap_or(&[]);
+    name.eq_ignore_ascii_case(b"connection")
+        && value.split(|byte| *byte == b',').any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"))
 }
 
 /// The answers that come as messages, with their options.
@@ -93,5 +107,34 @@ impl Streaming {
     #[inline]
     pub(super) fn started(&self, hint: u32) -> Started {
         self.messages(hint).map_or(Started::Awaited, MessageOptions::started)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asks_to_close;
+
+    #[test]
+    fn a_head_asks_to_close_and_a_body_does_not() {
+        for closing in [
+            "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+            "\r\n\r\nGET / HTTP/1.1\r\nCONNECTION:keep-alive, Close \r\n\r\n",
+            "COPY /a HTTP/1.1\nConnection: close\n\nbody",
+            "connection: close\r\nx: y",
+            "x: y\r\nconnection: close",
+        ] {
+            assert!(asks_to_close(closing.as_bytes()), "{closing:?}");
+        }
+        for keeping in [
+            "GET / HTTP/1.1\r\nHost: a\r\n\r\nConnection: close\r\n\r\n",
+            "POST / HTTP/1.1\nHost: a\n\nConnection: close\n\n",
+            "GET / HTTP/1.1\r\nConnection: keep-alive\r\nX-Connection: close\r\nCookie: close\r\n\r\n",
+            "CLOSE / HTTP/1.1\r\n\r\n",
+            "c",
+            "",
+            "\r\n\r\n",
+        ] {
+            assert!(!asks_to_close(keeping.as_bytes()), "{keeping:?}");
+        }
     }
 }

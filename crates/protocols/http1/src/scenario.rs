@@ -6,7 +6,7 @@ use brunt_plan::target::{self, Target, Url};
 use cookie::time::OffsetDateTime;
 
 use super::client::Http1Client;
-use super::fields::fields_of;
+use super::fields::{fields_of, has_field};
 use super::hints::{DISCARD, Streaming, closing_hint, streams_hint};
 use super::options::Version;
 use super::request::framing::{check_coding, in_chunks};
@@ -357,8 +357,7 @@ impl Caller for HttpCaller {
     }
 
     fn flags(&self, answer: &CompleteAnswer<'_>) -> u32 {
-        let sets = fields_of(answer.parts.head).any(|(name, _)| name.eq_ignore_ascii_case(b"set-cookie"));
-        if sets { SETS_COOKIES } else { 0 }
+        if has_field(answer.parts.head, b"set-cookie") { SETS_COOKIES } else { 0 }
     }
 
     fn leads_on(&self, call: &Encoded, answer: &CompleteAnswer<'_>) -> Option<&'static str> {

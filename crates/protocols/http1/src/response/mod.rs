@@ -153,7 +153,11 @@ impl Parser {
             let (n, step) = match &mut self.body {
                 None => self.receive_head(rest, head_request)?,
                 Some(body) => {
-                    let (n, decoded) = body.decode(rest, |content, ends_chunk| self.sink.take(content, ends_chunk))?;
+                    let (n, decoded) = if self.sink.is_idle() {
+                        body.decode(rest, |_, _| Ok(None))?
+                    } else {
+                        body.decode(rest, |content, ends_chunk| self.sink.take(content, ends_chunk))?
+                    };
                     let step = match decoded {
                         Decoded::More => Step::More,
                         Decoded::Stopped => Step::Message { status: self.status },

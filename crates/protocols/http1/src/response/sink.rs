@@ -130,6 +130,12 @@ impl Sink {
         }
     }
 
+    /// Whether content goes nowhere.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        !self.is_cutting && self.kept.is_none()
+    }
+
     /// Takes content; `ends_chunk` if a chunk of the transfer coding ends with it. Returns the number of bytes after
     /// which a message ended.
     #[inline]
