@@ -76,17 +76,18 @@ impl<P: OverStreams> StreamClient<P> {
         }
     }
 
-    /// The error for which the peer ends the connection, in words.
-    fn goodbye(&self) -> Option<String> {
-        let (code, said) = (self.closing?, self.connection.said());
-        Some(match said {
+    /// The code with which the peer ends the connection, and what it said besides.
+    #[cold]
+    fn goodbye(&self, code: ErrorCode) -> String {
+        let said = self.connection.said();
+        match said {
             "" => format!("GOAWAY with {code}"),
             // What servers of gRPC say whose clients ping more often than they allow.
             "too_many_pings" if self.keep_alive.is_some() => {
                 format!("GOAWAY with {code}: {said}, so a longer --ping-every is wanted")
             }
             _ => format!("GOAWAY with {code}: {said}"),
-        })
+        }
     }
 
     /// Pings a peer that has been silent for so many seconds, if that is wanted, and gives it up if it then stays silent
@@ -275,6 +276,14 @@ impl<P: OverStreams> Client for StreamClient<P> {
             let received = self.connection.receive(rest, out);
             let (count, event) = received.map_err(|violation| self.protocol.malformed(violation))?;
             taken += count;
+            if let Event::GoAway { code, .. } = event
+                && !self.connection.is_open()
+            {
+                let goodbye = self.goodbye(code);
+                return Err(Malformed(
+                    format!("the peer gave the connection up before its SETTINGS: {goodbye}").into(),
+                ));
+            }
             let progress = if let Event::Data { position, bytes: data, behind, ends_frame, end } = event {
                 let stream = self.connection.id(position).unwrap_or_default();
                 let data = Held { stream, left: data.len(), behind, ends_frame, end };
@@ -293,7 +302,7 @@ impl<P: OverStreams> Client for StreamClient<P> {
     }
 
     fn farewell(&self) -> Option<Cow<'static, str>> {
-        Some(format!("the peer ended the connection: {}", self.goodbye()?).into())
+        Some(self.goodbye(self.closing?).into())
     }
 
     fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
@@ -352,9 +361,9 @@ impl<P: OverStreams> Client for StreamClient<P> {
             note("GOAWAY", counters.goaways);
         }
         if std::mem::take(&mut self.closing_untold)
-            && let Some(goodbye) = self.goodbye()
+            && let Some(code) = self.closing
         {
-            note(&goodbye, 1);
+            note(&self.goodbye(code), 1);
         }
         self.protocol.take_events(&counters, note);
         for (code, count) in (0..).zip(counters.resets).filter(|(_, count)| *count > 0) {

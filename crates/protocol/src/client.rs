@@ -298,8 +298,9 @@ pub trait Client: Send {
         false
     }
 
-    /// The error for which the peer ends the connection, if it announced one by a [`Progress::Draining`]. Bytes that it
-    /// sent before are still read; calls without an answer then fail as [`Failure::Closed`], for this reason.
+    /// The error for which the peer ends the connection, such as `GOAWAY with INTERNAL_ERROR`, if it announced one by a
+    /// [`Progress::Draining`]. Bytes that it sent before are still read; calls without an answer then fail as
+    /// [`Failure::Closed`], with this error in their reason.
     fn farewell(&self) -> Option<Cow<'static, str>> {
         None
     }

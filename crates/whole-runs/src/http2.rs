@@ -294,6 +294,16 @@ fn what_a_peer_does_to_a_call_is_named() {
 }
 
 #[test]
+fn calls_that_every_connection_turns_away_have_the_peers_error() {
+    let manner: Manner = |_, _| send(MS, goaway(0, ErrorCode::INTERNAL_ERROR));
+    // Each connection has a longer wait than the one before.
+    let plan = Plan { timeout_ns: 60_000 * MS, ..plan_of(1, 3) };
+    let summary = carry_out(&plan, Server::new(&[], manner)).summary;
+    let expected = "the peer turned the call away on each of 9 connections: GOAWAY with INTERNAL_ERROR";
+    assert_eq!(summary.total.failures.reasons(Failure::Closed), [(expected, 3)]);
+}
+
+#[test]
 fn bodies_keep_to_the_peers_windows() {
     const SMALL: &[(u16, u32)] = &[(setting::INITIAL_WINDOW_SIZE, 1000)];
     for length in [3000, 300_000] {

@@ -164,7 +164,7 @@ impl Client for Streams {
     }
 
     fn farewell(&self) -> Option<Cow<'static, str>> {
-        self.fails.then_some(Cow::Borrowed("the peer ended the connection for an error"))
+        self.fails.then_some(Cow::Borrowed("an error"))
     }
 
     fn capacity(&self) -> usize {

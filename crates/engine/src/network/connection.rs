@@ -1169,6 +1169,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let from = unprocessed.min(connection.calls.len());
         let turned_away: Vec<CallId> = connection.calls.drain(from..).collect();
         let unsent: Vec<CallId> = connection.queue.drain(..).collect();
+        let error = connection.link.client.farewell();
+        let reason = error.map_or(Cow::Borrowed(TURNED_AWAY), |error| format!("{TURNED_AWAY}: {error}").into());
         if connection.is_open() || is_broken(Rule::LeavesOnce) {
             // A peer that announces an error closes the connection (RFC 9113 §5.4.1): bytes that it sent before are
             // read until then.
@@ -1189,7 +1191,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if !unsent.is_empty() {
             load.turned_away(self, unsent, now);
         }
-        self.turn_away(load, turned_away, TURNED_AWAY, now);
+        self.turn_away(load, turned_away, &reason, now);
     }
 
     /// Closes a connection that takes no more calls once none is left on it. Returns false if it closed it.
@@ -1426,11 +1428,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The reason with which the peer ends a connection, as far as it gave one.
     pub(super) fn farewell(&self, token: ConnectionId) -> Cow<'static, str> {
-        self.connections[token]
-            .link
-            .client
-            .farewell()
-            .unwrap_or(Cow::Borrowed("the peer closed before the answer was complete"))
+        match self.connections[token].link.client.farewell() {
+            Some(error) => format!("the peer ended the connection: {error}").into(),
+            None => Cow::Borrowed("the peer closed before the answer was complete"),
+        }
     }
 
     /// A connection is gone, ready or not yet.

@@ -109,9 +109,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     let now = self.driver.now();
-                    match self.connections[token].link.client.farewell() {
-                        Some(said) => self.broken(load, token, Failure::Closed, &said, now),
-                        None => self.broken(load, token, Failure::Read, &reason_of(&error), now),
+                    if self.connections[token].link.client.farewell().is_some() {
+                        let reason = self.farewell(token);
+                        self.broken(load, token, Failure::Closed, &reason, now);
+                    } else {
+                        self.broken(load, token, Failure::Read, &reason_of(&error), now);
                     }
                     break;
                 }

@@ -335,6 +335,11 @@ impl<T> Connection<T> {
         self.streams.get_mut(position).map(|stream| &mut stream.data)
     }
 
+    /// Whether the peer's settings have come, so that it speaks HTTP/2.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
     /// What the peer said in words when it announced the connection's end; empty where that is long or no text.
     pub fn said(&self) -> &str {
         &self.said

@@ -116,12 +116,10 @@ impl<T> Connection<T> {
     /// Checks the rules for every frame. `bytes` begin with its head.
     #[inline]
     fn check_head(&self, head: &Head, bytes: &[u8]) -> Result<(), Violation> {
-        if !self.is_open && (head.kind != kind::SETTINGS || head.has(flag::ACK)) {
+        // A peer that gives a connection up at once may say why before all else.
+        if !self.is_open && head.kind != kind::GOAWAY && (head.kind != kind::SETTINGS || head.has(flag::ACK)) {
             self.check_beginning(bytes)?;
-            return Err(protocol_error(match head.kind {
-                kind::GOAWAY => "the peer gave the connection up (GOAWAY) before its SETTINGS",
-                _ => "the first frame is not SETTINGS",
-            }));
+            return Err(protocol_error("the first frame is not SETTINGS"));
         }
         if head.length > PAYLOAD_BYTES {
             return Err(Violation {
