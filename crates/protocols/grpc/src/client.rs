@@ -8,8 +8,10 @@ use brunt_http2_calls::{EndedBy, MOST_KEPT_BYTES, OverStreams, StreamClient, Wro
 use brunt_protocol::user::Message;
 use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
 use brunt_record::outcome::Failure;
+use prost_reflect::MessageDescriptor;
 
-use crate::framing::{Fault, Reader, check_compressed, decompressed, write_message};
+use crate::decoding::is_message;
+use crate::framing::{Fault, Reader, decompressed, write_message};
 use crate::request::{Writer, parts};
 use crate::status;
 
@@ -23,6 +25,9 @@ pub(crate) const TAKEN: u32 = 4;
 pub(crate) const FINISH: u32 = 8;
 /// A hint of no call at all: it ends as soon as there is a connection.
 pub(crate) const CONNECT: u32 = 16;
+/// Where in a hint the number of the call's method begins: its answers have the type at this place of
+/// [`Limits::answers`].
+const METHOD_FROM: u32 = 8;
 /// The most bytes that wait on a stream until the server accepts them.
 const MOST_WAITING_BYTES: usize = 4 << 20;
 /// The reason of a call that failed because its server does not accept the user's messages.
@@ -37,6 +42,13 @@ pub(crate) struct Limits {
     pub(crate) stall_ns: u64,
     /// How long a server is silent before it is pinged, in seconds; `None` for no pings.
     pub(crate) keep_alive_s: Option<u32>,
+    /// The types of the methods' answers, by the number of the method.
+    pub(crate) answers: Vec<MessageDescriptor>,
+}
+
+/// The part of a hint that says which method is called.
+pub(crate) const fn hint_of_method(number: usize) -> u32 {
+    (number as u32) << METHOD_FROM
 }
 
 /// A call on its stream.
@@ -76,11 +88,13 @@ pub(crate) struct GrpcStreams {
     /// The answer that was completed last: its metadata as lines, and its messages, framed and decompressed. While a
     /// stream goes on: its metadata so far, and its newest message.
     kept: Box<KeptAnswer>,
+    /// Memory for the messages of calls to come: as many as were in flight together.
+    spare: Vec<Vec<u8>>,
 }
 
 impl GrpcStreams {
     pub(crate) fn new(keep: bool, is_secure: bool, limits: Arc<Limits>) -> Self {
-        Self { writer: Writer::default(), is_secure, keeps: keep, limits, kept: Box::default() }
+        Self { writer: Writer::default(), is_secure, keeps: keep, limits, kept: Box::default(), spare: Vec::new() }
     }
 
     /// A client of a connection.
@@ -121,32 +135,36 @@ impl Call {
         self.hint & TAKEN != 0
     }
 
-    /// Handles a complete message, which is decompressed if it is kept. Returns where it begins in the kept bytes.
+    /// Handles a complete message: decompresses and checks it. Returns where it begins in the kept bytes.
     #[inline]
-    fn message_came(&mut self, limit: u32) -> Result<usize, Fault> {
+    fn message_came(&mut self, limits: &Limits) -> Result<usize, Wrong> {
         if self.has_message && !self.streams() {
-            return Err(Fault::Malformed("a second message where the method answers with one"));
+            return Err(Wrong::protocol("a second message where the method answers with one"));
         }
         self.has_message = true;
         let is_compressed = self.reader.is_compressed();
         if is_compressed && !self.is_gzip {
-            return Err(Fault::Malformed("a compressed message, and grpc-encoding is not gzip"));
+            return Err(Wrong::protocol("a compressed message, and grpc-encoding is not gzip"));
+        }
+        let Some(message) = self.reader.message() else { return Ok(0) };
+        let message = if is_compressed {
+            Cow::Owned(decompressed(message, limits.message_bytes)?)
+        } else {
+            Cow::Borrowed(message)
+        };
+        if let Some(answer) = limits.answers.get((self.hint >> METHOD_FROM) as usize)
+            && !is_message(answer, &message)
+        {
+            return Err(Wrong::protocol(format!("an answer that is not a {}", answer.full_name())));
         }
         let is_taken = self.is_taken();
-        let Some(kept) = &mut self.kept else {
-            if is_compressed {
-                check_compressed(self.reader.message(), limit)?;
-            }
-            return Ok(0);
-        };
+        let Some(kept) = &mut self.kept else { return Ok(0) };
         if is_taken {
             kept.body.clear();
         }
-        let message = self.reader.message();
-        let message = if is_compressed { Cow::Owned(decompressed(message, limit)?) } else { Cow::Borrowed(message) };
         let from = kept.body.len();
         if from + message.len() > MOST_KEPT_BYTES {
-            return Err(Fault::Malformed("an answer of more than 64 MiB, which would have to be held in memory"));
+            return Err(Wrong::protocol("an answer of more than 64 MiB, which would have to be held in memory"));
         }
         write_message(&message, false, &mut kept.body);
         Ok(from)
@@ -171,7 +189,7 @@ impl OverStreams for GrpcStreams {
         let block = self.writer.write(head, streams.encoder());
         let ends = message.hint & OPEN == 0;
         let call = Call {
-            reader: Reader::new(self.limits.message_bytes, self.keeps),
+            reader: Reader::new(self.limits.message_bytes, self.keeps, self.spare.pop().unwrap_or_default()),
             hint: message.hint,
             is_gzip: false,
             has_message: false,
@@ -232,7 +250,7 @@ impl OverStreams for GrpcStreams {
             if !is_whole {
                 continue;
             }
-            let from = call.message_came(self.limits.message_bytes)?;
+            let from = call.message_came(&self.limits)?;
             if call.streams() || call.is_taken() {
                 if let Some(kept) = &call.kept {
                     self.kept.head.clone_from(&kept.head);
@@ -269,6 +287,7 @@ impl OverStreams for GrpcStreams {
             return Err(Wrong::protocol(reason));
         }
         let is_taken = call.is_taken();
+        self.spare.push(call.reader.into_memory());
         if let Some(mut kept) = call.kept {
             if is_taken {
                 // These bytes were handed out with their message.

@@ -10,6 +10,8 @@ use flate2::read::GzDecoder;
 pub const PREFIX_BYTES: usize = 5;
 /// The most memory that a message keeps once it is taken, in bytes.
 const KEPT_BYTES: usize = 16 * 1024;
+/// The longest message that is held for its check alone, in bytes.
+const MOST_CHECKED_BYTES: u32 = 1 << 20;
 
 /// Appends a message with its prefix.
 pub fn write_message(message: &[u8], is_compressed: bool, out: &mut Vec<u8>) {
@@ -42,19 +44,6 @@ pub fn decompressed(message: &[u8], limit: u32) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// Checks that a message is gzip of at most `limit` bytes, without keeping them.
-///
-/// # Errors
-/// When it is not gzip, or longer.
-pub fn check_compressed(message: &[u8], limit: u32) -> Result<(), Fault> {
-    let mut bytes = GzDecoder::new(message).take(u64::from(limit) + 1);
-    match std::io::copy(&mut bytes, &mut std::io::sink()) {
-        Err(_) => Err(Fault::Malformed("a compressed message that is not gzip")),
-        Ok(length) if length > u64::from(limit) => Err(Fault::Oversize),
-        Ok(_) => Ok(()),
-    }
-}
-
 /// Why bytes are no messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
@@ -66,8 +55,8 @@ pub enum Fault {
     Oversize,
 }
 
-/// Splits the body of a stream into messages. Pure and bounded: a message is kept only on request, or if it is
-/// compressed, as it is then decompressed as a whole.
+/// Splits the body of a stream into messages. Pure and bounded: a message that is neither asked for nor compressed, which
+/// is then decompressed as a whole, is held up to 1 MiB, to be checked.
 #[derive(Debug)]
 pub struct Reader {
     prefix: [u8; PREFIX_BYTES],
@@ -78,14 +67,23 @@ pub struct Reader {
     /// The longest message, in bytes.
     limit: u32,
     keeps: bool,
+    /// Whether the newest message is held.
+    holds: bool,
     message: Vec<u8>,
 }
 
 impl Reader {
-    /// A reader of messages of at most `limit` bytes. With `keep`, [`message`](Self::message) has each message;
-    /// without, only compressed ones.
-    pub fn new(limit: u32, keep: bool) -> Self {
-        Self { prefix: [0; PREFIX_BYTES], prefixed: 0, left: 0, limit, keeps: keep, message: Vec::new() }
+    /// A reader of messages of at most `limit` bytes, which it holds in `memory`: with `keep` each, without those that are
+    /// compressed or short.
+    pub fn new(limit: u32, keep: bool, memory: Vec<u8>) -> Self {
+        Self { prefix: [0; PREFIX_BYTES], prefixed: 0, left: 0, limit, keeps: keep, holds: keep, message: memory }
+    }
+
+    /// The memory of the messages, for another reader.
+    pub fn into_memory(mut self) -> Vec<u8> {
+        self.message.clear();
+        self.message.shrink_to(KEPT_BYTES);
+        self.message
     }
 
     /// Takes bytes, up to the end of a message at most. Returns how many it took, and whether a message is complete.
@@ -117,10 +115,11 @@ impl Reader {
             if self.left > self.limit {
                 return Err(Fault::Oversize);
             }
+            self.holds = self.keeps || flag == 1 || self.left <= MOST_CHECKED_BYTES;
         }
         let rest = bytes.get(taken..).unwrap_or(&[]);
         let part = rest.get(..self.left as usize).unwrap_or(rest);
-        if self.keeps || self.is_compressed() {
+        if self.holds {
             self.message.extend_from_slice(part);
         }
         self.left -= part.len() as u32;
@@ -141,9 +140,9 @@ impl Reader {
         self.prefix.first() == Some(&1)
     }
 
-    /// The newest message as it came, if it was kept.
-    pub fn message(&self) -> &[u8] {
-        &self.message
+    /// The newest message as it came, if it is held.
+    pub fn message(&self) -> Option<&[u8]> {
+        self.holds.then_some(&self.message)
     }
 }
 
@@ -171,7 +170,7 @@ mod tests {
             assert!(taken > 0, "bytes are always taken");
             bytes = &bytes[taken..];
             if is_whole {
-                all.push(reader.message().to_vec());
+                all.push(reader.message().unwrap().to_vec());
             }
         }
         Ok(all)
@@ -180,11 +179,11 @@ mod tests {
     #[test]
     fn a_flag_and_a_length_are_checked() {
         assert_eq!(
-            read_all(&mut Reader::new(9, true), &[2]),
+            read_all(&mut Reader::new(9, true, Vec::new()), &[2]),
             Err(Fault::Malformed("a message whose first byte is neither 0 nor 1"))
         );
-        assert_eq!(read_all(&mut Reader::new(9, true), &[0, 0, 0, 0, 10]), Err(Fault::Oversize));
-        let mut reader = Reader::new(9, true);
+        assert_eq!(read_all(&mut Reader::new(9, true, Vec::new()), &[0, 0, 0, 0, 10]), Err(Fault::Oversize));
+        let mut reader = Reader::new(9, true, Vec::new());
         assert_eq!(read_all(&mut reader, &[0, 0, 0, 0, 2, 7]), Ok(vec![]));
         assert!(reader.is_within());
         assert_eq!(read_all(&mut reader, &[8]), Ok(vec![vec![7, 8]]));
@@ -199,9 +198,7 @@ mod tests {
         assert_eq!(decompressed(&small, 10_000), Ok(message));
         assert_eq!(decompressed(&small, 9_999), Err(Fault::Oversize));
         assert!(decompressed(b"no gzip", 9).is_err());
-        assert_eq!(check_compressed(&small, 10_000), Ok(()));
-        assert_eq!(check_compressed(&small, 9_999), Err(Fault::Oversize));
-        let cut = check_compressed(&small[..small.len() - 9], 10_000);
+        let cut = decompressed(&small[..small.len() - 9], 10_000);
         assert_eq!(cut, Err(Fault::Malformed("a compressed message that is not gzip")));
     }
 
@@ -215,7 +212,7 @@ mod tests {
             for message in &sent {
                 write_message(message, false, &mut body);
             }
-            let (mut reader, mut rest, mut got) = (Reader::new(100, true), body.as_slice(), Vec::new());
+            let (mut reader, mut rest, mut got) = (Reader::new(100, false, Vec::new()), body.as_slice(), Vec::new());
             for cut in cuts.iter().cycle() {
                 if rest.is_empty() {
                     break;
@@ -231,7 +228,7 @@ mod tests {
 
         #[test]
         fn hostile_bytes_are_taken_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = read_all(&mut Reader::new(1000, true), &bytes);
+            let _ = read_all(&mut Reader::new(1000, true, Vec::new()), &bytes);
             let _ = messages(&bytes).count();
             let _ = decompressed(&bytes, 1000);
         }

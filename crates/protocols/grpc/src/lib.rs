@@ -2,12 +2,13 @@
 //!
 //! A plan carries the schema by content, also where the server was asked for it ([`reflection`]). Before the load it is compiled ([`schema`]), the arguments are fitted to it
 //! ([`fitting`]), and each call is written down: its head, which a connection makes a header block of once, and its messages,
-//! framed ([`framing`]). Answers are checked as they come: that they are gRPC, that their messages are whole, as many as the method
-//! has, and within the limit, and that they end with a status.
+//! framed ([`framing`]). Answers are checked as they come: that they are gRPC, that their messages are whole, of the method's type
+//! ([`decoding`]), as many as it has, and within the limit, and that they end with a status.
 //!
 //! A call's status is that in its trailers: 0 is OK, and the others are names ([`status::NAMES`]).
 
 mod client;
+mod decoding;
 pub mod definition;
 pub mod editions;
 pub mod fitting;
@@ -132,6 +133,7 @@ impl PreparedGrpc {
                 message_bytes: options.max_answer_bytes,
                 stall_ns: options.stall_ns.unwrap_or(u64::MAX),
                 keep_alive_s: options.keep_alive_ns.map(keep_alive_s).transpose().map_err(OptionsError)?,
+                answers: vec![method.output()],
             }),
             flood: Arc::new(flood),
         })

@@ -13,7 +13,7 @@ use brunt_protocol::{Client, OptionsError};
 use brunt_record::outcome::OkStatus;
 use prost_reflect::{DynamicMessage, MethodDescriptor};
 
-use crate::client::{CONNECT, FINISH, GrpcStreams, Limits, OPEN, TAKEN, keep_alive_s};
+use crate::client::{CONNECT, FINISH, GrpcStreams, Limits, OPEN, TAKEN, hint_of_method, keep_alive_s};
 use crate::options::{Compression, read_proto, schema_of};
 use crate::reflection::Reflection;
 use crate::request::{self, Envelope, add_metadata};
@@ -82,8 +82,11 @@ impl Dialect for GrpcDialect {
         let keep_alive_s = every.map_err(|why| wrong(format!("ping_every: {why}")))?;
         let envelope = Envelope::new(base, &metadata, compress, fields.duration_ns("deadline")?)
             .map_err(|error| wrong(error.0))?;
-        let methods = schema.pool().services().flat_map(|service| service.methods().collect::<Vec<_>>());
-        let methods = methods.map(|method| (path_of(&method), KnownMethod::new(method))).collect();
+        let methods: Vec<_> =
+            schema.pool().services().flat_map(|service| service.methods().collect::<Vec<_>>()).collect();
+        let answers = methods.iter().map(MethodDescriptor::output).collect();
+        let methods = methods.into_iter().enumerate();
+        let methods = methods.map(|(number, method)| (path_of(&method), KnownMethod::new(number, method))).collect();
         Ok(Box::new(GrpcCaller {
             schema,
             methods,
@@ -92,7 +95,7 @@ impl Dialect for GrpcDialect {
             is_json,
             compress,
             is_secure: !is_json && base.scheme == "grpcs",
-            limits: Arc::new(Limits { message_bytes, stall_ns, keep_alive_s }),
+            limits: Arc::new(Limits { message_bytes, stall_ns, keep_alive_s, answers }),
         }))
     }
 }
@@ -159,8 +162,9 @@ struct KnownMethod {
 }
 
 impl KnownMethod {
-    fn new(method: MethodDescriptor) -> Self {
-        Self { path: request::path(&method), hint: hint(&method), idempotent: is_idempotent(&method), method }
+    fn new(number: usize, method: MethodDescriptor) -> Self {
+        let hint = hint(&method) | hint_of_method(number);
+        Self { path: request::path(&method), hint, idempotent: is_idempotent(&method), method }
     }
 }
 
@@ -179,12 +183,12 @@ struct GrpcCaller {
 }
 
 impl GrpcCaller {
-    fn known(&self, call: &str) -> Result<Cow<'_, KnownMethod>, OptionsError> {
+    fn known(&self, call: &str) -> Result<&KnownMethod, OptionsError> {
         if let Some(known) = self.methods.get(call) {
-            return Ok(Cow::Borrowed(known));
+            return Ok(known);
         }
         let method = self.schema.method(call).map_err(|error| OptionsError(format!("{call}: {error}")))?;
-        Ok(Cow::Owned(KnownMethod::new(method)))
+        self.methods.get(&path_of(&method)).ok_or_else(|| OptionsError(format!("{call}: no service has it")))
     }
 
     /// The messages that the arguments are: a list is one for each where the client streams.

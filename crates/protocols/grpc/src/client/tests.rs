@@ -69,7 +69,12 @@ fn started(hints: &[u32]) -> GrpcClient {
 
 /// The same, which keeps answers or not.
 fn started_keeping(keep: bool, hints: &[u32]) -> GrpcClient {
-    let limits = Limits { message_bytes: 1000, stall_ns: 7, keep_alive_s: None };
+    started_of(keep, hints, Vec::new())
+}
+
+/// The same, whose methods have answers of these types.
+fn started_of(keep: bool, hints: &[u32], answers: Vec<MessageDescriptor>) -> GrpcClient {
+    let limits = Limits { message_bytes: 1000, stall_ns: 7, keep_alive_s: None, answers };
     let mut client = GrpcClient::new(GrpcStreams::new(keep, false, Arc::new(limits)));
     let mut out = Vec::new();
     assert_eq!(client.open(None, &mut out), Ok(Opening::Exchange));
@@ -263,6 +268,29 @@ fn compressed_messages_are_kept_as_they_were() {
 }
 
 #[test]
+fn a_message_of_another_type_is_no_answer() {
+    let source = "syntax = \"proto3\"; message Cart { string sku = 1; } message Sum { fixed32 cents = 1; }";
+    let sources = [("a.proto".to_owned(), source.to_owned())].into();
+    let schema = crate::schema::compile(&["a.proto".to_owned()], &sources).unwrap();
+    let types: Vec<_> = ["Cart", "Sum"].map(|name| schema.pool().get_message_by_name(name).unwrap()).into();
+    let (cart, sum) = (b"\x0a\x02a1", b"\x0d\x01\0\0\0");
+    for (keep, hint) in [(true, 0), (false, 0), (true, TAKEN), (false, STREAMS)] {
+        let mut client = started_of(keep, &[hint, hint | hint_of_method(1)], types.clone());
+        let of_others = Server::default().begin(1).message(1, sum).begin(3).message(3, cart).take();
+        let failed = |position, name: &str| {
+            let reason = format!("an answer that is not a {name}").into();
+            Progress::Failed(FailedCall { position, failure: Failure::Protocol, reason, reusable: true })
+        };
+        let expected = vec![failed(0, "Cart"), failed(0, "Sum")];
+        assert_eq!(ends(&mut client, &of_others), Ok(expected), "{keep} {hint}");
+        let mut client = started_of(keep, &[0, hint_of_method(1)], types.clone());
+        let mut own = Server::default();
+        own.begin(1).message(1, cart).begin(3).message(3, sum).status(3, "0").status(1, "0");
+        assert_eq!(ends(&mut client, &own.take()), Ok(vec![answered(1, 0), answered(0, 0)]), "{keep} {hint}");
+    }
+}
+
+#[test]
 fn streams_that_end_otherwise_end_their_calls() {
     let mut client = started(&[0, 0]);
     let bytes = Server::default().frame(kind::RST_STREAM, 0, 3, &[0, 0, 0, 7]).take();
@@ -294,8 +322,21 @@ fn errors_of_a_connection_are_counted_once_with_the_words_of_the_last() {
 }
 
 #[test]
+fn a_connection_that_is_given_up_at_once_fails_with_the_peers_words() {
+    for (said, expected) in [("", "INADEQUATE_SECURITY"), ("use TLS 1.3", "INADEQUATE_SECURITY: use TLS 1.3")] {
+        let limits = Limits { message_bytes: 1, stall_ns: u64::MAX, keep_alive_s: None, answers: Vec::new() };
+        let mut client = GrpcClient::new(GrpcStreams::new(false, true, Arc::new(limits)));
+        assert_eq!(client.open(Some(b"h2"), &mut Vec::new()), Ok(Opening::Exchange));
+        let payload = [&[0, 0, 0, 0, 0, 0, 0, 12], said.as_bytes()].concat();
+        let problem = client.receive(&Server::default().frame(kind::GOAWAY, 0, 0, &payload).take(), &mut Vec::new());
+        let expected = format!("the peer gave the connection up before its SETTINGS: GOAWAY with {expected}");
+        assert_eq!(problem.unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
 fn tls_without_h2_is_refused() {
-    let limits = Limits { message_bytes: 1, stall_ns: u64::MAX, keep_alive_s: None };
+    let limits = Limits { message_bytes: 1, stall_ns: u64::MAX, keep_alive_s: None, answers: Vec::new() };
     let mut client = GrpcClient::new(GrpcStreams::new(false, true, Arc::new(limits)));
     assert!(client.open(Some(b"http/1.1"), &mut Vec::new()).is_err());
 }
@@ -403,7 +444,7 @@ fn what_a_server_does_not_take_is_bounded() {
 /// A server that is silent is pinged, one that answers anything lives, and one that does not is given up.
 #[test]
 fn a_silent_server_is_pinged_and_then_given_up() {
-    let limits = Arc::new(Limits { message_bytes: 1, stall_ns: u64::MAX, keep_alive_s: Some(3) });
+    let limits = Arc::new(Limits { message_bytes: 1, stall_ns: u64::MAX, keep_alive_s: Some(3), answers: Vec::new() });
     let mut client = GrpcStreams::client(false, false, &limits);
     client.open(None, &mut Vec::new()).unwrap();
     let settings = b"\0\0\0\x04\0\0\0\0\0";
@@ -419,7 +460,8 @@ fn a_silent_server_is_pinged_and_then_given_up() {
     client.receive(b"\0\0\x08\x06\x01\0\0\0\0brunt is", &mut Vec::new()).unwrap();
     assert_eq!(beats(&mut client, 3), Ok(1));
     assert!(beats(&mut client, 21).is_err());
-    let mut quiet = GrpcStreams::client(false, false, &Arc::new(Limits { keep_alive_s: None, ..*limits }));
+    let mut quiet =
+        GrpcStreams::client(false, false, &Arc::new(Limits { keep_alive_s: None, answers: Vec::new(), ..*limits }));
     assert_eq!(beats(&mut quiet, 100), Ok(0), "no pings but those asked for");
     assert!(keep_alive_s(999_999_999).is_err() && keep_alive_s(1_500_000_000) == Ok(2));
 }
