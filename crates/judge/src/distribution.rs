@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use brunt_record::histogram::{AtLeast, Censored, Histogram, QUANTILES};
+use brunt_record::histogram::{AtLeast, Censored, Histogram, QUANTILES, fewest_calls};
 use brunt_record::instrument::Bracket;
 use serde::Serialize;
 
@@ -63,12 +63,6 @@ impl Quantile {
     pub fn is_spoiled(&self) -> bool {
         self.interval.is_some_and(|interval| interval.is_spoiled)
     }
-}
-
-/// The fewest calls whose largest is beyond the quantile `q` of an endless run in 95 % of cases: ln 0.05 / ln q. Of
-/// fewer, nothing bounds it from above.
-fn fewest_calls(q: f64) -> u64 {
-    (0.05_f64.ln() / q.ln()).ceil() as u64
 }
 
 impl Distribution {

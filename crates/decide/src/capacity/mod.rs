@@ -30,6 +30,8 @@ use brunt_judge::thresholds::ThresholdResult;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::MAX_LESS_RATIO;
 use brunt_plan::profile::HIGHEST_RATE;
+use brunt_plan::threshold::Threshold;
+use brunt_record::histogram::AtLeast;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
@@ -187,6 +189,33 @@ impl Trial {
     }
 }
 
+/// A threshold that a run could not judge.
+struct Unjudged<'a> {
+    threshold: &'a Threshold,
+    /// How many calls it takes; `None` where its figure was not measured.
+    fewest_calls: Option<u64>,
+}
+
+impl Trial {
+    /// The failed threshold that the trial could not judge, where each that failed is such a one.
+    fn unjudged(&self) -> Option<Unjudged<'_>> {
+        let mut missed = self.evidence.thresholds.iter().filter(|result| !result.held).map(|result| {
+            let threshold = result.condition.threshold()?;
+            if result.value.is_none() {
+                return Some(Unjudged { threshold, fewest_calls: None });
+            }
+            // Where half of the calls are over the limit, no more of them are needed.
+            let fewest = threshold.fewest_calls().filter(|fewest| self.evidence.due < *fewest)?;
+            let median =
+                self.evidence.p50_ns.map(|median| AtLeast { value: median.value as f64, at_least: median.at_least });
+            let is_by_chance = median.is_some_and(|median| threshold.operator().holds(median, threshold.limit()));
+            is_by_chance.then_some(Unjudged { threshold, fewest_calls: Some(fewest) })
+        });
+        let first = missed.next()??;
+        missed.all(|other| other.is_some()).then_some(first)
+    }
+}
+
 /// The result of a run, and the reason if it is not met.
 fn judge(settings: &Settings, evidence: &Evidence) -> (Outcome, String) {
     if !evidence.is_load_as_asked {
@@ -296,6 +325,20 @@ pub enum Answer {
         #[serde(rename = "at_per_s", alias = "at_connections")]
         at: f64,
     },
+    /// A threshold could not be judged at any level: no trial measures its figure, or the lowest makes too few calls for its
+    /// percentile.
+    Unjudged {
+        /// The level of the last trial.
+        #[serde(rename = "rate_per_s", alias = "connections")]
+        level: f64,
+        /// The threshold as written.
+        threshold: String,
+        /// The calls of the last trial.
+        calls: u64,
+        /// How many calls its percentile takes; `None` where its figure was not measured at all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fewest_calls: Option<u64>,
+    },
     /// No trial was answered.
     NeverAnswered {
         /// The failures, in words.
@@ -362,6 +405,18 @@ impl Capacity {
             Answer::Between { .. } | Answer::AtLeast { .. } => true,
             answer => answer.reached().is_some() && !self.lacking.short.iter().any(|made| made.of == Asked::Level),
         }
+    }
+
+    /// A threshold whose percentile takes more calls than a trial at `level` had, those calls, and how many it takes.
+    pub fn judged_by_few(&self, level: f64) -> Option<(&Threshold, u64, u64)> {
+        let decides = |trial: &&Trial| trial.length == Length::Full && trial.level.total_cmp(&level).is_eq();
+        let trial = self.trials.iter().rfind(decides)?;
+        let thresholds = trial.evidence.thresholds.iter().filter_map(|result| result.condition.threshold());
+        let few = thresholds.filter_map(|threshold| {
+            let fewest = threshold.fewest_calls().filter(|fewest| trial.evidence.due < *fewest)?;
+            Some((threshold, trial.evidence.due, fewest))
+        });
+        few.max_by_key(|(.., fewest)| *fewest)
     }
 
     /// The number of rates with a trial of full length that was not spoiled.

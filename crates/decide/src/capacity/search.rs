@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brunt_record::histogram::AtLeast;
 
-use super::{Answer, Length, Next, Outcome, Searched, Settings, Trial};
+use super::{Answer, Length, Next, Outcome, Searched, Settings, Trial, Unjudged};
 
 /// The most trials: after this many without an answer, the target is not steady enough for one.
 const MOST_TRIALS: usize = 100;
@@ -136,6 +136,14 @@ pub fn next(settings: &Settings, trials: &[Trial]) -> Next {
     if let Some(answer) = silence(trials) {
         return Next::Done(answer);
     }
+    if trials.iter().all(measures_nothing)
+        && let Some(last) = trials.last()
+    {
+        return match last.length {
+            Length::Short => Next::Try { step: last.step, length: Length::Full },
+            Length::Full => Next::Done(unjudged(trials).unwrap_or(Answer::BelowAll { level: last.level })),
+        };
+    }
     let seen = RateTallies::from_trials(trials);
     let met = seen.highest_met();
     if trials.len() >= MOST_TRIALS {
@@ -178,11 +186,30 @@ fn silence(trials: &[Trial]) -> Option<Answer> {
     Some(Answer::NeverAnswered { failure: last.evidence.failure.clone() })
 }
 
+/// Whether a trial failed only since it did not measure a threshold's figure, though all of its calls succeeded: others will
+/// not measure it either.
+fn measures_nothing(trial: &Trial) -> bool {
+    let is_well = trial.evidence.is_answered() && trial.evidence.failed == 0;
+    is_well && trial.unjudged().is_some_and(|unjudged| unjudged.fewest_calls.is_none())
+}
+
+/// The answer where the last trial failed by a threshold that it could not judge.
+fn unjudged(trials: &[Trial]) -> Option<Answer> {
+    let last = trials.last()?;
+    let Unjudged { threshold, fewest_calls } = last.unjudged()?;
+    Some(Answer::Unjudged {
+        level: last.level,
+        threshold: threshold.to_string(),
+        calls: last.evidence.due,
+        fewest_calls,
+    })
+}
+
 /// The lowest rate of all fails: is it the target's doing?
 fn at_bottom(settings: &Settings, seen: &RateTallies, failed: i32, trials: &[Trial]) -> Next {
     let tally = seen.full(failed);
     if tally.met > 0 || tally.failed >= settings.repeats {
-        return Next::Done(Answer::BelowAll { level: settings.level(failed) });
+        return Next::Done(unjudged(trials).unwrap_or(Answer::BelowAll { level: settings.level(failed) }));
     }
     if tally.is_spoiled() {
         return Next::Done(generator(settings, None, failed, trials));

@@ -40,7 +40,7 @@ fn evidence(met: bool, trusted: bool) -> Evidence {
         verdict: String::new(),
         thresholds: vec![ThresholdResult {
             condition: Condition::Threshold("p99<50ms".parse().unwrap()),
-            value: None,
+            value: Some(AtLeast::exactly(60e6)),
             got: "60ms".into(),
             held: met,
             sure: true,
@@ -227,7 +227,7 @@ fn a_limit_of_the_rate_is_the_capacity() {
             run.error_ratio = (1.0 - limit / rate).max(0.0);
             run.thresholds.push(ThresholdResult {
                 condition: Condition::Default("error_rate<=1%".parse().unwrap()),
-                value: None,
+                value: Some(AtLeast::exactly(run.error_ratio)),
                 got: "".into(),
                 held: run.error_ratio <= 0.01,
                 sure: true,
@@ -261,6 +261,60 @@ fn a_target_that_does_not_answer_is_not_asked_for_long() {
         if runs > 3 { silent() } else { evidence(true, true) }
     });
     assert!(matches!(answer, Answer::StoppedAnswering { .. }));
+}
+
+/// A threshold with this figure that did not hold.
+fn missed(threshold: &str, value: Option<f64>) -> ThresholdResult {
+    let condition = Condition::Threshold(threshold.parse().unwrap());
+    ThresholdResult { condition, value: value.map(AtLeast::exactly), got: "".into(), held: false, sure: true }
+}
+
+#[test]
+fn a_figure_that_is_not_measured_ends_the_search_at_its_first_full_trial() {
+    for threshold in ["tls.p50<1s", "503:p99<1s", "mean<1s"] {
+        let run = || Evidence { thresholds: vec![missed(threshold, None)], ..evidence(true, true) };
+        let (answer, trials) = search(&Settings::default(), |_| run());
+        let expected =
+            Answer::Unjudged { level: 100.0, threshold: threshold.to_owned(), calls: 1000, fewest_calls: None };
+        assert_eq!((answer, trials.len()), (expected, 2));
+        // One that is measured, and fails beside it, says what the target cannot do.
+        let both = || Evidence { thresholds: vec![missed(threshold, None), missed("p50<1ms", Some(2e6))], ..run() };
+        let (answer, _) = search(&Settings::default(), |_| both());
+        assert!(matches!(answer, Answer::BelowAll { .. }), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_percentile_of_too_few_calls_is_not_judged() {
+    // Of five calls a second, one was slow: that says nothing of the slowest one in a thousand.
+    let run = |rate: f64, p50_ms: u64, p99_ms: f64| Evidence {
+        due: (rate * 5.0) as u64,
+        p50_ns: Some(AtLeast::exactly(p50_ms * 1_000_000)),
+        thresholds: vec![missed("p99.9<50ms", Some(p99_ms * 1e6))],
+        ..evidence(true, true)
+    };
+    let settings = Settings { from: 4.0, repeats: 2, ..Settings::default() };
+    let (answer, _) = search(&settings, |rate| run(rate, 1, 60.0));
+    let Answer::Unjudged { level, calls, fewest_calls, .. } = answer else { panic!("{answer:?}") };
+    assert_eq!((calls, fewest_calls), (5, Some(2995)));
+    assert!(level < 1.02, "{level}");
+    // Where half of them are over the limit, no more of them are needed.
+    let (answer, _) = search(&settings, |rate| run(rate, 55, 60.0));
+    assert!(matches!(answer, Answer::BelowAll { .. }), "{answer:?}");
+    // An answer that rests on few calls says so.
+    let capacity = |calls_of: f64| {
+        let (answer, trials) = search(&settings, |rate| Evidence {
+            due: (rate * calls_of) as u64,
+            thresholds: vec![ThresholdResult { held: rate < 10.0, ..missed("p99<50ms", Some(60e6)) }],
+            ..evidence(rate < 10.0, true)
+        });
+        Capacity { settings, answer, trials, lacking: Lacking::default() }
+    };
+    for (seconds, few) in [(5.0, true), (100.0, false)] {
+        let capacity = capacity(seconds);
+        let Answer::Between { low, .. } = &capacity.answer else { panic!("{:?}", capacity.answer) };
+        assert_eq!(capacity.judged_by_few(*low).map(|(_, _, fewest)| fewest), few.then_some(299), "{seconds}");
+    }
 }
 
 #[test]

@@ -321,6 +321,7 @@ impl Figure {
             Self::Availability => "availability",
             Self::ScriptErrorRate => "script_error_rate",
             Self::Checks => "checks",
+            Self::Count(Count::Recorded(counter)) => counter.key(),
             _ => "",
         }
     }

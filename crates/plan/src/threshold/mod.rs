@@ -35,7 +35,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use brunt_record::catalogue::Timing;
-use brunt_record::histogram::AtLeast;
+use brunt_record::histogram::{AtLeast, fewest_calls};
 
 use crate::scenario::DeclaredFigure;
 use crate::units::parse_duration;
@@ -503,6 +503,18 @@ impl Threshold {
     /// The figure that it limits.
     pub fn measure(&self) -> Figure {
         self.figure
+    }
+
+    /// How many calls a percentile of the response or service time of all calls takes, to be bounded from above; `None` of
+    /// other figures.
+    pub fn fewest_calls(&self) -> Option<u64> {
+        let is_of_calls = |time| matches!(time, Time::Usual | Time::Recorded(Timing::Response | Timing::Service));
+        match self.figure {
+            Figure::Time(time, Statistic::Quantile(q)) if self.name.is_none() && is_of_calls(time) => {
+                Some(fewest_calls(q))
+            }
+            _ => None,
+        }
     }
 
     /// How the figure is compared with [`Threshold::limit`].

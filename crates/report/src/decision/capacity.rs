@@ -11,7 +11,7 @@ use super::plot::Logarithmic;
 use super::runs::{self, COLUMNS, rate};
 use super::table::{Cell, Table};
 use crate::csv::Row;
-use crate::numbers::{clean, counted, percent};
+use crate::numbers::{brief, clean, count, counted, percent};
 use crate::style::{Paint, Role};
 use crate::text::{WIDTH, concurrency, wrapped};
 
@@ -183,10 +183,12 @@ fn of_answer(capacity: &Capacity) -> (String, Vec<String>) {
                     Searched::Connections => "the most allowed",
                 }
             ),
-            vec![match searched {
+            std::iter::once(match searched {
                 Searched::Rate => "to look further, raise --highest".to_owned(),
                 Searched::Connections => "to look further, raise the end of -c".to_owned(),
-            }],
+            })
+            .chain(by_few(capacity, *level))
+            .collect(),
         ),
         Answer::BelowAll { level } => (
             match searched {
@@ -195,6 +197,7 @@ fn of_answer(capacity: &Capacity) -> (String, Vec<String>) {
             },
             capacity.trials.last().map(|trial| trial.why.clone()).into_iter().collect(),
         ),
+        Answer::Unjudged { threshold, calls, fewest_calls, .. } => unjudged(capacity, threshold, *calls, *fewest_calls),
         Answer::Generator { met, at, verdict } => (
             match met {
                 Some(met) if capacity.is_found() => {
@@ -272,6 +275,7 @@ fn between(capacity: &Capacity, low: f64, high: f64, repeats: u32) -> Vec<String
     let why = capacity.trials.iter().rfind(|trial| trial.level == high).map(|trial| &trial.why);
     reasons.extend(why.map(|why| format!("not met at {}: {why}", named(high))));
     reasons.extend(doubtful(capacity, low, high));
+    reasons.extend(by_few(capacity, low));
     let tried = match searched {
         Searched::Rate => counted(capacity.rates_tried() as u64, "rate"),
         Searched::Connections => counted(capacity.rates_tried() as u64, "number"),
@@ -282,6 +286,31 @@ fn between(capacity: &Capacity, low: f64, high: f64, repeats: u32) -> Vec<String
         counted(u64::from(repeats), "trial")
     ));
     reasons
+}
+
+/// That a threshold could not be judged by the last trial, and why.
+fn unjudged(capacity: &Capacity, threshold: &str, calls: u64, fewest_calls: Option<u64>) -> (String, Vec<String>) {
+    let last = capacity.trials.last();
+    let at = last.map_or(String::new(), |last| format!(" at {}", level(capacity.settings.searched, last.level)));
+    let (why, more) = match fewest_calls {
+        Some(fewest) => {
+            let missed = last.map(|last| last.why.clone()).into_iter();
+            (takes(calls, fewest), missed.chain(["longer trials have more calls: -d".to_owned()]).collect())
+        }
+        None => ("nothing measures it".to_owned(), Vec::new()),
+    };
+    (format!("no answer: {} cannot be judged{at}: {why}", brief(threshold)), more)
+}
+
+/// Such as `a trial has 5 calls, and it takes 2,995`.
+fn takes(calls: u64, fewest: u64) -> String {
+    format!("a trial has {}, and it takes {}", counted(calls, "call"), count(fewest))
+}
+
+/// That chance decides a percentile at `level`, as its trials have too few calls.
+fn by_few(capacity: &Capacity, level: f64) -> Option<String> {
+    let (threshold, calls, fewest) = capacity.judged_by_few(level)?;
+    Some(format!("{} is judged by few calls: {} (-d)", brief(&threshold.to_string()), takes(calls, fewest)))
 }
 
 /// The rates within the answer that are in doubt.
