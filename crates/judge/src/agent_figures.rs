@@ -50,7 +50,7 @@ impl AgentFigures {
         total.merge_totals(&part.drained);
         total.numbers.set_health(&part.measured.numbers);
         let response = Distribution::of_bracket(&total.response_bracket(), total.times.known(Timing::Lag), None);
-        let judged = Judged { plan, measured_ns: part.measured_ns, points: part.series.points() };
+        let judged = Judged { plan, measured_ns: part.measured_ns, points: part.series.points(), is_changed: false };
         let answered_per_s = |answered: u64| match run_ns.max(part.measured_ns) {
             0 => 0.0,
             ns => answered as f64 * 1e9 / ns as f64,

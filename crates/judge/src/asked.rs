@@ -257,6 +257,13 @@ fn held(step: &Step) -> Option<f64> {
     }
 }
 
+/// Whether answers should have come as messages, by a flood's options or the calls of a script, and none did.
+pub(crate) fn lacks_messages(plan: &Plan, total: &Snapshot) -> bool {
+    let by_options = plan.protocol.shown().get("messages").is_some_and(serde_json::Value::is_object);
+    let is_asked = by_options || total.numbers.get(Counter::StreamsEmpty) > 0;
+    is_asked && total.statuses.ok(&plan.ok_status) > 0 && total.messages().is_empty()
+}
+
 #[cfg(test)]
 mod tests {
     use brunt_plan::replay::Replay;

@@ -322,7 +322,9 @@ mod tests {
     use brunt_plan::random::Random;
     use brunt_plan::scenario::{Scenarios, Weighted};
     use brunt_record::SECOND_NS;
+    use brunt_record::agents::{AgentEnd, AgentPart};
     use brunt_record::catalogue::{Counter, Timing};
+    use brunt_record::change::{Action, Author, Change};
     use brunt_record::outcome::OkStatus;
     use brunt_record::series::Series;
     use brunt_record::snapshot::Snapshot;
@@ -351,6 +353,34 @@ mod tests {
 
     fn settled(medians: &[f64]) -> Settled {
         Settled::from_points(&crate::fixtures::plan(), &Snapshot::default(), points(medians).points())
+    }
+
+    #[test]
+    fn what_a_load_that_changed_did_is_not_the_targets_warm_up() {
+        let judged = |change: Option<Action>, is_lost: bool| {
+            let (plan, mut run) = crate::fixtures::run();
+            run.series = points(&[[9e6; 3].as_slice(), &[1e6; 12]].concat());
+            run.changes.extend(change.map(|action| Change { at_ns: 3_000_000_000, action, by: Author::Ctl }));
+            let mut part = AgentPart::new("a1", "0.0.0", 1, 1, 2);
+            if is_lost {
+                let reason = "it was ended on its machine".to_owned();
+                let (after_ns, untold) = (3_000_000_000, None);
+                part.ended = AgentEnd::Lost {
+                    after_ns,
+                    reason,
+                    users_missed: 0,
+                    iterations_unknown: 0,
+                    untold,
+                    is_allowed: true,
+                };
+            }
+            run.agents.push(part);
+            crate::summary::Summary::new(plan, run).verdict.settled
+        };
+        for settled in [judged(None, false), judged(Some(Action::Mark("half".to_owned())), false)] {
+            assert!(matches!(settled, Settled::WarmingUp { until_s: 3, .. }), "{settled:?}");
+        }
+        assert_eq!([judged(None, true), judged(Some(Action::Rate(500.0)), false)], [Settled::Unknown; 2]);
     }
 
     /// Users are judged where their calls are alike all along.

@@ -173,8 +173,22 @@ mod tests {
 
     use super::*;
 
+    /// Hands its bytes out one by one, as a pipe may.
+    struct Trickle(Cursor<Vec<u8>>);
+
+    impl Read for Trickle {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let most = buffer.len().min(1);
+            self.0.read(&mut buffer[..most])
+        }
+    }
+
     fn lines(bytes: Vec<u8>) -> io::Result<Vec<Vec<u8>>> {
-        let mut lines = Lines::new(unpacked(Box::new(Cursor::new(bytes)))?);
+        lines_of(Box::new(Cursor::new(bytes)))
+    }
+
+    fn lines_of(bytes: Box<dyn Read + Send>) -> io::Result<Vec<Vec<u8>>> {
+        let mut lines = Lines::new(unpacked(bytes)?);
         let mut all = Vec::new();
         while let Some(line) = lines.next_line()? {
             all.push(line.to_vec());
@@ -201,6 +215,9 @@ mod tests {
         let skipped = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 9, 9];
         assert_eq!(lines([zstd(b"one\ntw"), skipped.to_vec(), zstd(b"o\nthree")].concat()).unwrap(), expected);
         assert_eq!(lines(Vec::new()).unwrap(), Vec::<Vec<u8>>::new());
+        for bytes in [b"one\ntwo\nthree".to_vec(), gzip(b"one\ntwo\nthree\n"), zstd(b"one\ntwo\nthree")] {
+            assert_eq!(lines_of(Box::new(Trickle(Cursor::new(bytes)))).unwrap(), expected);
+        }
     }
 
     #[test]

@@ -45,7 +45,12 @@ pub(crate) fn sentence_of(result: &ThresholdResult, summary: &Summary) -> Option
     if matches!(result.condition, Condition::Made(_)) {
         return made::sentence_of(result, summary);
     }
-    if is_about_availability(result) {
+    let threshold = result.condition.threshold()?;
+    if !threshold.is_about_errors() && !threshold.is_about_availability() {
+        // A finding says that no message came.
+        return None;
+    }
+    if threshold.is_about_availability() {
         let share = percent(1.0 - summary.standing().availability()?);
         return Some(format!("{} for {share} of the time{}; {}.", absent(summary), since(summary), limit(summary)));
     }
@@ -97,9 +102,7 @@ pub(crate) fn tenths(ns: u64) -> String {
 /// Whether the sentence of this result, if it failed, stands at the head: an implicit threshold on the whole run.
 pub(crate) fn has_sentence(result: &ThresholdResult) -> bool {
     match &result.condition {
-        Condition::Default(threshold) => {
-            threshold.subject().is_none() && (threshold.is_about_errors() || threshold.is_about_availability())
-        }
+        Condition::Default(threshold) => threshold.subject().is_none(),
         Condition::Made(_) => true,
         _ => false,
     }

@@ -165,7 +165,7 @@ fn a_run_gives_up_a_target_that_was_never_there() {
 fn a_run_gives_up_a_target_that_takes_connections_and_never_answers() {
     const FOREVER: u64 = 1000 * SECOND_NS;
     let stop = Stop { duration_ns: Some(40 * SECOND_NS), requests: None };
-    let plan = Plan { timeout_ns: 2 * SECOND_NS, stop, drain_ns: 0, ..at_rate("20", 10.into()) };
+    let plan = Plan { timeout_ns: 3 * SECOND_NS, stop, drain_ns: 0, ..at_rate("20", 10.into()) };
     let silent = |seconds| {
         (seconds, Ending::Unreached(format!("the target took connections and answered nothing in {seconds}s")))
     };
@@ -182,8 +182,11 @@ fn a_run_gives_up_a_target_that_takes_connections_and_never_answers() {
         for away in [BEGIN + SECOND_NS..FOREVER, 0..BEGIN + 5 * SECOND_NS] {
             assert_eq!(after(plan, away), (40, Ending::Completed));
         }
-        // The first bytes of an answer are an answer that may take its time.
-        assert_eq!(carry_out(plan, Beginning).summary.run.ending, Ending::Completed);
+        // The first bytes of an answer are an answer that may take its time, also where they come just before the end.
+        for from_ns in [0, 8 * SECOND_NS] {
+            let beginning = Beginning { from: Tick::from_ns(BEGIN + from_ns) };
+            assert_eq!(carry_out(plan, beginning).summary.run.ending, Ending::Completed, "{from_ns}");
+        }
     }
 }
 
@@ -218,12 +221,15 @@ impl Peer for Closing {
     }
 }
 
-/// Sends the first bytes of each answer, and never its end.
-struct Beginning;
+/// Sends the first bytes of each answer from then on, and never its end.
+struct Beginning {
+    from: Tick,
+}
 
 impl Peer for Beginning {
-    fn received(&mut self, _connection: u64, _bytes: &[u8], _now: Tick) -> Reaction {
-        vec![(MS, Act::Send(b"HTTP/1.1 200 OK\r\n".to_vec()))]
+    fn received(&mut self, _connection: u64, _bytes: &[u8], now: Tick) -> Reaction {
+        let begins = now >= self.from;
+        begins.then(|| (MS, Act::Send(b"HTTP/1.1 200 OK\r\n".to_vec()))).into_iter().collect()
     }
 }
 

@@ -2,7 +2,7 @@
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_decide::evidence::Evidence;
@@ -248,6 +248,12 @@ pub fn run(args: &Sweep, program: &Program) -> Result<Exit> {
 /// A plan for each value.
 fn plans(args: &Sweep, program: &Program) -> Result<(Axis, Vec<(u64, Plan)>)> {
     let registry = &program.registry;
+    if let Some(file) = args.run.run.bench.url.as_ref().filter(|url| Path::new(url).is_file()) {
+        bail!(
+            "{file} is a file, and brunt sweep makes runs of a URL: of a script, brunt run {file} --env NAME=VALUE makes one \
+             for a value, and brunt compare compares the results of two"
+        );
+    }
     let (axis, steps) = args.run.axis(args.vary.as_ref())?;
     let most = if axis.name == "connections" { u64::from(brunt_engine::most_connections()) } else { 0 };
     let values = steps.values(most).with_context(|| format!("--{}", axis.name))?;

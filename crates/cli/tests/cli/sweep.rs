@@ -48,6 +48,16 @@ fn other_flags_are_varied_as_well() {
 }
 
 #[test]
+fn a_scripts_variable_is_not_varied_and_the_way_is_told() {
+    let dir = Directory::new();
+    let script = dir.file("shop.lua", "");
+    for vary in [["--vary", "USERS=1..4"], ["-c", "1,2"]] {
+        let said = run([&["sweep"], &vary[..], &[&script]].concat()).with_status(2).stderr;
+        assert!(said.contains(&format!("brunt run {script} --env NAME=VALUE")), "{vary:?}: {said}");
+    }
+}
+
+#[test]
 fn a_target_that_falls_over_is_a_finding() {
     let ((_server, url), (_port, nowhere)) = (target(Config { error_share: 1.0, ..Config::default() }), nobody());
     let done = run([QUICK.as_slice(), &["-c", "1,2,4", &nowhere]].concat()).with_status(3);

@@ -11,6 +11,7 @@ mod slowness;
 mod stretch;
 
 use crate::advice::Advice;
+use crate::asked::lacks_messages;
 use serde::Serialize;
 
 use brunt_plan::connections::Connections;
@@ -179,6 +180,7 @@ fn lost_agents(run: &Recording) -> Option<Remark> {
     let lost: Vec<_> = run.agents.iter().filter(|agent| agent.is_lost()).collect();
     let (first, others) = lost.split_first()?;
     let AgentEnd::Lost { after_ns, reason, .. } = &first.ended else { return None };
+    let (they, them) = if others.is_empty() { ("it", "it") } else { ("they", "them") };
     let unsent: u64 = lost.iter().map(|agent| agent.unsent_lost()).sum();
     let (all, after) = (run.agents.len(), brief_ns(*after_ns));
     let mut parts = vec![format!(
@@ -192,11 +194,11 @@ fn lost_agents(run: &Recording) -> Option<Remark> {
         parts.push(format!("then {}{}", names.join(", "), if others.len() > MOST_NAMED { ", …" } else { "" }));
     }
     if unsent > 0 {
-        parts.push(format!("{} that fell to them were never sent", counted(unsent, "call")));
+        parts.push(format!("{} that fell to {them} were never sent", counted(unsent, "call")));
     }
     let unknown: u64 = lost.iter().map(|agent| agent.unknown()).sum();
     if unknown > 0 {
-        parts.push(format!("they may have sent {}", counted(unknown, "call")));
+        parts.push(format!("{they} may have sent {}", counted(unknown, "call")));
     }
     let (mut missed, mut iterations) = (0_u64, 0_u64);
     for agent in &lost {
@@ -210,10 +212,10 @@ fn lost_agents(run: &Recording) -> Option<Remark> {
     });
     parts.extend(untold.take(MOST_NAMED));
     if missed > 0 {
-        parts.push(format!("{} due on them never started", counted(missed, "virtual user")));
+        parts.push(format!("{} due on {them} never started", counted(missed, "virtual user")));
     }
     if iterations > 0 {
-        parts.push(format!("they had not told of {}", counted(iterations, "iteration")));
+        parts.push(format!("{they} had not told of {}", counted(iterations, "iteration")));
     }
     let message = parts.join("; ");
     let advice = Advice::LeaveOutAgent { name: first.name.clone() };
@@ -252,12 +254,9 @@ fn no_success(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> 
     Some(Remark { advice: Some(advice), ..Remark::new(About::NoSuccess, message) })
 }
 
-/// Answers that should come as messages, by a flood's options or the calls of a script, and did not.
+/// Answers that should come as messages, and did not.
 fn no_messages(plan: &Plan, total: &Snapshot) -> Option<Remark> {
-    let by_options = plan.protocol.shown().get("messages").is_some_and(serde_json::Value::is_object);
-    let asked = by_options || total.numbers.get(Counter::StreamsEmpty) > 0;
-    let answered = total.statuses.ok(&plan.ok_status);
-    (asked && answered > 0 && total.messages().is_empty()).then(|| Remark {
+    lacks_messages(plan, total).then(|| Remark {
         advice: Some(Advice::CheckFraming),
         ..Remark::new(About::NoMessages, "answers were to come as messages, and none did".to_owned())
     })
@@ -462,6 +461,17 @@ mod tests {
         plan.connections = Connections::UpTo(5000);
         assert_eq!(remarks((plan.clone(), run.clone())), [], "it grew as far as it had to");
         plan.connections = Connections::Fixed(300);
-        assert!(remarks((plan, run))[0].2.contains("on average"));
+        assert!(remarks((plan.clone(), run.clone()))[0].2.contains("on average"));
+        let is_told =
+            |run: Recording| Summary::new(plan.clone(), run).remarks.iter().any(|r| r.about == About::Connections);
+        assert!(is_told(run.clone()));
+        // One in twenty that waits is no rarity; where nothing is answered, connections are no limit.
+        run.measured.numbers.set(Counter::WaitedForConnection, 200);
+        assert!(is_told(run.clone()));
+        run.measured.numbers.set(Counter::WaitedForConnection, 199);
+        assert!(!is_told(run.clone()));
+        run.measured.numbers.set(Counter::WaitedForConnection, 3500);
+        run.measured.statuses = brunt_record::counts::Statuses::default();
+        assert!(!is_told(run));
     }
 }

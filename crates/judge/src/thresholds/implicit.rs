@@ -1,14 +1,16 @@
 //! Implicit thresholds: at most [`Plan::max_error_ratio`] of the calls, of the time of a closed flood's connections, of
-//! each check and of each scenario's iterations may fail, unless a threshold of the plan limits that.
+//! each check and of each scenario's iterations may fail, unless a threshold of the plan limits that. Where answers are to
+//! come as messages, some message has to come.
 //!
 //! `part / whole <= ratio` is `part <= floor(ratio × whole)`: at 1 %, none of 50 calls may fail, and two of 200.
 
 use brunt_plan::plan::Plan;
-use brunt_plan::threshold::{Figure, Kind, Operator, Threshold};
+use brunt_plan::threshold::{Count, Figure, Kind, Operator, Threshold};
 use brunt_record::catalogue::Counter;
 use brunt_record::snapshot::Snapshot;
 
 use super::Standing;
+use crate::asked::lacks_messages;
 
 /// Returns the implicit thresholds of a run in which `total` happened. A run without due calls has no implicit threshold on
 /// calls.
@@ -44,8 +46,12 @@ pub(super) fn thresholds(plan: &Plan, standing: &Standing<'_>) -> Vec<Threshold>
     let script_errors =
         |name| Threshold::implicit(Some((Kind::Scenario, name)), Figure::ScriptErrorRate, Operator::AtMost, most);
     let scenarios = scenarios.map(|(name, _)| script_errors(name));
-    calls.into_iter().chain(availability).chain(checks).chain(scenarios).collect()
+    let has_none = lacks_messages(plan, total) && !says(plan, &[], |limit| limit.measure() == MESSAGES);
+    let messages = has_none.then(|| Threshold::implicit(None, MESSAGES, Operator::AtLeast, 1.0));
+    calls.into_iter().chain(availability).chain(messages).chain(checks).chain(scenarios).collect()
 }
+
+const MESSAGES: Figure = Figure::Count(Count::Recorded(Counter::Messages));
 
 /// Whether only calls of lost agents exceed the limit: those say nothing about the target.
 fn is_by_lost_agents(plan: &Plan, total: &Snapshot) -> bool {

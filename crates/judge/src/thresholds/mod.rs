@@ -273,10 +273,11 @@ impl Standing<'_> {
                 gaps(watched).map_or_else(|| value.clone(), |gaps| format!("{value}; {gaps}"))
             }
             (None, Ok(Subject::Watched(_))) => "no value".to_owned(),
-            (Some(value), _) => {
-                format!("{}{}", if value.at_least { "≥" } else { "" }, figure.unit().show(value.value))
+            (Some(value), Ok(subject)) => {
+                let few = subject.few(figure, self).map_or(String::new(), |few| format!(" of {few}"));
+                format!("{}{}{few}", if value.at_least { "≥" } else { "" }, figure.unit().show(value.value))
             }
-            (None, Err(why)) => why.clone(),
+            (_, Err(why)) => why.clone(),
             (None, Ok(Subject::Unrecorded(declared))) if declared.holds_unrecorded => {
                 "no samples, so it holds".to_owned()
             }
@@ -399,7 +400,7 @@ mod tests {
     fn figures_are_judged_in_their_units() {
         for (text, got, held) in [
             ("p99 < 50ms", "1.00ms", true),
-            ("p99.99<50ms", "≥2.00s", false),
+            ("p99.99<50ms", "≥2.00s of 2,000 calls", false),
             ("service.min<=900us", "900.0µs", true),
             ("max>1s", "2.00s", true),
             ("error_rate<=0.1%", "0.1%", true),
@@ -515,7 +516,7 @@ mod tests {
             (&fast, "p99<50ms", "100.0ms; 1.00ms if failed calls count with the time they took", false),
             (&fast, "ok.p99<50ms", "100.0ms", false),
             (&fast, "all.p99<50ms", "1.00ms", true),
-            (&fast, "failed.p99<50ms", "10.00µs", true),
+            (&fast, "failed.p99<50ms", "10.00µs of 90 calls", true),
             (&fast, "within(50ms)>=90%", "90%", true),
             (&fast, "within(50ms)>90%", "90%", false),
             (&fast, "min<1ms", "10.00µs", true),
@@ -616,12 +617,12 @@ mod tests {
     fn everything_that_has_a_name_can_be_limited() {
         let summary = with_names();
         for (text, got, held) in [
-            ("home:p95<10ms", "5.00ms", true),
-            ("a<b>=c:p95<=10ms", "5.00ms", true),
-            ("cart/:id:p95 < 10ms", "20.00ms", false),
-            ("cart:p95<40ms", "30.00ms", true),
-            ("group cart:p95<40ms", "50.00ms", false),
-            ("cart:with_pauses.p95<1s", "900.0ms", true),
+            ("home:p95<10ms", "5.00ms of 1 call", true),
+            ("a<b>=c:p95<=10ms", "5.00ms of 1 call", true),
+            ("cart/:id:p95 < 10ms", "20.00ms of 1 call", false),
+            ("cart:p95<40ms", "30.00ms of 1 call", true),
+            ("group cart:p95<40ms", "50.00ms of 1 iteration", false),
+            ("cart:with_pauses.p95<1s", "900.0ms of 1 iteration", true),
             ("plan=pro:error_rate<1%", "100%", false),
             ("tag plan=pro:timeout==1", "1", true),
             ("plan=pro:p95<1s", "nothing measured", false),
@@ -631,8 +632,8 @@ mod tests {
             ("fails==1", "1", true),
             ("shop:iterations>=2", "2", true),
             ("shop:error_rate<60%", "50%", true),
-            ("shop:p50<2s", "1.00s", true),
-            ("iteration.p50<2s", "1.00s", true),
+            ("shop:p50<2s", "1.00s of 1 iteration", true),
+            ("iteration.p50<2s", "1.00s of 1 iteration", true),
             ("not_admitted==0", "1", false),
             ("users_started==3", "3", true),
             ("script_errors==0", "1", false),
@@ -646,7 +647,7 @@ mod tests {
             ("Home:p99<1s", "nothing has the name 'Home'; did you mean the request 'home'?", false),
             ("shpo:iterations>=1", "nothing has the name 'shpo'; did you mean the scenario 'shop'?", false),
             ("checkout:p99<1s", "nothing has the name 'checkout'", false),
-            ("\"a<b>=c\":p95<=10ms", "5.00ms", true),
+            ("\"a<b>=c\":p95<=10ms", "5.00ms of 1 call", true),
         ] {
             let result = judged(text, &summary);
             assert_eq!((result.got.to_string(), result.held), (got.to_owned(), held), "{text}");

@@ -2,10 +2,11 @@
 
 use super::statistics::{NoSuchFigure, of_own, of_times, of_watched};
 use super::subject::{By, Share, Standing, Subject};
-use brunt_plan::threshold::{Count, Figure, OfOwn, Time};
+use brunt_plan::threshold::{Count, Figure, OfOwn, Statistic, Time};
+use brunt_plan::units::counted;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::{CheckFigures, OwnFigures, ScenarioFigures};
-use brunt_record::histogram::{AtLeast, Censored};
+use brunt_record::histogram::{AtLeast, Censored, fewest_calls};
 
 impl Subject<'_> {
     /// Its distribution of `time`; `None` if it has no such time.
@@ -166,6 +167,19 @@ impl Subject<'_> {
             (_, Self::Scenario(scenario, _)) => of_scenario(what, scenario),
             _ => None,
         }
+    }
+
+    /// Of how many calls, or whatever else has such times, a percentile is, where they are too few to bound it from above.
+    pub(super) fn few(&self, figure: Figure, standing: &Standing<'_>) -> Option<String> {
+        let Figure::Time(time, Statistic::Quantile(q)) = figure else { return None };
+        let measured = self.times(time, standing)?.lower().count();
+        let noun = match (self, time) {
+            (Self::Group(..) | Self::Scenario(..), _) | (_, Time::Iteration) => "iteration",
+            (_, Time::Recorded(Timing::Connect | Timing::Tls | Timing::Handshake)) => "connection",
+            (_, Time::Recorded(Timing::MessageGap)) => "gap",
+            _ => "call",
+        };
+        (measured < fewest_calls(q)).then(|| counted(measured, noun))
     }
 
     /// The value of `figure`; `None` if nothing was measured.

@@ -14,7 +14,9 @@ mod tests;
 
 use crate::advice::Advice;
 use brunt_plan::plan::Plan;
+use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::Timing;
+use brunt_record::change::{Action, Change};
 use brunt_record::histogram::Histogram;
 use brunt_record::instrument::Parts;
 use brunt_record::recording::Recording;
@@ -156,12 +158,17 @@ pub(crate) struct Judged<'a> {
     pub measured_ns: u64,
     /// The run over time.
     pub points: &'a [Point],
+    /// Whether its load became another while it ran: figures that change then say nothing of the target.
+    pub is_changed: bool,
 }
 
 impl Verdict {
     /// Judges a run by `plan`. `total` has every call of it, `response` their response times.
     pub fn judge(plan: &Plan, run: &Recording, total: &Snapshot, response: Option<&Distribution>) -> Self {
-        let judged = Judged { plan, measured_ns: run.measured_ns, points: run.series.points() };
+        // Agents that leave take a part of the load with them.
+        let is_mark = |change: &Change| matches!(change.action, Action::Mark(_));
+        let is_changed = run.agents.iter().any(AgentPart::is_lost) || !run.changes.iter().all(is_mark);
+        let judged = Judged { plan, measured_ns: run.measured_ns, points: run.series.points(), is_changed };
         Self::of_judged(judged, total, response)
     }
 
@@ -174,7 +181,11 @@ impl Verdict {
             Judgement::Trustworthy if !answered => Judgement::NothingMeasured,
             judgement => judgement,
         };
-        let settled = if answered { Settled::from_points(run.plan, total, run.points) } else { Settled::Unknown };
+        let settled = if answered && !run.is_changed {
+            Settled::from_points(run.plan, total, run.points)
+        } else {
+            Settled::Unknown
+        };
         let mut verdict = Self {
             judgement,
             sentence: String::new(),

@@ -154,8 +154,10 @@ fn found(compared: &Compared) -> Vec<String> {
     if let Some(errors) = outweighing {
         sentences.insert(0, format!("{}, which may be chance", errors_sentence(errors)));
     }
-    if let (Some(doubt), Some(first)) = (doubt(compared), sentences.first_mut()) {
-        *first = format!("{first} ({doubt})");
+    if let Some(first) = sentences.first_mut() {
+        let doubt = doubt(compared).map_or(String::new(), |doubt| format!(" ({doubt})"));
+        let of = if matches!(comparison.design, Design::Blocks { .. }) { "of two single runs: " } else { "" };
+        *first = format!("{of}{first}{doubt}");
     }
     sentences
 }

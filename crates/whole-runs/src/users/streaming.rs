@@ -339,5 +339,8 @@ fn streams_without_an_event_are_told_as_in_a_flood() {
         let summary = play_against(&plan_of(&script, &[]).unwrap(), peer, &StopHandle::default());
         assert_eq!(summary.total.statuses.sorted(), [(200, 20)]);
         assert_eq!(summary.remarks.iter().map(|remark| remark.about).collect::<Vec<_>>(), told);
+        let failed = summary.thresholds.iter().filter(|result| !result.held).map(|result| result.condition.to_string());
+        let expected: Vec<_> = told.iter().map(|_| "messages>=1".to_owned()).collect();
+        assert_eq!(failed.collect::<Vec<_>>(), expected);
     }
 }
