@@ -108,6 +108,15 @@ fn users_go_to_the_origins_that_they_are_named_for() {
             run(&words).with_status(0);
             pair.assert_asked(&format!("{flags:?} {lines}, HTTP/{version}"), of_a, of_b);
         }
+        // Cookies that flags name go to every target.
+        let pair = Pair::start(listen);
+        let file = dir.file("lines", pair.of("/a\nhttp://B/b\n"));
+        let url = pair.of("http://A/");
+        run(["-c", "1", "-n", "2", "--http", version, "-b", "s=1", "--url-lines", &file, &url]).with_status(0);
+        for nginx in [pair.a, pair.b] {
+            let lines = nginx.log();
+            assert_eq!((lines.len(), lines[0].get("http_cookie")), (1, "s=1"), "HTTP/{version}");
+        }
         for (script, of_a, of_b) in SCRIPTS {
             let pair = Pair::start(listen);
             let text = pair.of(&format!(
@@ -143,4 +152,48 @@ fn a_replay_and_an_import_keep_users_apart() {
     let script = dir.file("imported.lua", imported);
     done(brunt(["run", "-t", "1", "--env", "PASSWORD", &script]).env("PASSWORD", "pw")).with_status(0);
     pair.assert_asked("curl", &["/a me", "/d you", "/to-b me"], &["/b -", "/c you", "/landed -"]);
+
+    for (tool, text, of_a, of_b) in IMPORTS {
+        let pair = Pair::start(Listen::Plain);
+        let imported = run(["import", tool, &dir.file("file", pair.of(text))]).with_status(0).stdout;
+        let mut command = brunt(["run", "-t", "1", &dir.file("imported.lua", imported)]);
+        for (name, value) in [("PASSWORD", "pw"), ("BASIC_USER", "you"), ("BASIC_PASSWORD", "pw")] {
+            command.args(["--env", &format!("{name}={value}")]);
+        }
+        done(&mut command).with_status(0);
+        pair.assert_asked(tool, of_a, of_b);
+    }
 }
+
+/// What tools save, as an importer reads it: one request names a user in its URL, one in a header field or an `auth` of its own, and one none.
+const IMPORTS: &[(&str, &str, Asked, Asked)] = &[
+    (
+        "har",
+        r#"{"log": {"version": "1.2", "entries": [
+             {"request": {"method": "GET", "url": "http://me:p%77@A/a", "headers": []}, "response": {"status": 200}},
+             {"request": {"method": "GET", "url": "http://B/b", "headers": []}, "response": {"status": 200}},
+             {"request": {"method": "GET", "url": "http://B/c", "headers": [{"name": "Authorization", "value": "Basic eW91OnB3"}]},
+              "response": {"status": 200}}]}}"#,
+        &["/a me"],
+        &["/b -", "/c you"],
+    ),
+    (
+        "postman",
+        r#"{"info": {"schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
+            "auth": {"type": "basic", "basic": {"username": "me", "password": "pw"}},
+            "item": [{"name": "a", "request": {"method": "GET", "url": "http://A/a"}},
+                     {"name": "b", "request": {"method": "GET", "url": "http://B/b", "auth": {"type": "noauth"}}},
+                     {"name": "c", "request": {"method": "GET", "url": "http://B/c",
+                                               "auth": {"type": "basic", "basic": {"username": "you", "password": "pw"}}}}]}"#,
+        &["/a me"],
+        &["/b -", "/c you"],
+    ),
+    (
+        "openapi",
+        r#"{"openapi": "3.0.0", "servers": [{"url": "http://A/"}], "security": [{"basic": []}],
+            "components": {"securitySchemes": {"basic": {"type": "http", "scheme": "basic"}}},
+            "paths": {"/a": {"get": {}}, "/b": {"get": {"security": []}}}}"#,
+        &["/a you", "/b -"],
+        &[],
+    ),
+];

@@ -268,7 +268,7 @@ impl Drop for Nginx {
 const CERTIFICATE: &str = "ssl_certificate cert.pem; ssl_certificate_key key.pem;";
 
 /// What is written down of each request.
-const FIELDS: [&str; 15] = [
+const FIELDS: [&str; 16] = [
     "server_protocol",
     "status",
     "request_method",
@@ -276,6 +276,7 @@ const FIELDS: [&str; 15] = [
     "remote_addr",
     "remote_user",
     "http_host",
+    "http_cookie",
     "request_body",
     "request_completion",
     "connection",

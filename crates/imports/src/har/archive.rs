@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::clock;
-use crate::encoded::{component, origin_and_path};
+use crate::encoded::{component, decoded, origin_and_path};
 use crate::value::Value;
 
 /// The most bytes of an answer's body that are searched.
@@ -109,7 +109,10 @@ fn entry(number: usize, value: &Value) -> Entry {
         path = if fields.is_empty() { path } else { format!("{path}?{}", fields.join("&")) };
     }
     let content = response.get("content").unwrap_or(&Value::Null);
-    let headers = pairs(request, "headers");
+    let mut headers = pairs(request, "headers");
+    if let Some(user) = user_in(&url).filter(|_| find(&headers, "authorization").is_none()) {
+        headers.push(("Authorization".to_owned(), format!("Basic {}", STANDARD.encode(user))));
+    }
     let mut cookies = pairs(request, "cookies");
     if cookies.is_empty() {
         cookies = find(&headers, "cookie").map(cookies_of).unwrap_or_default();
@@ -141,6 +144,14 @@ fn entry(number: usize, value: &Value) -> Entry {
         headers,
         answer_headers,
     }
+}
+
+/// The user and the password that a URL names (RFC 3986, section 3.2.1): its client sends them as a header field.
+fn user_in(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (user, password) = authority.rsplit_once('@').map(|(user, _)| user.split_once(':').unwrap_or((user, "")))?;
+    Some(format!("{}:{}", decoded(user), decoded(password)))
 }
 
 /// Whether `version` is a browser's name for HTTP/2 or HTTP/3.
