@@ -69,6 +69,14 @@ pub enum TlsError {
     },
 }
 
+/// Why a client's key of the curve P-521 is refused.
+const P521: &str = "its curve is P-521; keys of RSA, P-256, P-384 and Ed25519 are taken";
+
+/// Whether a key says that it is of the curve P-521: by the object identifier of secp521r1 (RFC 5480, section 2.1.1.1).
+fn is_p521(key: &PrivateKeyDer<'_>) -> bool {
+    key.secret_der().windows(5).any(|id| id == [0x2b, 0x81, 0x04, 0x00, 0x23])
+}
+
 /// How TLS connections of a run are made.
 #[derive(Debug, Clone)]
 pub(crate) struct TlsRoute {
@@ -92,7 +100,10 @@ impl TlsRoute {
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let mut config = match client_auth(options, &plan.environment)? {
             Some((chain, key)) => {
-                builder.with_client_auth_cert(chain, key).map_err(|e| TlsError::Mismatch { problem: e.to_string() })?
+                let is_p521 = is_p521(&key);
+                builder.with_client_auth_cert(chain, key).map_err(|error| TlsError::Mismatch {
+                    problem: if is_p521 { P521.to_owned() } else { error.to_string() },
+                })?
             }
             None => builder.with_no_client_auth(),
         };
@@ -330,6 +341,21 @@ mod tests {
             .verify_server_cert(&shown, &[], &name, &[], UnixTime::now())
             .map(drop)
             .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_key_of_p521_is_told_apart() {
+        // The beginnings of keys in PKCS#8, by openssl.
+        let p521 = [
+            0x30, 0x81, 0xee, 2, 1, 0, 0x30, 0x10, 6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1, 6, 5, 0x2b, 0x81, 4, 0,
+            0x23,
+        ];
+        let p384 = [
+            0x30, 0x81, 0xb6, 2, 1, 0, 0x30, 0x10, 6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1, 6, 5, 0x2b, 0x81, 4, 0,
+            0x22,
+        ];
+        let told = [p521, p384].map(|der| is_p521(&PrivateKeyDer::Pkcs8(der.to_vec().into())));
+        assert_eq!(told, [true, false]);
     }
 
     #[test]
