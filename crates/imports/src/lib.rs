@@ -47,6 +47,8 @@ pub struct Imported {
     pub lua: String,
     /// Parts that were not moved, or that mean something else here, in the order of the document.
     pub left: Vec<Left>,
+    /// What is left out on purpose, and how it can be had.
+    pub aside: Option<String>,
     /// The names of the variables that hold the document's secrets, for `--env`.
     pub secrets: Vec<String>,
 }

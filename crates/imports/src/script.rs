@@ -34,6 +34,8 @@ pub(crate) struct Script {
     /// Expressions that read files, each once, as `files[1]`, `files[2]`, ….
     pub(crate) files: Vec<String>,
     pub(crate) left: Vec<Left>,
+    /// What is left out on purpose, and can be had.
+    pub(crate) aside: Option<String>,
     /// Whether a placeholder stands for a part that was not moved.
     pub(crate) has_not_moved: bool,
 }
@@ -117,7 +119,7 @@ impl Script {
                 let _ = writeln!(lua, "-- and {} more", self.left.len() - MOST_LEFT);
             }
         }
-        Imported { lua, left: self.left, secrets }
+        Imported { lua, left: self.left, aside: self.aside, secrets }
     }
 }
 

@@ -153,7 +153,10 @@ fn written(imported: &Imported, shown: &str, into: &Into) -> Result<Exit> {
     }
     if let Some(path) = &into.output {
         let looks = match imported.left.len() {
-            0 => "everything was moved".to_owned(),
+            0 => match &imported.aside {
+                Some(aside) => format!("everything was moved but {aside}"),
+                None => "everything was moved".to_owned(),
+            },
             1 => "1 thing needs a look".to_owned(),
             many => format!("{many} things need a look"),
         };

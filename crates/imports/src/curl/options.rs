@@ -319,7 +319,14 @@ fn take(
             command.cookie_jar = value.known().map(str::to_owned);
             command.shown.push(format!("--{name}"));
         }
-        Says::Range => command.made.push(("Range", Word::plain("bytes=").joined(&value))),
+        Says::Range => {
+            // curl makes a stretch up to the end of a number alone.
+            let open = value.known().filter(|text| !text.contains('-')).map(|text| {
+                let digits: String = text.trim_start().chars().take_while(char::is_ascii_digit).collect();
+                Word::plain(&format!("{}-", if digits.is_empty() { "0" } else { &digits }))
+            });
+            command.made.push(("Range", Word::plain("bytes=").joined(open.as_ref().unwrap_or(&value))));
+        }
         Says::PathAsIs => command.is_path_as_is = !off,
         Says::Agent => command.made.push(("User-Agent", value)),
         Says::Referer => referer(command, value),
@@ -523,8 +530,20 @@ fn settle(command: &mut Command) {
     let is_other_form = |(name, kind): &(String, Word)| {
         name.eq_ignore_ascii_case("content-type") && !kind.beginning().trim().to_ascii_lowercase().starts_with(FORM)
     };
+    let has_boundary = |(name, kind): &(String, Word)| {
+        name.eq_ignore_ascii_case("content-type") && kind.beginning().to_ascii_lowercase().contains("boundary=")
+    };
     if !command.form.is_empty() && command.headers.iter().any(is_other_form) {
         command.left.push(format!("-H 'Content-Type: …' with -F: the form is sent as {FORM}"));
+    } else if !command.form.is_empty() && command.headers.iter().any(has_boundary) {
+        command.left.push(
+            "-H 'Content-Type: …; boundary=…' with -F: curl adds a boundary of its own, which its body has; here the body has yours".to_owned(),
+        );
+    }
+    if command.is_digest && command.made.iter().any(|(name, _)| *name == "Authorization") {
+        command
+            .left
+            .push("--oauth2-bearer with --digest: curl waits for a challenge; the token is sent at once".to_owned());
     }
     if command.is_query && !command.data.is_empty() && !command.url_query.is_empty() {
         command.left.push("--url-query: curl sends what -G makes of the data in its place".to_owned());

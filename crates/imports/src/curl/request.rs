@@ -232,7 +232,7 @@ impl Maker<'_> {
         }
         if !query.0.is_empty() {
             let has_mark = path.0.iter().any(|piece| matches!(piece, Piece::Plain(text) if text.contains('?')));
-            let is_open = matches!(url.0.last(), Some(Piece::Plain(text)) if text.ends_with('?'));
+            let is_open = matches!(url.0.last(), Some(Piece::Plain(text)) if text.ends_with('?') || has_mark && text.ends_with('&'));
             let mark = if is_open {
                 ""
             } else if has_mark {

@@ -78,6 +78,8 @@ fn commands_are_requests() {
             "{ filename = \"b.html\", type = \"text/html\", content = \"1\" }",
         ),
         ("curl -L -r 0-9 http://a.test/", "headers = { Range = \"bytes=0-9\" }"),
+        ("curl -L -r 600 http://a.test/", "headers = { Range = \"bytes=600-\" }"),
+        ("curl -L --url-query q=1 'http://a.test/?z&'", "http:get(\"/?z&q=1\")"),
         ("curl http://a.test/ http://a.test/b", "base = \"http://a.test\", cookies = false"),
         ("curl -c jar http://a.test/ http://a.test/b", "brunt.http { base = \"http://a.test\" }"),
         ("curl -L -m 2.5 http://a.test/", "timeout = 2.5"),
@@ -97,7 +99,7 @@ fn commands_are_requests() {
 
 #[test]
 fn what_is_no_request_is_told() {
-    let text = "TOKEN=abc\n$ curl -sSo out.json --retry 3 -k --cacert ca.pem http://a.test/ > x | jq .\ncurl -e 'http://r/;auto' -F a=1 -H 'Content-Type: multipart/mixed' http://a.test/\n";
+    let text = "TOKEN=abc\n$ curl -sSo out.json --retry 3 -k --cacert ca.pem http://a.test/ > x | jq .\ncurl -e 'http://r/;auto' -F a=1 -H 'Content-Type: multipart/mixed' http://a.test/\ncurl -F a=1 -H 'Content-Type: multipart/form-data; boundary=b' http://a.test/\ncurl --digest -u me:pw --oauth2-bearer abc http://a.test/\n";
     let imported = imported(text);
     assert!(
         imported
@@ -115,6 +117,8 @@ fn what_is_no_request_is_told() {
         "--cacert ca.pem: give it to brunt run",
         "line 3: -e ;auto: the page that redirects is not named",
         "line 3: -H 'Content-Type: …' with -F: the form is sent as multipart/form-data",
+        "line 4: -H 'Content-Type: …; boundary=…' with -F: curl adds a boundary of its own",
+        "line 5: --oauth2-bearer with --digest: curl waits for a challenge",
     ] {
         assert!(left.iter().any(|left| left.contains(expected)), "{expected}: {left:?}");
     }

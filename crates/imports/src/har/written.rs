@@ -107,6 +107,7 @@ fn notes(choice: &Choice, options: &Options, script: &mut Script) {
             format!("{files} that pages load: they follow the request before them, at once, as browsers do")
         } else {
             let (are, them) = if choice.assets == 1 { ("is", "it") } else { ("are", "them") };
+            script.aside = Some(format!("{files} that pages load, which --assets keeps"));
             format!("{files} that pages load {are} left out; brunt import har --assets keeps {them}")
         });
     }

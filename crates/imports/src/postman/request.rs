@@ -103,8 +103,10 @@ impl<'c> Writer<'c> {
     fn url(&mut self, request: &'c Value, place: &str) -> Text {
         let url = request.get("url").unwrap_or(request);
         let raw = url.text().or_else(|| url.text_at("raw")).unwrap_or_default().trim().to_owned();
-        let raw = if raw.is_empty() { put_together(url) } else { raw };
-        let (path, has_query) = (raw.split(['?', '#']).next().unwrap_or_default().to_owned(), raw.contains('?'));
+        // Postman reads the parts, and not the text that they came from.
+        let has_parts = url.get("host").is_some() && url.get("auth").is_none() || raw.is_empty();
+        let whole = put_together(url).filter(|_| has_parts).unwrap_or_else(|| raw.clone());
+        let (path, has_query) = (whole.split(['?', '#']).next().unwrap_or_default().to_owned(), raw.contains('?'));
         let (prefix, rest) = self.origin(&path, place);
         let mut made = Text::plain(prefix);
         for (number, segment) in rest.split('/').enumerate() {
@@ -254,7 +256,7 @@ impl<'c> Writer<'c> {
             "raw" => self.raw(call, body, place),
             "urlencoded" => {
                 let mut fields = Vec::new();
-                if let Some(text) = body.text_at("urlencoded") {
+                if let Some(text) = body.text_at("urlencoded").filter(|text| !text.is_empty()) {
                     call.body = Body::Text(self.text(text, place));
                     if !call.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
                         let kind = Text::plain("application/x-www-form-urlencoded");
@@ -429,19 +431,20 @@ fn headers_of(request: &Value) -> Cow<'_, [Value]> {
 }
 
 /// The URL made of its parts.
-fn put_together(url: &Value) -> String {
+fn put_together(url: &Value) -> Option<String> {
     let parts = |name: &str, mark: &str| match url.get(name) {
-        Some(Value::List(all)) => all.iter().filter_map(Value::shown).collect::<Vec<_>>().join(mark),
-        Some(value) => value.shown().unwrap_or_default(),
-        None => String::new(),
+        Some(Value::List(all)) => all.iter().map(Value::shown).collect::<Option<Vec<_>>>().map(|all| all.join(mark)),
+        Some(value) => value.shown().map(|value| value.trim_start_matches('/').to_owned()),
+        None => Some(String::new()),
     };
+    let (host, path) = (parts("host", ".")?, parts("path", "/")?);
     let scheme = url.text_at("protocol").map_or_else(String::new, |scheme| format!("{scheme}://"));
     let port = url
         .get("port")
         .and_then(Value::shown)
         .filter(|port| !port.is_empty())
         .map_or_else(String::new, |port| format!(":{port}"));
-    format!("{scheme}{}{port}/{}", parts("host", "."), parts("path", "/").trim_start_matches('/'))
+    Some(format!("{scheme}{host}{port}/{path}"))
 }
 
 /// JSON in which variables without quotes are replaced by marked texts.

@@ -134,6 +134,14 @@ fn what_postman_sends_is_what_is_written() {
             "http:get(\"/q?a=x%26y&b=%23h\"",
         ),
         (
+            r#""request":{"url":{"raw":"{{b}}/query=a:b","host":["{{b}}"],"path":["", "get"],"query":[{"key":"query","value":"a:b"}]}}"#,
+            "http:get(\"//get?query=a:b\"",
+        ),
+        (
+            r#""request":{"url":"{{b}}/x","method":"POST","body":{"mode":"urlencoded","urlencoded":""}}"#,
+            "http:post(\"/x\", { name = ",
+        ),
+        (
             r#""request":{"url":"{{b}}/h","header":"X-A: 1\nX-B: two\n"}"#,
             r#"headers = { ["X-A"] = "1", ["X-B"] = "two" }"#,
         ),
