@@ -11,214 +11,24 @@ use crate::foreign;
 
 /// A flag of other tools: how it is written, whose it is, and how brunt says it.
 struct Habit {
-    flags: &'static [&'static str],
+    flags: Vec<&'static str>,
     whose: &'static str,
-    /// An example in braces gives way to the value that the flag was given. What may be a secret has none.
     here: &'static str,
 }
 
-const HABITS: &[Habit] = &[
-    Habit { flags: &["-z"], whose: "hey and oha", here: "how long a run takes is -d: brunt -d {10s} URL" },
-    Habit {
-        flags: &["-q", "--rps", "--qps", "--query-per-second", "--arrival-rate", "-R", "--rate-limit"],
-        whose: "hey, oha and wrk2",
-        here: "the rate is -r, in requests a second over all connections: brunt -r {2000} URL",
-    },
-    Habit {
-        flags: &["-rate"],
-        whose: "vegeta",
-        here: "a rate is -r, and counts by the second: brunt -r {50} -d 10s URL",
-    },
-    Habit {
-        flags: &["--vus", "--users"],
-        whose: "k6 and Locust",
-        here: "connections that ask one after the other are -c: brunt -c {50} URL; users who do more than one request are in a script: \
-               brunt run SCRIPT (brunt help scenarios)",
-    },
-    Habit {
-        flags: &["--iterations"],
-        whose: "k6",
-        here: "requests are counted by -n: brunt -n {10k} URL; iterations of users in a script by brunt.iterations (brunt help scenarios)",
-    },
-    Habit {
-        flags: &["--rampup", "--ramp-up", "--stage", "--stages", "--spawn-rate"],
-        whose: "k6, Locust and JMeter",
-        here: "a rate may ramp and hold: brunt -r 0..2000/1m,2000/5m URL",
-    },
-    Habit { flags: &["--run-time"], whose: "Locust", here: "how long a run takes is -d: brunt -d {1m} URL" },
-    Habit {
-        flags: &["-f", "--locustfile"],
-        whose: "Locust",
-        here: "scenarios stand alone: brunt run SCRIPT.lua; brunt help locust-jmeter has Locust's words beside brunt's",
-    },
-    Habit {
-        flags: &["--master", "--worker"],
-        whose: "Locust",
-        here: "many machines carry out one run as agents: brunt agent --nats URL on each (brunt help machines)",
-    },
-    Habit {
-        flags: &["-T", "--content-type"],
-        whose: "ab, hey and oha",
-        here: "a header field is -H: brunt -H 'Content-Type: {application/json}' URL; --json sets it, too",
-    },
-    Habit {
-        flags: &["-U"],
-        whose: "hey",
-        here: "a header field is -H: brunt -H 'User-Agent: {me}' URL; wrk2's -U is service time in the report",
-    },
-    Habit {
-        flags: &["-D", "--postfile", "-body"],
-        whose: "hey, oha and vegeta",
-        here: "a body from a file is --body @FILE: brunt -X POST --body @{order.json} URL",
-    },
-    Habit {
-        flags: &["-p"],
-        whose: "ab, oha and autocannon",
-        here: "a body from a file is --body @FILE: brunt -X POST --body @{order.json} URL; requests in flight on a connection are \
-               --streams, and over HTTP/1.1 --pipeline",
-    },
-    Habit {
-        flags: &["-a", "--auth"],
-        whose: "hey and oha",
-        here: "a name and a password are --basic: brunt --basic me:@PASSWORD URL takes it from the environment",
-    },
-    Habit {
-        flags: &["-A"],
-        whose: "ab, hey and oha",
-        here: "a name and a password are --basic: brunt --basic me:@PASSWORD URL takes it from the environment; a header field \
-               is -H: brunt -H 'Accept: text/html' URL",
-    },
-    Habit { flags: &["-C"], whose: "ab", here: "a cookie is -b: brunt -b name=value URL" },
-    Habit { flags: &["-i", "--head"], whose: "ab", here: "the method is -X: brunt -X HEAD URL" },
-    Habit {
-        flags: &["-l"],
-        whose: "ab and bombardier",
-        here: "answers may differ in length, and percentiles are always shown",
-    },
-    Habit {
-        flags: &["-e", "-g", "--csv"],
-        whose: "ab and Locust",
-        here: "results are -o, and the name's end tells the format: brunt -o {run.csv} -o run.html URL",
-    },
-    Habit {
-        flags: &["-j", "--output-format"],
-        whose: "oha",
-        here: "the result on standard output is --format: brunt --format {json} URL; -o run.json writes it into a file",
-    },
-    Habit { flags: &["--url"], whose: "curl", here: "the URL stands alone: brunt {http://localhost:8080/}" },
-    Habit {
-        flags: &["--http2", "--h2", "--h2c"],
-        whose: "hey, oha and curl",
-        here: "the version of HTTP is --http: brunt --http 2 URL",
-    },
-    Habit { flags: &["--http-version"], whose: "oha", here: "the version of HTTP is --http: brunt --http {2} URL" },
-    Habit {
-        flags: &["--disable-keepalive", "--no-keepalive", "--keepalive"],
-        whose: "hey, oha and vegeta",
-        here: "a connection for each request is --reconnect",
-    },
-    Habit {
-        flags: &["--keepalive-time", "--keepalive-timeout"],
-        whose: "grpcurl",
-        here: "brunt sends no keepalive pings over HTTP/2: a call without an answer ends by --timeout, a stream that stalls by --stall-timeout",
-    },
-    Habit {
-        flags: &["--proxy-user", "--preproxy", "--socks5", "--socks5-hostname", "--noproxy"],
-        whose: "curl",
-        here: "a proxy is -x http://USER:PASSWORD@HOST:PORT, by CONNECT alone, for the whole run",
-    },
-    Habit {
-        flags: &["--disable-compression"],
-        whose: "hey and oha",
-        here: "brunt asks for no compression unless told --compressed",
-    },
-    Habit {
-        flags: &["--redirect", "--redirects", "--disable-redirects"],
-        whose: "hey, oha and vegeta",
-        here: "a redirect is an answer, and never followed: aim at where it leads (brunt --once URL shows it)",
-    },
-    Habit {
-        flags: &["--burst-delay", "--burst-rate"],
-        whose: "oha",
-        here: "a rate may change in steps: brunt -r 0/1s,500/1s,0/1s URL",
-    },
-    Habit { flags: &["--no-tui"], whose: "oha", here: "the live view goes with --quiet" },
-    Habit {
-        flags: &["--latency-correction"],
-        whose: "oha",
-        here: "with -r, latency is counted from when a request was due, always",
-    },
-    Habit {
-        flags: &["--summary-export", "--out", "--report"],
-        whose: "k6",
-        here: "results are -o, in as many files as you like: brunt -o {run.json} -o run.html URL",
-    },
-    Habit { flags: &["--http-debug"], whose: "k6", here: "--once shows one request or iteration with its answers" },
-    Habit {
-        flags: &["--host"],
-        whose: "Locust and hey",
-        here: "the target is the URL; another name for it is a header field: brunt -H 'Host: {shop.test}' URL",
-    },
-    Habit {
-        flags: &["--targets", "--urls-from-file", "--urls", "--url-file", "--urls-file"],
-        whose: "vegeta, oha, siege and others",
-        here: "paths from a file are --url-lines: brunt --url-lines {FILE} URL",
-    },
-    Habit {
-        flags: &["--workers", "--max-workers", "--max-connections", "--cpus"],
-        whose: "vegeta and hey",
-        here: "connections are -c, and threads -t",
-    },
-    Habit {
-        flags: &["--laddr"],
-        whose: "vegeta",
-        here: "the address to connect from is --source-ip: brunt --source-ip {10.0.0.5} URL",
-    },
-    Habit {
-        flags: &["--root-certs"],
-        whose: "vegeta",
-        here: "authorities' certificates are --cacert: brunt --cacert {FILE} URL",
-    },
-    Habit {
-        flags: &["--headless"],
-        whose: "Locust",
-        here: "there is nothing to leave out: brunt shows a page only with --live",
-    },
-];
+/// The habits of a table's part: a line has the flags, whose they are, and brunt's words.
+fn listed(part: &'static str) -> impl Iterator<Item = Habit> {
+    part.lines().filter(|line| line.starts_with('-')).filter_map(|line| {
+        let mut cells = line.splitn(3, " | ");
+        Some(Habit { flags: cells.next()?.split(' ').collect(), whose: cells.next()?, here: cells.next()? })
+    })
+}
 
-/// Flags of proxies that do what `brunt proxy` leaves to them.
-const OF_PROXY: &[Habit] = &[
-    Habit {
-        flags: &["--proxy-protocol", "--accept-proxy", "--send-proxy"],
-        whose: "HAProxy and others",
-        here: "brunt proxy does not speak the PROXY protocol: put HAProxy or Envoy before it, and name that by --trust-proxy {ADDRESS}",
-    },
-    Habit {
-        flags: &["--balance", "--lb-policy", "--backend", "--backends", "--upstream", "--upstreams"],
-        whose: "HAProxy, Envoy and others",
-        here: "brunt proxy has one upstream: put HAProxy or Envoy behind it, which choose among many",
-    },
-    Habit {
-        flags: &["--health-check", "--health-checks", "--health-uri", "--check"],
-        whose: "HAProxy, Envoy and others",
-        here: "brunt proxy does not ask whether its upstream is well (--metrics counts how it fails): put HAProxy or Envoy behind it",
-    },
-    Habit {
-        flags: &["--http2-upstream", "--upstream-http2", "--upstream-protocol", "--h2c"],
-        whose: "Envoy and others",
-        here: "brunt proxy asks its upstream over HTTP/1.1: put Envoy or HAProxy behind it, which ask over HTTP/2",
-    },
-    Habit {
-        flags: &["--client-ca", "--client-cacert", "--verify-client", "--tls-client-ca", "--mtls"],
-        whose: "nginx, HAProxy and others",
-        here: "brunt proxy does not ask for clients' certificates: put nginx, HAProxy or Envoy before it, and name that by --trust-proxy",
-    },
-    Habit {
-        flags: &["--connect-protocol", "--enable-connect-protocol", "--websocket-h2", "--h2-websocket"],
-        whose: "Envoy and others",
-        here: "brunt proxy passes WebSocket on over HTTP/1.1: put Envoy or HAProxy before it, which take it over HTTP/2",
-    },
-];
+/// The habits of who makes load, and those of who runs a proxy, which `brunt proxy` leaves to others.
+fn tables() -> (&'static str, &'static str) {
+    let all = include_str!("habits.txt");
+    all.split_once("[proxy]").unwrap_or((all, ""))
+}
 
 /// What stands in the place of a value: a flag, what its value holds, and how brunt has it.
 struct Value {
@@ -257,11 +67,12 @@ const VALUES: &[Value] = &[
 ];
 
 /// The habits that are answered behind this command, or without one: `brunt runs -l` has nothing to do with ab.
-fn habits(command: Option<&str>) -> impl Iterator<Item = &'static Habit> {
+fn habits(command: Option<&str>) -> impl Iterator<Item = Habit> {
     let makes_runs =
         command.is_none_or(|name| WITH_RUNS.contains(&name) || matches!(name, "run" | "replay" | "check" | "demo"));
-    let of_proxy = if command == Some("proxy") { OF_PROXY } else { &[] };
-    of_proxy.iter().chain(if makes_runs { HABITS } else { &[] })
+    let (of_load, of_proxy) = tables();
+    let of_proxy = if command == Some("proxy") { of_proxy } else { "" };
+    listed(of_proxy).chain(listed(if makes_runs { of_load } else { "" }))
 }
 
 /// What is wrong before flags are read: a command of another tool, or a flag of one with a single dash (`-duration=5s`),
@@ -425,6 +236,58 @@ mod tests {
     }
 
     #[test]
+    fn each_long_flag_of_the_tools_that_people_come_from_is_answered() {
+        // As their help has them: README.md of oha, vegeta, plow, bombardier and autocannon, `--help` of wrk, wrk2, h2load, siege, k6 and Locust.
+        let tools = [
+            "--connections --duration --threads --script --header --latency --timeout --version --rate --u_latency --batch_latency",
+            "--burst-delay --burst-rate --rand-regex-url --max-repeat --latency-correction --no-tui --json --fps --method --http-version --http2 --host \
+             --disable-compression --redirect --disable-keepalive --no-pre-lookup --ipv6 --ipv4 --insecure --connect-to --disable-color --unix-socket \
+             --vsock-addr --stats-success-breakdown --urls-from-file --dump-urls --db-url --output-format --output --proxy --proxy-header \
+             --proxy-http-version --proxy-http2 --aws-session --aws-sigv4 --cacert --cert --key --no-color --debug --time-unit \
+             --wait-ongoing-requests-after-deadline --connect-timeout --form",
+            "--cpus --profile --body --cert --chunked --connections --dns-ttl --duration --format --h2c --header --http2 --insecure --keepalive --key \
+             --laddr --lazy --max-body --max-connections --max-workers --name --output --prometheus-addr --proxy-header --rate --redirects \
+             --resolvers --root-certs --session-tickets --targets --timeout --unix-socket --workers",
+            "--concurrency --requests --duration --interval --seconds --json --body --stream --method --header --host --content --cert --key --insecure \
+             --listen --timeout --dial-timeout --req-timeout --resp-timeout --socks5 --auto-open-browser --clean --no-clean --summary --rate",
+            "--connections --pipelining --duration --amount --socketPath --workers --warmup --on-port --method --timeout --title --body --form --input \
+             --headers --har --bailout --maxConnectionRequests --maxOverallRequests --connectionRate --overallRate --ignoreCoordinatedOmission \
+             --reconnectRate --no-progress --latency --idReplacement --json --forever --servername --excludeErrorStats --expectBody \
+             --renderStatusCodes --debug",
+            "--connections --timeout --latencies --method --body --body-file --stream --cert --key --insecure --disableKeepAlives --header --requests \
+             --duration --rate --fasthttp --http1 --http2 --print --no-print --format",
+            "--vus --duration --iterations --stage --paused --no-setup --no-teardown --max-redirects --batch --batch-per-host --rps --user-agent \
+             --http-debug --insecure-skip-tls-verify --no-connection-reuse --no-vu-connection-reuse --min-iteration-duration --throw --blacklist-ip \
+             --block-hostnames --summary-trend-stats --summary-time-unit --system-tags --tag --console-output --discard-response-bodies --local-ips \
+             --dns --include-system-env-vars --compatibility-mode --type --no-thresholds --no-summary --summary-export --traces-output --out --linger \
+             --no-usage-report --execution-segment --execution-segment-sequence --config --address --log-output --log-format --profiling-enabled \
+             --verbose --quiet --no-color",
+            "--requests --clients --threads --input-file --max-concurrent-streams --max-frame-size --window-bits --connection-window-bits --header \
+             --ciphers --no-tls-proto --data --rate --rate-period --duration --warm-up-time --connection-active-timeout \
+             --connection-inactivity-timeout --timing-script-file --base-uri --alpn-list --npn-list --h1 --header-table-size \
+             --encoder-header-table-size --log-file --qlog-file-base --connect-to --rps --groups --no-udp-gso --max-udp-payload-size --ktls --sni \
+             --verbose",
+            "--config --verbose --quiet --get --print --concurrent --internet --benchmark --time --log --file --rc --mark --delay --header --user-agent \
+             --content-type --json-output --no-parser --no-follow --reps",
+            "--locustfile --host --users --spawn-rate --run-time --headless --web-port --web-host --autostart --autoquit --csv --csv-full-history --html \
+             --json --only-summary --print-stats --loglevel --logfile --exit-code-on-error --stop-timeout --tags --exclude-tags --expect-workers \
+             --master --worker --master-host --master-port",
+        ];
+        let definitions = crate::parser::definitions(&crate::built_in()).unwrap();
+        let names =
+            definitions.get_arguments().flat_map(|arg| arg.get_long_and_visible_aliases().into_iter().flatten());
+        let hidden = definitions.get_arguments().filter_map(clap::Arg::get_all_aliases).flatten();
+        let known: Vec<String> = names.chain(hidden).map(|name| format!("--{name}")).collect();
+        let answered = |flag: &str| {
+            known.iter().any(|known| known == flag)
+                || flag == "--version"
+                || said(&format!("{flag} http://a/")).contains(" is a flag of ")
+        };
+        let flags = tools.iter().flat_map(|flags| flags.split_whitespace());
+        assert_eq!(flags.filter(|flag| !answered(flag)).collect::<Vec<_>>(), [""; 0]);
+    }
+
+    #[test]
     fn what_a_proxy_leaves_to_others_is_refused_by_name() {
         for (line, expected) in [
             ("proxy http://a --accept-proxy", "the PROXY protocol: put HAProxy or Envoy before it"),
@@ -495,8 +358,11 @@ mod tests {
                 short.chain(long).collect::<Vec<_>>()
             })
             .collect();
-        let taken = HABITS.iter().flat_map(|habit| habit.flags).filter(|flag| known.iter().any(|known| known == *flag));
-        assert_eq!(taken.collect::<Vec<_>>(), [&""; 0]);
+        let habits = || listed(tables().0).flat_map(|habit| habit.flags);
+        let taken = habits().filter(|flag| known.iter().any(|known| known == flag));
+        assert_eq!(taken.collect::<Vec<_>>(), [""; 0]);
+        let twice = habits().enumerate().filter(|(place, flag)| habits().skip(place + 1).any(|other| other == *flag));
+        assert_eq!(twice.map(|(_, flag)| flag).collect::<Vec<_>>(), [""; 0]);
         for line in [
             "-t2 -c64 -d10s --latency http://a/",
             "-n 10 -k http://a/",
