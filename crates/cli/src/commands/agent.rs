@@ -52,6 +52,15 @@ pub struct Agent {
     /// Write a row for each call of its parts into this directory: NAME-001.csv, NAME-002.csv, …
     #[arg(long, value_name = "DIR", conflicts_with = "manifest")]
     pub samples: Option<PathBuf>,
+    /// With --samples: the format of its files [default: csv]
+    #[arg(long, value_name = "FORMAT", requires = "samples", value_parser = ["csv", "ndjson"])]
+    pub samples_format: Option<String>,
+    /// With --samples: the share of calls that have a row: 1% or 0.01 [default: all]
+    #[arg(long, value_name = "SHARE", requires = "samples", value_parser = values::share)]
+    pub samples_share: Option<f64>,
+    /// With --samples: the largest size of each file; calls beyond it have no row, and are counted [default: 1GiB]
+    #[arg(long, value_name = "SIZE", requires = "samples", value_parser = values::size)]
+    pub samples_limit: Option<u64>,
     /// Print nothing but errors
     #[arg(long)]
     pub quiet: bool,
@@ -85,7 +94,7 @@ pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
     };
     let stop = StopHandle::default();
     signals::stop_at_first(stop.clone())?;
-    let rows = args.samples.as_deref().map(|dir| Rows::new(dir, &name)).transpose()?.map(Arc::new);
+    let rows = args.samples.as_deref().map(|dir| Rows::new(dir, &name, args)).transpose()?.map(Arc::new);
     let (dir, quiet, parts) = (args.keep.clone(), args.quiet, AtomicU32::new(0));
     let written = rows.clone();
     let ended = move |part: &Finished| {
@@ -139,27 +148,37 @@ pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
 struct Rows {
     dir: PathBuf,
     agent: String,
+    format: String,
+    share: Option<f64>,
+    limit_bytes: Option<u64>,
     parts: AtomicU32,
     open: Mutex<Option<Arc<RowFile>>>,
 }
 
 impl Rows {
-    fn new(dir: &Path, agent: &str) -> Result<Self> {
+    fn new(dir: &Path, agent: &str, args: &Agent) -> Result<Self> {
         std::fs::create_dir_all(dir).with_context(|| format!("--samples: cannot make {}", dir.display()))?;
-        let rows =
-            Self { dir: dir.to_owned(), agent: agent.to_owned(), parts: AtomicU32::new(0), open: Mutex::new(None) };
+        let rows = Self {
+            dir: dir.to_owned(),
+            agent: agent.to_owned(),
+            format: args.samples_format.clone().unwrap_or_else(|| "csv".to_owned()),
+            share: args.samples_share,
+            limit_bytes: args.samples_limit,
+            parts: AtomicU32::new(0),
+            open: Mutex::new(None),
+        };
         files::check_writable(&rows.path(1)).context("--samples")?;
         Ok(rows)
     }
 
     fn path(&self, number: u32) -> PathBuf {
-        self.dir.join(format!("{}-{number:03}.csv", self.agent))
+        self.dir.join(format!("{}-{number:03}.{}", self.agent, self.format))
     }
 
     /// The file of the next part. A part goes on without one that cannot be made.
     fn begin(&self, plan: &Plan) -> Option<Arc<dyn SampleSink>> {
         let path = self.path(self.parts.fetch_add(1, Ordering::Relaxed) + 1);
-        match RowFile::of_agent(&path, &self.agent, plan.secrets()) {
+        match RowFile::new(&path, self.share, self.limit_bytes, self.agent.clone(), plan.secrets()) {
             Ok(file) => {
                 let file = Arc::new(file);
                 *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&file));
@@ -179,7 +198,7 @@ impl Rows {
         if let Some(problem) = &sampled.problem {
             console::complain(&anyhow!("--samples: cannot write {}: {problem}", sampled.file), Settings::Flags);
         } else if !quiet {
-            console::note(&format!("{} rows in {}", sampled.rows, sampled.file));
+            console::note(&brunt_report::text::rows_of(&sampled));
         }
     }
 }

@@ -74,19 +74,22 @@ impl RowFile {
     /// When it cannot be made.
     pub fn from_flags(secrets: Secrets, args: &Output) -> Result<Option<Self>> {
         let Some(path) = &args.samples else { return Ok(None) };
-        let share = args.samples_share.unwrap_or(1.0);
-        Self::new(path, share, args.samples_limit.unwrap_or(LIMIT_BYTES), String::new(), secrets).map(Some)
+        Self::new(path, args.samples_share, args.samples_limit, String::new(), secrets).map(Some)
     }
 
-    /// The file of an agent's part, which has all of its calls.
+    /// The file of an agent's part, or of the machine that judges its calls: then `agent` is empty. It has this share of the calls, and at
+    /// most so many bytes.
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn of_agent(path: &Path, agent: &str, secrets: Secrets) -> Result<Self> {
-        Self::new(path, 1.0, LIMIT_BYTES, agent.to_owned(), secrets)
-    }
-
-    fn new(path: &Path, share: f64, limit_bytes: u64, agent: String, secrets: Secrets) -> Result<Self> {
+    pub fn new(
+        path: &Path,
+        share: Option<f64>,
+        limit_bytes: Option<u64>,
+        agent: String,
+        secrets: Secrets,
+    ) -> Result<Self> {
+        let (share, limit_bytes) = (share.unwrap_or(1.0), limit_bytes.unwrap_or(LIMIT_BYTES));
         let file = File::create(path).with_context(|| format!("--samples: cannot write {}", path.display()))?;
         let unseen = Arc::new(Unseen::default());
         let mut writer = Writer {

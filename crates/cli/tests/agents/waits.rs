@@ -114,7 +114,7 @@ fn each_agent_writes_its_own_calls_down_and_a_lost_one_leaves_a_file_without_an_
     assert_eq!(report["outcomes"]["due"], 90);
     let (mut written, mut times) = (0, Vec::new());
     for (name, agent) in ["a1", "a2"].iter().zip(&agents) {
-        agent.says("rows in");
+        agent.says(" rows");
         let text = std::fs::read_to_string(rows.path(&format!("{name}-001.csv"))).unwrap();
         let calls: Vec<&str> =
             text.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit())).collect();
@@ -140,12 +140,34 @@ fn each_agent_writes_its_own_calls_down_and_a_lost_one_leaves_a_file_without_an_
     sleep(Duration::from_millis(1200));
     agents[1].kill();
     running.wait().with_status(4);
-    agents[0].says_times("rows in", 2);
+    agents[0].says_times("csv has ", 2);
     let text = |name: &str| std::fs::read_to_string(rows.path(&format!("{name}-002.csv"))).unwrap();
     assert!(
         text("a1").contains("# rows=") && !text("a2").contains("# rows="),
         "the lost agent's file has no last line"
     );
+
+    let few = [
+        "--samples",
+        &rows.path(""),
+        "--samples-format",
+        "ndjson",
+        "--samples-share",
+        "0.5",
+        "--samples-limit",
+        "6000",
+    ];
+    drop(agents);
+    let few = bus.agent_with("few", &few);
+    bus.run(&["-n", "400", "-c", "4", "-w", "0s", "--agents", "1", &server.url()]);
+    few.says("calls have none, as 50% of calls have one");
+    few.says("calls have none, as the file is full (--samples-limit)");
+    let text = std::fs::read_to_string(rows.path("few-001.ndjson")).unwrap();
+    let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let account = lines.last().unwrap();
+    let count = |name: &str| account[name].as_u64().unwrap();
+    assert!(count("rows") as usize == lines.len() - 2 && count("rows") > 0 && text.len() < 7000, "{account}");
+    assert_eq!(count("rows") + count("left_out_by_share") + count("left_out_by_limit"), 400, "{account}");
 
     let refused = bus.command(&["-n", "9", "--samples", &rows.path("all.csv"), &server.url()]).with_status(2);
     assert!(refused.stderr.contains("start the agents with --samples"), "{refused:#?}");

@@ -23,6 +23,7 @@ mod throughput;
 mod verdict;
 mod watched;
 
+pub use outcomes::rows_of;
 pub(crate) use outcomes::{connections as connections_in_words, events, sum as sum_of_outcomes};
 pub(crate) use over_time::{marks, sign};
 pub use plan::{concurrency, scenario_list};

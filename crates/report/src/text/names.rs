@@ -4,6 +4,7 @@ use brunt_judge::breakdown::{CallBreakdown, CheckBreakdown, GroupBreakdown, OwnB
 use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
 use brunt_plan::units::Number;
+use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::figures::{MOST_NAMES, OwnKind};
 
 use super::{WIDTH, wrapped};
@@ -27,7 +28,7 @@ const MOST_OF_BODY: usize = 50;
 pub(super) fn sections(summary: &Summary, paint: Paint) -> Vec<Vec<String>> {
     let names = &summary.breakdown;
     vec![
-        calls("Requests", &names.requests, paint),
+        requests(summary, paint),
         calls("Tags", &names.tags, paint),
         groups(&names.groups, paint),
         checks(&names.checks, paint),
@@ -35,6 +36,20 @@ pub(super) fn sections(summary: &Summary, paint: Paint) -> Vec<Vec<String>> {
         own(&names.own, paint),
         crowded(&names.crowded, paint),
     ]
+}
+
+/// The requests by name. Calls of a flood get their names when they are sent.
+fn requests(summary: &Summary, paint: Paint) -> Vec<String> {
+    let mut lines = calls("Requests", &summary.breakdown.requests, paint);
+    let unsent = |numbers: &Numbers| numbers.get(Counter::Unsent);
+    let named: u64 = summary.total.figures.requests.iter().map(|(_, calls)| unsent(&calls.numbers)).sum();
+    let nameless = unsent(&summary.total.numbers).saturating_sub(named);
+    if !lines.is_empty() && nameless > 0 {
+        let (were, stand) = if nameless == 1 { ("was", "stands") } else { ("were", "stand") };
+        let line = format!("  {} {were} never sent, and {stand} in no row", counted(nameless, "call"));
+        lines.push(paint.as_(Role::Warning, line));
+    }
+    lines
 }
 
 /// A table's first line.

@@ -176,7 +176,7 @@ pub(crate) fn connections(summary: &Summary) -> String {
 }
 
 /// Such as `run.csv has 1,000 rows; 20 calls have none, as the file is full`.
-fn rows_of(sampled: &Sampled) -> String {
+pub fn rows_of(sampled: &Sampled) -> String {
     let Sampled {
         file, rows, share_ratio, left_out_by_share, left_out_by_limit, left_out_by_delay, never_begun, ..
     } = sampled;
