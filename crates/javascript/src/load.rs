@@ -130,6 +130,7 @@ fn loaded(
         clients: vec![ClientKind { name: "k6/http".to_owned(), traces: true }],
         names,
         assigned_locals: Vec::new(),
+        unset_globals: Vec::new(),
         own_rules: OwnRules {
             errors: judges(&["http_req_failed", "checks"]),
             load: judges(&["iterations", "dropped_iterations"]),

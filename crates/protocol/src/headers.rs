@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::OptionsError;
 use crate::flags::{Flag, FlagValues, Takes};
-use crate::scenario::{Value, is_rounded, rounded};
+use crate::scenario::{Value, is_rounded, number_text, rounded};
 
 /// The flag `-H`: a header field.
 pub const HEADER: Flag = Flag::new(
@@ -219,7 +219,7 @@ pub fn header_fields<'v>(whose: &str, table: &'v Value<'_>) -> Result<Vec<Header
                 Value::Number(number) if is_rounded(*number) => {
                     return Err(OptionsError(format!("{whose}: the header {name}: {}", rounded(*number))));
                 }
-                Value::Number(number) => Cow::Owned(number.to_string().into_bytes()),
+                Value::Number(number) => Cow::Owned(number_text(*number).into_bytes()),
                 other => {
                     let kind = other.kind();
                     return Err(OptionsError(format!(

@@ -11,7 +11,7 @@ use brunt_protocol::plan::secret::Template;
 use brunt_protocol::plan::target::Target;
 use brunt_protocol::plan::threshold::Threshold;
 
-use crate::AssignedLocal;
+use crate::{AssignedLocal, UnsetGlobal};
 
 /// A kind of client in a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub struct Loaded {
     pub names: Vec<String>,
     /// The locals at its top that its scenarios assign, or whose fields they assign: the users of a thread share them.
     pub assigned_locals: Vec<AssignedLocal>,
+    /// The globals that it reads and nothing sets.
+    pub unset_globals: Vec<UnsetGlobal>,
     /// What it judges by conditions of its own, in place of brunt's rules.
     pub own_rules: OwnRules,
     /// Whether it does without checks of servers' certificates.

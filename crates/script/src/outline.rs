@@ -28,6 +28,17 @@ pub struct AssignedLocal {
     pub line: usize,
 }
 
+/// A global that a script reads and nothing sets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnsetGlobal {
+    /// The file, as the script names it.
+    pub file: String,
+    /// The first line that reads it, from 1.
+    pub line: usize,
+    /// What is wrong, and what was probably meant.
+    pub problem: String,
+}
+
 /// Lines that no rehearsal reached, though others of the same functions were reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreached {

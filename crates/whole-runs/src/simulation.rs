@@ -292,7 +292,10 @@ fn random_users(choices: &mut Choices) -> (Plan, usize) {
     let injected = match choices.below(6) {
         0 => format!("brunt.rate({iterations}, '1s'), most_alive = {users}, reuse_users = true, grace = '100ms'"),
         1 => format!("brunt.ramp_users({users}, 0, '1s'), grace = '100ms', ramp_down_grace = '50ms'"),
-        2 => format!("brunt.iterations_shared({users}, {iterations}), start = '50ms', longest = '300ms', grace = 0"),
+        2 => format!(
+            "brunt.iterations_shared({users}, {}), start = '50ms', longest = '300ms', grace = 0",
+            iterations.max(users)
+        ),
         _ => format!("brunt.iterations_each({users}, {iterations})"),
     };
     let script = format!(

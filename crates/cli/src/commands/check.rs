@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use brunt_lua::scenario;
 use brunt_plan::threshold::{Guard, Kind, Threshold, nearest};
 use brunt_report::text::scenario_list;
-use brunt_script::{EndedEarly, Loaded, MetKind, Outline, Unreached};
+use brunt_script::{EndedEarly, Loaded, MetKind, Outline, Unreached, UnsetGlobal};
 use clap::{Args, FromArgMatches as _};
 
 use super::run::{self, Run};
@@ -73,6 +73,13 @@ pub fn run(args: &Check, program: &Program) -> Result<Exit> {
         }
     };
     remarks.extend(outline.problems.iter().map(|problem| located(&problem.to_string(), &args.file)));
+    for UnsetGlobal { file, line, problem } in &loaded.unset_globals {
+        let place = scenario::place(&source(file, &args.file), *line, problem).filter(|place| place.line == *line);
+        let (file, place) = (file.clone(), Some((*line, place.map(|place| place.column))));
+        // The rehearsal found a call of it, too, and knows less of it.
+        remarks.retain(|known| known.file != file || known.place != place);
+        remarks.push(Remark { is_error: true, file, place, text: problem.clone() });
+    }
     if loaded.target.is_none() {
         let text =
             "no client has a base: give one, as in brunt.http{ base = \"http://127.0.0.1:8080\" }, or --base-url";

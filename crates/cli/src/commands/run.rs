@@ -217,9 +217,13 @@ fn list(args: &Run, registry: &Registry) -> Result<Exit> {
 /// # Errors
 /// The wrong flag, file or line, and what to do about it.
 fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
-    let Loaded { mut scenarios, thresholds, target, clients, names, assigned_locals, own_rules, is_insecure, notes } =
-        loaded(run, registry)?;
-    for what in notes {
+    let loaded = loaded(run, registry)?;
+    let Loaded { mut scenarios, thresholds, target, clients, names, assigned_locals, own_rules, is_insecure, .. } =
+        loaded;
+    for global in loaded.unset_globals {
+        console::note(&format!("note: {}:{}: {}", global.file, global.line, global.problem));
+    }
+    for what in loaded.notes {
         console::note(&format!("note: {}: {what}", run.file.display()));
     }
     for local in assigned_locals {

@@ -56,7 +56,7 @@ fn what_is_wrong_has_file_line_and_column() {
         (visit("http:get('/', { tiemout = 1 })"), "FILE:4:17: error: "),
         (visit("http:get('/', {\n  name = 'x',\n  tiemout = 1,\n})"), "FILE:6:3: error: "),
         (visit("brunt.pause('1x')"), "FILE:4:14: error: "),
-        (visit("htp:get('/')"), "FILE:4:1: error: attempt to index global 'htp' (a nil value)\n"),
+        (visit("htp:get('/')"), "FILE:4:1: error: nothing sets the global 'htp'; did you mean 'http'?\n"),
         (
             visit("http:gett('/')"),
             "FILE:4:6: error: attempt to call method 'gett' (a nil value); did you mean 'get'?\n",
@@ -77,7 +77,7 @@ fn what_is_wrong_has_file_line_and_column() {
 fn what_users_of_other_tools_write_is_answered_with_what_there_is() {
     for (body, said) in [
         ("local found = http:get('/').body.contains('x')", "(a nil value); write text:find(part, 1, true)"),
-        ("console.log('x')", "(a nil value); write brunt.log(level, text)"),
+        ("console.log('x')", "nothing sets the global 'console'; write brunt.log(level, text)"),
         ("http:get('/'):css('a', 'href')", "css takes a selector alone: css(selector):attr(name) reads an attribute"),
         ("local id = http:get('/').json().id", "write answer:json(…), with a colon"),
         ("local id = http:get('/').jsonpath('$.id')", "write answer:jsonpath(…), with a colon"),
@@ -88,6 +88,25 @@ fn what_users_of_other_tools_write_is_answered_with_what_there_is() {
             "timings has no 'duration'; it has first_byte, response, service",
         ),
         ("local fine = http:get('/').status_code == 200", "an answer has no 'status_code'; write answer.status"),
+        (
+            "local fine = http:get('/').staus == 200",
+            "FILE:5:28: error: an answer has no 'staus'; did you mean 'status'?",
+        ),
+        ("local found = http:get('/').bdy:find('x')", "an answer has no 'bdy'; did you mean 'body'?"),
+        ("http:post('/', { body = tostring(vu.iter) })", "the user has no 'iter'; did you mean 'iteration'?"),
+        (
+            "local token = http:get('/').body\nhttp:get('/', { bearer = tokn })",
+            "FILE:6:26: error: nothing sets the global 'tokn'; did you mean 'token'?",
+        ),
+        ("if false then print(usrname) end", "FILE:5:21: error: nothing sets the global 'usrname'"),
+        ("if false then http:get(__ENV.PATH) end", "nothing sets the global '__ENV'; write brunt.env(name, default)"),
+        (
+            "if vu.id > 9 then local mine = 1 end\nprint(mine)",
+            "nothing sets the global 'mine'; the local of line 5 does not reach here",
+        ),
+        ("http:post('/', { a = 1 })", "a request has no option 'a'; it has aws, basic"),
+        ("local x = brunt.ws.connect('/')", "brunt.ws makes a client: local ws = brunt.ws { base = … } at the top"),
+        ("rows:circular()()", "a feeder is for the top of the script"),
         ("http:psot('/')", "(a nil value); did you mean 'post'?"),
         ("local user = rows[1 % #rows + 1]", "data:length() says how many rows there are, and # does not"),
         ("rows:next()", "write data:circular() at the top, and feeder:next()"),
@@ -109,11 +128,33 @@ fn what_users_of_other_tools_write_is_answered_with_what_there_is() {
         ),
     ] {
         let script = format!(
-            "local pages, rows = brunt.trend('pages'), brunt.data {{ 1 }}\nlocal s = brunt.scenario('s', function()\n{body}\nend)\ns:inject {{ brunt.users(1, 1) }}"
+            "local pages, rows = brunt.trend('pages'), brunt.data {{ 1 }}\nlocal s = brunt.scenario('s', function(vu)\n{body}\nend)\ns:inject {{ brunt.users(1, 1) }}"
         );
         let (_, noted) = self::said(&script, 2);
         assert!(noted.contains(said), "{body}: {noted}");
     }
+    // At the top.
+    for (text, said) in [
+        (
+            "s:inject { stages = {} }",
+            "inject has no option 'stages'; write steps: inject { brunt.ramp_users(0, 10, \"1m\")",
+        ),
+        ("s:inject { vus = 10, duration = '1s' }", "write a step: inject { brunt.users(10, \"30s\") }"),
+        ("s:inject { brunt.iterations_shared(20, 4) }", "20 users cannot share 4 iterations"),
+        ("brunt.expect { http_req_duration = 'p(95)<500' }", "write p95 = \"< 500ms\", not http_req_duration"),
+        (
+            "brunt.expect { ['http_req_duration{name:home}'] = 'avg < 200' }",
+            "write [\"{name=home}:mean\"] = \"< 200ms\"",
+        ),
+        ("brunt.expect { http_req_failed = 'rate<0.01' }", "write error_rate = \"< 0.01\""),
+        ("brunt.rate('errors') brunt.expect { errors = '< 0.1' }", "write [\"errors:share\"] = \"< 0.1\""),
+        ("brunt.rate('errors') brunt.expect { errors = 'rate<0.1' }", "write [\"errors:share\"] = \"< 0.1\""),
+    ] {
+        let (_, noted) = self::said(&format!("local s = brunt.scenario('s', function() end)\n{text}"), 2);
+        assert!(noted.contains(said), "{text}: {noted}");
+    }
+    // One step need not be a list.
+    self::said("brunt.scenario('s', function() http:get('/') end):inject(brunt.users(1, 1))", 0);
     // What a function does with made-up answers ends it early, and decides nothing.
     let script = "brunt.scenario('s', function()\nlocal n = http:get('/').body:match('%d+')\nbrunt.pause(n + 1) end):inject { brunt.users(1, 1) }";
     let (shown, _) = said(script, 0);
@@ -134,6 +175,17 @@ fn what_may_be_right_is_no_error() {
     assert_eq!(said(&visit(branches, "['items:p95'] = '< 1s', ['GET /itemz:p95'] = '< 1s'"), 0).1, "");
     // What is made of an answer may be nil here, and not there.
     assert_eq!(said(&visit("local token = http:get('/').body:match('t=(%w+)')\nhttp:get('/' .. token)", ""), 0).1, "");
+    // Globals that are set elsewhere or need not be, and fields that scripts give answers and users.
+    let set = "counted = (counted or 0) + 1\nlocal http = http or nil\nlocal base = BASE or 'x'\nif DEBUG then print(DEBUG) end\nif type(log) == 'function' then log('x') end\n\
+               local one, other = rawget(_G, 'never'), _G.never\n_G.made = 1\nprint(made, later, other == nil and one)\n\
+               for _, name in ipairs { 'first', 'second' } do _G[name] = 1 end\nprint(first, second)\nload('third = 1')()\nprint(third)";
+    let set = format!("function after() later = 1 end\n{}", visit(set, ""));
+    assert_eq!(said(&set, 0).1, "");
+    let own = "local r = http:get('/')\nif not r.seen and not vu.token then r.seen, vu.token = true, 'x' end\n\
+               if r.error or r.reason or r.url then return end";
+    assert_eq!(said(&visit(own, "").replace("function()", "function(vu)"), 0).1, "");
+    let strict = "setmetatable(_G, { __index = function(_, name) error('no ' .. name) end })";
+    assert_eq!(said(&format!("{strict}\n{}", visit("print(mispelt)", "")), 2).1.lines().count(), 1);
     // A name that is made is nowhere.
     let made = "for i = 1, 3 do http:get('/', { name = 'page ' .. i }) end";
     let (_, noted) = said(&visit(made, "['something else:p95'] = '< 1s'"), 0);

@@ -23,7 +23,7 @@ use super::{charset, digests, pack, reading, tokens, urls, value, written};
 use crate::error;
 use brunt_protocol::Scheme;
 use brunt_protocol::discovery::Inquiry;
-use brunt_protocol::scenario::{Fields, Setting, Value, is_rounded, rounded, unknown, unknown_name};
+use brunt_protocol::scenario::{Fields, Setting, Value, is_rounded, number_text, rounded, unknown, unknown_name};
 use brunt_script::{ClientKind, Identity, KeepAlive, ScriptClient, is_inside};
 
 /// The most connections that a user may have at once to one origin, as browsers do over HTTP/1.1.
@@ -68,6 +68,8 @@ impl Declared {
 pub(super) struct Host {
     pub(super) common: Arc<Resources>,
     pub(super) declared: Arc<Mutex<Declared>>,
+    /// The script's text.
+    pub(super) script: Arc<[u8]>,
 }
 
 /// A problem, or nil and the result.
@@ -144,6 +146,14 @@ impl Host {
             written::to_lua(lua, &text)
         })?;
         table.raw_set("written_checks", written)?;
+        let host = self.clone();
+        // Whether the script, or a module of it, assigns a field of this name.
+        let assigns = lua.create_function(move |_, name: String| {
+            let files = host.common.files.names().into_iter().filter(|name| super::is_lua(name));
+            let mut modules = files.filter_map(|file| host.common.files.find(&file).ok().flatten());
+            Ok(written::assigns_field(&host.script, &name) || modules.any(|text| written::assigns_field(&text, &name)))
+        })?;
+        table.raw_set("assigns_field", assigns)?;
         let host = self.clone();
         let ok_status = lua.create_function(|_, text: String| {
             Ok(text.parse::<brunt_record::outcome::OkStatus>().err().map(|problem| problem.to_string()))
@@ -493,7 +503,7 @@ fn add_values(lua: &Lua, table: &Table) -> mlua::Result<()> {
         Ok(unknown_name(&whose, &name, &known))
     })?;
     table.raw_set("unknown_name", unknown_name)?;
-    let number_text = lua.create_function(|_, number: f64| Ok(value::number_text(number)))?;
+    let number_text = lua.create_function(|_, number: f64| Ok(number_text(number)))?;
     table.raw_set("number_text", number_text)?;
     // The problem with a number that has no exact text; nil where it has one.
     let inexact = lua.create_function(|_, number: f64| {

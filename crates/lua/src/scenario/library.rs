@@ -11,7 +11,7 @@ use brunt_record::figures::OwnFigures;
 use brunt_record::time::Tick;
 use brunt_script::{
     AssignedLocal, EndedEarly, Library, Met, MetKind, Operation, Resumption, ScriptClient, ScriptError, Unreached,
-    Verdict,
+    UnsetGlobal, Verdict,
 };
 use mlua::{Function, Lua, Table};
 
@@ -23,7 +23,7 @@ use crate::error::{from_lua, lacking, with_whole_name};
 use crate::{memory, state};
 
 /// The parts of the library, in the order in which they run.
-pub(super) const LIBRARY: [(&str, &str); 19] = [
+pub(super) const LIBRARY: [(&str, &str); 20] = [
     ("errors", include_str!("library/errors.lua")),
     ("users", include_str!("library/users.lua")),
     ("encodings", include_str!("library/encodings.lua")),
@@ -42,6 +42,7 @@ pub(super) const LIBRARY: [(&str, &str); 19] = [
     ("data", include_str!("library/data.lua")),
     ("rehearsal", include_str!("library/rehearsal.lua")),
     ("locals", include_str!("library/locals.lua")),
+    ("globals", include_str!("library/globals.lua")),
     ("names", include_str!("library/names.lua")),
 ];
 
@@ -59,8 +60,6 @@ pub(super) struct LuaLibrary {
     leave_groups: Function,
     take_passes: Function,
     judge: Function,
-    /// The script's text.
-    script: Vec<u8>,
     /// What was made of tracebacks.
     explained: RefCell<HashMap<String, String>>,
 }
@@ -98,7 +97,11 @@ impl LuaLibrary {
     fn empty(file: &File, common: &Arc<Resources>, worker: u32) -> Result<Self, ScriptError> {
         let wrong = |error: mlua::Error| from_lua("preparing the script", &file.name, &error);
         let lua = state::everything();
-        let host = Host { common: Arc::clone(common), declared: Arc::new(Mutex::new(Declared::default())) };
+        let host = Host {
+            common: Arc::clone(common),
+            declared: Arc::new(Mutex::new(Declared::default())),
+            script: file.content.0.as_slice().into(),
+        };
         Self::prepare(lua, file, host, worker).map_err(wrong)
     }
 
@@ -148,7 +151,6 @@ impl LuaLibrary {
             take_passes: table.get("take_passes")?,
             judge: table.get("judge")?,
             file: file.name.clone(),
-            script: file.content.0.clone(),
             explained: RefCell::default(),
             host,
             table,
@@ -225,6 +227,25 @@ impl LuaLibrary {
         self.listed("assigned_locals", read)
     }
 
+    /// The globals that these files of the script read, in Lua, and nothing sets.
+    pub(super) fn unset_globals(&self, files: &[File]) -> Result<Vec<UnsetGlobal>, ScriptError> {
+        let given = || {
+            let all = self.lua.create_table()?;
+            for file in files {
+                let table = self.lua.create_table()?;
+                table.raw_set("name", file.name.as_str())?;
+                table.raw_set("text", self.lua.create_string(&file.content.0)?)?;
+                all.raw_push(table)?;
+            }
+            self.table.get::<Function>("unset_globals")?.call::<Vec<Table>>(all)
+        };
+        let read = |table: Table| {
+            Ok(UnsetGlobal { file: table.get("file")?, line: table.get("line")?, problem: table.get("problem")? })
+        };
+        let all = given().and_then(|all| all.into_iter().map(read).collect());
+        all.map_err(|error| self.failed(&error))
+    }
+
     /// The lines that [`rehearse_strictly`](Self::rehearse_strictly) did not reach.
     pub(super) fn unreached(&self) -> Result<Vec<Unreached>, ScriptError> {
         let read = |table: Table| {
@@ -293,7 +314,11 @@ impl LuaLibrary {
             return explained.clone();
         }
         let source = |file: &str| {
-            if file == self.file { Some(self.script.clone()) } else { self.host.common.files.find(file).ok().flatten() }
+            if file == self.file {
+                Some(self.host.script.to_vec())
+            } else {
+                self.host.common.files.find(file).ok().flatten()
+            }
         };
         let whole = self.with_whole_names(traceback.clone());
         let explained = nils::explained(&whole, source).unwrap_or(whole);

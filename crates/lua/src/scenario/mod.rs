@@ -101,6 +101,13 @@ fn loaded(
     if let Files::Disk { seen, .. } = &common.files {
         files.append(&mut seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     }
+    let in_lua: Vec<File> = files
+        .iter()
+        .enumerate()
+        .filter(|(place, file)| *place == 0 || is_lua(&file.name))
+        .map(|(_, file)| file.clone())
+        .collect();
+    let unset_globals = library.unset_globals(&in_lua)?;
     let mut scenarios = Scenarios {
         files,
         streamed: common.take_streamed(),
@@ -123,17 +130,22 @@ fn loaded(
         clients: declared.kinds,
         names,
         assigned_locals,
+        unset_globals,
         own_rules: OwnRules::default(),
         is_insecure: false,
         notes: Vec::new(),
     })
 }
 
+/// Whether a file of this name is a module in Lua.
+fn is_lua(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "lua")
+}
+
 /// The checks whose names are in the text of a script and of its modules, each with the file and the line where it is
 /// first.
 pub fn written_checks(scenarios: &Scenarios) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = Vec::new();
-    let is_lua = |name: &str| Path::new(name).extension().is_some_and(|extension| extension == "lua");
     // The first file is the script, whatever its name.
     let files = scenarios.files.iter().enumerate().filter(|(place, file)| *place == 0 || is_lua(&file.name));
     for (_, file) in files {

@@ -168,13 +168,6 @@ fn digits_of(table: &Table) -> Option<String> {
     table.raw_get(DIGITS).ok()
 }
 
-/// A number in digits: a whole one with all of them, a fraction with as many as read back as the same number.
-pub(super) fn number_text(number: f64) -> String {
-    let size = number.abs();
-    let is_plain = size == 0.0 || (1e-7..1e21).contains(&size);
-    if is_plain { format!("{number}") } else { format!("{number:e}") }
-}
-
 /// Reads JSON straight into Lua: `null` becomes `brunt.null`, and arrays are marked so that they are written as arrays
 /// again.
 ///

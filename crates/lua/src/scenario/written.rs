@@ -183,6 +183,29 @@ pub(super) fn last_assigned(source: &[u8], name: &str, line: usize) -> Option<us
     tokens.get(place).map(|(line, _)| *line)
 }
 
+/// Whether a text assigns a field of this name to a table, as in `vu.token = …` or `a.x, b["token"] = …`.
+pub(super) fn assigns_field(source: &[u8], name: &str) -> bool {
+    let tokens = tokens(source);
+    // The end of the field that begins at a place, and whether it has the name.
+    let field = |place: usize| match (symbol(&tokens, place)?, &tokens.get(place + 1)?.1) {
+        (b'.', Token::Name(field)) => Some((place + 2, field == name)),
+        (b'[', Token::Text(Some(field))) => Some((place + 3, field == name)),
+        _ => None,
+    };
+    let is_assigned = |place: usize| {
+        let (mut end, _) = field(place).filter(|(_, is_named)| *is_named)?;
+        // In a list further variables, each with its fields, stand before the sign.
+        while symbol(&tokens, end) == Some(b',') && matches!(tokens.get(end + 1), Some((_, Token::Name(_)))) {
+            end += 2;
+            while let Some((next, _)) = field(end) {
+                end = next;
+            }
+        }
+        (symbol(&tokens, end) == Some(b'=')).then_some(())
+    };
+    (0..tokens.len()).any(|place| is_assigned(place).is_some())
+}
+
 /// Everything that a script's text says of its checks.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
@@ -572,6 +595,16 @@ mod tests {
         }
         let found = checks(b"local function expect(r, c) c.more = 1 brunt.check(r, c) end expect(r, { a = x })");
         assert_eq!(found, Found::default());
+    }
+
+    #[test]
+    fn fields_are_assigned_alone_and_in_lists() {
+        for source in ["vu.a = 1", "x['a'], y = 1, 2", "r.a, s.b.c['d'] = f()", "vu.store.a = nil"] {
+            assert!(assigns_field(source.as_bytes(), "a"), "{source}");
+        }
+        for source in ["f(vu.a, b)", "if r.a == 1 then end", "t = { a = 1 }", "a = 1", "-- vu.a = 1", "r.b = r.a"] {
+            assert!(!assigns_field(source.as_bytes(), "a"), "{source}");
+        }
     }
 
     proptest! {

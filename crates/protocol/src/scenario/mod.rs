@@ -61,7 +61,7 @@ use crate::traced::TraceIds;
 use crate::{AnswerParts, Client, OptionsError};
 
 pub use bodies::{LEAST_SHARED_BYTES, shared_body};
-pub use value::{Fields, Value, duration_ns, is_rounded, rounded, unknown, unknown_name};
+pub use value::{Fields, Value, duration_ns, is_rounded, number_text, rounded, unknown, unknown_name};
 
 /// What a protocol is in scenarios: a library in Lua, and the clients that scripts make by it.
 ///

@@ -224,6 +224,13 @@ pub fn unknown(whose: &str, name: &str, known: &[&str]) -> String {
     near(format!("{whose} has no option '{name}'"), name, known)
 }
 
+/// A number in digits: a whole one with all of them, a fraction with as many as read back as the same number.
+pub fn number_text(number: f64) -> String {
+    let size = number.abs();
+    let is_plain = size == 0.0 || (1e-7..1e21).contains(&size);
+    if is_plain { format!("{number}") } else { format!("{number:e}") }
+}
+
 /// Whether a script's number may be a whole one of 64 bits whose last digits a double has lost: beyond 2^53, below 2^64, and of more digits than
 /// the 15 that every double keeps. A number of fewer digits, behind which zeros stand, is as it was written.
 pub fn is_rounded(number: f64) -> bool {
@@ -250,7 +257,8 @@ pub fn unknown_name(whose: &str, name: &str, known: &[&str]) -> String {
 fn near(mut text: String, name: &str, known: &[&str]) -> String {
     let by_letters = known.iter().map(|known| (strsim::osa_distance(name, known), *known)).min();
     let near: Vec<_> = match by_letters {
-        Some((distance, near)) if distance <= 2 => vec![near],
+        // Of a short name that differs in most of its letters nothing is meant.
+        Some((distance, near)) if distance <= 2 && 2 * distance <= name.chars().count() => vec![near],
         // `iterations` is a part of `iterations_each`, and `post_json` has `json` as one.
         _ => known.iter().filter(|known| is_part(name, known) || is_part(known, name)).copied().collect(),
     };

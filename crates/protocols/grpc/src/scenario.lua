@@ -27,7 +27,7 @@ local Answer = core.answer_type({
   metadata = function()
     return metadata
   end,
-})
+}, { value = true, message = true, details = true })
 
 -- What of an answer is read at once, as it is kept over the calls that follow.
 local function finished(answer)

@@ -5,7 +5,7 @@ local core = ...
 local wrong, check_options = core.wrong, core.check_options
 local create, resume, status, yield = coroutine.create, coroutine.resume, coroutine.status, coroutine.yield
 
-local Answer = core.answer_type()
+local Answer = core.answer_type(nil, { value = true })
 
 local call_options = { name = true, tags = true, timeout = true }
 local receive_options = { name = true, tags = true, timeout = true, optional = true }

@@ -4,7 +4,7 @@ local core = ...
 
 local check_options, wrong = core.check_options, core.wrong
 
-local Answer = core.answer_type()
+local Answer = core.answer_type(nil, { value = true, exception = true })
 
 local call_options = { name = true, tags = true, ok = true, timeout = true }
 local engine_options = { address = true, timeout = true, connections = true, pool = true, pipeline = true,

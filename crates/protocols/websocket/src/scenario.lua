@@ -9,7 +9,7 @@ local Answer = core.answer_type({
   text = function(self)
     return self.flags % 2 == 1
   end,
-})
+}, { label = true, tasks = true, is_closed = true })
 
 local Socket, Client = core.object(), core.object()
 Client.__index = Client
@@ -81,6 +81,7 @@ end
 -- Sends a message; the call ends when the operating system has taken it.
 function Socket:send(message, options)
   checked("send", options, send_options)
+  core.check_digits("the message", message)
   return on(self, "send", options, nil, "send", message, options and options.binary)
 end
 
@@ -102,6 +103,7 @@ end
 -- received later.
 function Socket:request(message, options)
   checked("request", options, request_options)
+  core.check_digits("the message", message)
   local judge = judge_of("request", options and options.match)
   return receive(self, "request", options, judge, "request", message, options and options.binary)
 end

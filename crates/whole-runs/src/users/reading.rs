@@ -273,10 +273,10 @@ fn a_check_whose_value_is_nil_does_not_hold() {
     let script = "local more = require 'more'
          brunt.scenario('s', function(vu)
            local answer = http:get('/', { name = 'login' })
-           brunt.check(answer, { fine = answer.ok, ['has session'] = answer.no_such_field, odd = vu.iteration % 2 == 1 or nil })
+           brunt.check(answer, { fine = answer.ok, ['has session'] = answer.reason, odd = vu.iteration % 2 == 1 or nil })
            brunt.check(
              nil,
-             { alone = answer.no_such_field }
+             { alone = answer.reason }
            )
            local made = { sure = true }
            if vu.iteration == 1 then made.some = true end
@@ -284,7 +284,7 @@ fn a_check_whose_value_is_nil_does_not_hold() {
            more(answer)
          end):inject { brunt.iterations_each(1, 3) }";
     let module = "local brunt = require 'brunt'
-         return function(answer) brunt.check(answer, { there = answer.ok, gone = answer.no_such_field }) end";
+         return function(answer) brunt.check(answer, { there = answer.ok, gone = answer.reason }) end";
     let mut plan = plan_of(script, &[("more.lua", module)]).unwrap();
     plan.sandbox = Sandbox::Closed;
     let played = play_with(&plan, hello);
@@ -311,11 +311,11 @@ fn a_check_without_a_value_fails_wherever_its_name_comes_from() {
         "local name = 'a name'
          brunt.scenario('s', function(vu)
            local r = http:get('/', { name = 'get' })
-           brunt.check(r, { fixed = r.ok, [name] = r.no_such_field })
-           brunt.check(r, { ['b' .. vu.id * 0] = r.ok, [name .. 2] = r.no_such_field })
-           brunt.check(r, { [name .. 3] = r.no_such_field })
-           brunt.check(r, { c = r.ok, d = r.gone }) brunt.check(r, { c = r.ok, d = r.ok })
-           brunt.check(r, { e = r.gone })
+           brunt.check(r, { fixed = r.ok, [name] = r.reason })
+           brunt.check(r, { ['b' .. vu.id * 0] = r.ok, [name .. 2] = r.reason })
+           brunt.check(r, { [name .. 3] = r.reason })
+           brunt.check(r, { c = r.ok, d = r.reason }) brunt.check(r, { c = r.ok, d = r.ok })
+           brunt.check(r, { e = r.reason })
          end):inject { brunt.iterations_each(1, 3) }",
         hello,
     );
@@ -335,7 +335,7 @@ fn a_check_without_a_value_fails_wherever_its_name_comes_from() {
 fn calls_of_check_that_cannot_be_told_apart_are_refused() {
     let script = "brunt.scenario('s', function(vu)
            local r = http:get('/')
-           brunt.check(r, { a = r.ok, b = r.gone }) brunt.check(r, { a = r.ok })
+           brunt.check(r, { a = r.ok, b = r.reason }) brunt.check(r, { a = r.ok })
          end):inject { brunt.iterations_each(1, 1) }";
     let plan = plan_of(script, &[]).unwrap();
     let error = brunt_engine::check(&plan, &built_in(), &LuaJit).unwrap_err().to_string();
@@ -359,7 +359,7 @@ fn a_check_that_raises_an_error_says_why_it_does_not_hold() {
 fn a_table_of_checks_that_has_none_is_an_error() {
     let played = play(
         "brunt.scenario('s', function()
-           brunt.check(nil, setmetatable({ ['has session'] = http:get('/').no_such_field }, nil))
+           brunt.check(nil, setmetatable({ ['has session'] = http:get('/').reason }, nil))
          end):inject { brunt.iterations_each(1, 3) }",
         hello,
     );
@@ -379,11 +379,11 @@ fn a_check_without_a_value_fails_wherever_its_table_is_written() {
          end
          brunt.scenario('s', function()
            local answer = http:get('/')
-           local one = { ['in a local'] = answer.no_such_field }
+           local one = { ['in a local'] = answer.reason }
            brunt.check(nil, one)
-           expect(nil, { ['handed on'] = answer.no_such_field, there = true })
+           expect(nil, { ['handed on'] = answer.reason, there = true })
            both { there = true }
-           both({ ['called alone'] = answer.no_such_field })
+           both({ ['called alone'] = answer.reason })
          end):inject { brunt.iterations_each(1, 3) }",
         hello,
     );

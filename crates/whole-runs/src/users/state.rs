@@ -100,6 +100,68 @@ fn whole_numbers_are_sent_in_full() {
     assert_eq!(body(3), r#"{"empty":{},"id":9007199254740991,"none":[]}"#);
 }
 
+/// Numbers of every size, each as JavaScript and Python would write it: all digits of a whole one, the shortest text of a fraction.
+#[test]
+fn numbers_read_back_from_wherever_they_are_sent() {
+    let mut numbers =
+        vec![1e21, 1.5e300, 5e-324, 0.1 + 0.2, 1e15 + 0.5, -9_007_199_254_740_992.0, 1e14, 123_456_789_012_345.0];
+    for at in 0..40 {
+        let unit = |index: u64| brunt_plan::random::unit(9, index);
+        let number = (unit(2 * at) - 0.5) * 10_f64.powf(unit(2 * at + 1) * 30.0 - 15.0);
+        numbers.extend([number, (number * 1e9).clamp(-9e15, 9e15).round() + 0.0]);
+    }
+    let listed: Vec<_> = numbers.iter().map(|number| format!("{number:?}")).collect();
+    let played = play(
+        &format!(
+            "local numbers = {{ {} }}
+             brunt.scenario('s', function()
+               for _, n in ipairs(numbers) do
+                 http:get('/' .. tostring(n))
+                 http:get('/', {{ query = {{ n = n }} }})
+                 http:post('/', {{ form = {{ n = n }} }})
+                 http:post('/', {{ json = {{ variables = {{ n = n }} }} }})
+                 http:post('/', {{ multipart = {{ n = n }} }})
+                 http:post('/', {{ body = 'n=' .. brunt.json.encode(n) }})
+                 http:set_cookie('n', n)
+                 http:get('/', {{ headers = {{ n = n }} }})
+                 http:clear_cookies()
+               end
+             end):inject {{ brunt.iterations_each(1, 1) }}",
+            listed.join(", ")
+        ),
+        hello,
+    );
+    assert_eq!(played.scenario("s").tracebacks.len(), 0, "{:?}", played.scenario("s").tracebacks);
+    let read = |text: &str| text.trim_matches(|c: char| !c.is_ascii_digit() && c != '-').parse::<f64>();
+    for (number, sent) in numbers.iter().zip(played.requests.chunks(7)) {
+        let after = |place: usize, what: &str| {
+            let text = &sent[place].2;
+            let text = text.split_once(what).unwrap_or_else(|| panic!("no {what} in {text}")).1;
+            let end = text.find(['\r', '}', ';', ' ']).unwrap_or(text.len());
+            text[..end].replace("%2B", "+")
+        };
+        let places = [
+            (0, "GET /"),
+            (1, "?n="),
+            (2, "\r\n\r\nn="),
+            (3, "\"n\":"),
+            (4, "name=\"n\"\r\n\r\n"),
+            (5, "\r\n\r\nn="),
+            (6, "n: "),
+            (6, "ookie: n="),
+        ];
+        for (place, what) in places {
+            let text = after(place, what);
+            assert_eq!(read(&text), Ok(*number), "{what}{text} for {number:?}");
+            // A sign and an exponent beside the digits.
+            assert!(
+                text.len() <= 25 && (number.fract() != 0.0 || number.abs() > 1e20 || !text.contains(['e', '.'])),
+                "{what}{text}"
+            );
+        }
+    }
+}
+
 #[test]
 fn locals_that_scenarios_assign_are_named() {
     let places = |script: &str| {

@@ -82,10 +82,10 @@ end
 -- Answers ---------------------------------------------------------------------------------------------------------------
 
 -- A metatable for answers, whose parts are read on demand and kept: `body` and `timings`, with the methods of
--- `core.reading`, and the functions in `parts`, which take the answer.
+-- `core.reading`, and the functions in `parts`, which take the answer. It may have the fields `also`, as a set.
 -- An answer also has `keep`, which reads all of it, so that it stays what it is after the user's next call; it gives the answer.
-function core.answer_type(parts)
-  parts = parts or {}
+function core.answer_type(parts, also)
+  parts, also = parts or {}, also or {}
   local function keep(self)
     local _ = self.body, self.timings
     for name in pairs(parts) do
@@ -108,6 +108,8 @@ function core.answer_type(parts)
         value = self.error and "" or core.read(self, "body")
       elseif key == "timings" then
         value = core.read(self, "timings")
+      else
+        return core.absent_of_answer(key, parts, also)
       end
       if value ~= nil then
         rawset(self, key, value)

@@ -9,6 +9,9 @@ local EXHAUSTED, STOP = host.operations.EXHAUSTED, host.operations.STOP
 
 local Data, Feeder = core.object(), core.object()
 Feeder.__index = Feeder
+Feeder.__call = function()
+  wrong("a feeder gives its next row by feeder:next()", true)
+end
 
 -- A row. It belongs to its user: no other user sees changes made to it.
 local function row_of(data, place)
@@ -209,6 +212,7 @@ function brunt.file(name)
   if not content then
     wrong("brunt.file: there is no file " .. shown(name) .. " beside the script", true)
   end
+  shared.learn_file(content)
   return content
 end
 

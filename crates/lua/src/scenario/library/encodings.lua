@@ -42,6 +42,27 @@ end
 
 core.text_of, core.inexact, core.null = text_of, host.inexact, host.null
 
+-- Whole numbers of 15 digits and more as Lua's .. and string.format write them: the last digits are lost.
+local SHORTENED = "%d%.%d%d%d%d%d%d%d%d+e%+1[45]%f[%D]"
+-- The longest text that is searched for them, in bytes.
+local MOST_SEARCHED = 65536
+-- Files that the script sends: they have the numbers that they have.
+local files = {}
+
+function shared.learn_file(content)
+  files[content] = true
+end
+
+-- Refuses a text of the script's in which a whole number has lost digits. `what` names it.
+function core.check_digits(what, text)
+  if type(text) == "string" and #text <= MOST_SEARCHED and find(text, "e+1", 1, true) and not files[text] then
+    local number = match(text, SHORTENED)
+    if number then
+      misused(what .. " has " .. number .. ", a number of which Lua's .. shows 14 digits at most: write tostring(id), which has all of them")
+    end
+  end
+end
+
 -- As Lua's own, but numbers have all of their digits, and integers of 64 bits nothing else.
 local function exact_tostring(value)
   local kind = type(value)

@@ -57,7 +57,7 @@ local WRITTEN = {
   next = "data:circular() at the top, and feeder:next()", failure = "answer:fail(reason)", success = "answer:pass()", check = "brunt.check(answer, { name = condition })", console = "brunt.log(level, text)",
   JSON = "brunt.json", Math = "math", sleep = "brunt.pause(t)", randomIntBetween = "brunt.random(a, b)", parseInt = "tonumber(text)",
   fetch = "http:get(path)", recv = "socket:receive()", observe = "figure:add(value)", record = "figure:add(value)", rand = "math.random()",
-  assert = "brunt.check(answer, { name = condition })",
+  assert = "brunt.check(answer, { name = condition })", __ENV = "brunt.env(name, default)", __VU = "vu.id", __ITER = "vu.iteration",
 }
 
 -- What other tools call options that functions have here.
@@ -65,19 +65,59 @@ local OPTIONS = {
   data = "body", params = "query", auth = "basic", files = "multipart", allow_redirects = "redirects", follow_redirects = "redirects",
 }
 
--- What scripts write in place of fields that answers have elsewhere.
-local FIELDS = {
+-- What scripts write in place of fields and methods that answers have elsewhere; any other word as everywhere.
+local FIELDS = setmetatable({
   status_code = "answer.status", statusCode = "answer.status", code = "answer.status", status_text = "answer.status", text = "answer.body",
   content = "answer.body", data = "answer:json()", cookies = "http:cookie(name)", header = "answer.headers.name",
   elapsed = "answer.timings.response", duration = "answer.timings.response", response_time = "answer.timings.response",
   time = "answer.timings.response", latency = "answer.timings.response", error_code = "answer.error", is_ok = "answer.ok",
-}
+}, { __index = WRITTEN })
 
--- Refuses a field that an answer has under another name.
-function core.refuse_field(name)
-  if FIELDS[name] then
-    wrong("an answer has no '" .. name .. "'; write " .. FIELDS[name], true)
+-- What scripts write in place of this name; nil where it is none that other tools have.
+function shared.written_for(name)
+  return WRITTEN[name]
+end
+
+-- By name: whether a script gives tables a field of this name.
+local given = {}
+
+-- Answers a name that one of the library's tables does not have: by an error with what `written` has for it, or the nearest among the
+-- keys of the tables `...`. A name among these may be absent, and so may one that the script itself assigns.
+function core.absent(whose, name, written, ...)
+  if type(name) ~= "string" then
+    return
   end
+  local names, listed = {}, {}
+  for _, known in ipairs({ ... }) do
+    if known[name] ~= nil then
+      return
+    end
+    for one in next, known do
+      if not listed[one] then
+        listed[one] = true
+        names[#names + 1] = one
+      end
+    end
+  end
+  if given[name] == nil then
+    given[name] = host.assigns_field(name)
+  end
+  if given[name] then
+    return
+  end
+  if written[name] then
+    wrong(whose .. " has no '" .. name .. "'; write " .. written[name], true)
+  end
+  table.sort(names)
+  wrong(host.unknown_name(whose, name, names), true)
+end
+
+-- What every answer has, or may have, besides methods.
+local OF_ANSWERS = { status = true, ok = true, error = true, reason = true, body = true, timings = true, keep = true }
+
+-- Answers a name that an answer does not have.
+function core.absent_of_answer(name, ...)
+  return core.absent("an answer", name, FIELDS, OF_ANSWERS, core.reading, ...)
 end
 
 -- The tables of methods of the library's objects.
@@ -110,6 +150,10 @@ function shared.hinted(problem)
   if type(problem) == "string" then
     kind, name = problem:match("attempt to %a+ (%a+) '([^']*)' %(a nil value%)")
   end
+  local maker = type(problem) == "string" and problem:match("attempt to index field '(%a+)' %(a function value%)")
+  if maker and rawget(brunt, maker) then
+    return problem .. "; brunt." .. maker .. " makes a client: local " .. maker .. " = brunt." .. maker .. " { base = … } at the top"
+  end
   local written = name and WRITTEN[name]
   written = written and "; write " .. written or kind == "method" and nearest_method(name)
   return written and problem:gsub("%(a nil value%)", function(nothing) return nothing .. written end, 1) or problem
@@ -133,8 +177,8 @@ end
 
 core.wrong_call = wrong_call
 
--- Checks that a table of options has only known options, given as a set.
-local function check_options(whose, options, known)
+-- Checks that a table of options has only known options, given as a set. `written` has what to write in place of others.
+local function check_options(whose, options, known, written)
   if options == nil then
     return
   end
@@ -143,7 +187,9 @@ local function check_options(whose, options, known)
   end
   for name in pairs(options) do
     if not known[name] then
-      if known[OPTIONS[name] or ""] then
+      if written and written[name] then
+        wrong(whose .. " has no option '" .. name .. "'; write " .. written[name], true)
+      elseif known[OPTIONS[name] or ""] then
         wrong(whose .. " has no option '" .. name .. "'; did you mean '" .. OPTIONS[name] .. "'?", true)
       end
       local names = {}

@@ -62,7 +62,11 @@ function brunt.iterations_each(users, iterations)
 end
 
 function brunt.iterations_shared(users, iterations)
-  return { kind = "iterations_shared", users = count("users", users, 1), iterations = count("iterations", iterations, 1) }
+  users, iterations = count("users", users, 1), count("iterations", iterations, 1)
+  if users > iterations then
+    wrong("brunt.iterations_shared(users, iterations): " .. users .. " users cannot share " .. iterations .. " iterations, as some would have none")
+  end
+  return { kind = "iterations_shared", users = users, iterations = iterations }
 end
 
 -- An argument that a maker does not take would ask for something that nobody does.
@@ -164,6 +168,15 @@ end
 local Scenario = core.object()
 Scenario.__index = Scenario
 
+-- What stands in the place of options of k6's scenarios.
+local INJECTIONS = {
+  stages = 'steps: inject { brunt.ramp_users(0, 10, "1m"), brunt.users(10, "5m") }', executor = 'steps, such as inject { brunt.users(10, "30s") }',
+  rate = 'a step: inject { brunt.rate(50, "1m") }', iterations = "a step: inject { brunt.iterations_shared(10, 200) }",
+}
+for _, name in ipairs({ "vus", "users", "duration", "target" }) do
+  INJECTIONS[name] = 'a step: inject { brunt.users(10, "30s") }'
+end
+
 local injecting = { arrivals = true, most_alive = true, after = true, reuse_users = true, start = true, longest = true,
   grace = true, ramp_down_grace = true }
 
@@ -176,10 +189,14 @@ function Scenario:inject(what)
   if self.population then
     wrong("the users of '" .. self.name .. "' are injected already: give all steps at once")
   end
+  if what.kind or what.steps then
+    -- One step need not be a list.
+    what = { what }
+  end
   local steps = {}
   for key, value in pairs(what) do
     if type(key) ~= "number" then
-      check_options("inject", { [key] = value }, injecting)
+      check_options("inject", { [key] = value }, injecting, INJECTIONS)
     end
   end
   for _, step in ipairs(what) do
@@ -316,6 +333,27 @@ function shared.handle_summary(document)
   return texts
 end
 
+-- What k6 calls figures, and its metrics whose figure has a name of its own.
+local STATISTICS, METRICS = { avg = "mean", med = "p50" }, { http_req_failed = "error_rate", checks = "checks" }
+
+-- A threshold in the words of k6, such as `http_req_duration = "p(95)<500"`, as brunt has it; nil for any other.
+local function of_k6(figure, condition)
+  local statistic, value = condition:match("^%s*([%a_][%w_.()]*)%s*([<>=].*)$")
+  if not statistic then
+    return nil
+  end
+  local metric, tags = figure:match("^([%w_]+){?(.-)}?$")
+  statistic = STATISTICS[statistic] or statistic:gsub("[()]", "")
+  local here = METRICS[metric] or statistic
+  if metric and metric:find("^http_req_") and not METRICS[metric] then
+    value = value:gsub("(%d)%s*$", "%1ms")
+  elseif metric and not METRICS[metric] then
+    here = metric .. ":" .. (shared.main_part(metric) == "share" and "share" or here)
+  end
+  here = tags and tags ~= "" and "{" .. tags:gsub("%s*:%s*", "=") .. "}:" .. here or here
+  return (here:find("[^%w_]") and '["' .. here .. '"]' or here) .. ' = "' .. value:gsub("^([<>=]+)%s*", "%1 ") .. '"'
+end
+
 function brunt.expect(expected)
   at_the_top("brunt.expect")
   if type(expected) ~= "table" then
@@ -341,7 +379,12 @@ function brunt.expect(expected)
       wrong("brunt.expect takes a figure and a condition, such as p99 = \"< 50ms\", not " .. shown(condition))
     end
     local problem = host.expect(figure, condition, abort)
-    if problem then
+    local here, part = problem and of_k6(figure, condition), problem and shared.main_part(figure)
+    if here then
+      wrong("brunt.expect takes a figure and its condition: write " .. here .. ", not " .. figure .. ' = "' .. condition .. '"')
+    elseif part then
+      wrong("'" .. figure .. "' is a figure of the script with several parts: write [\"" .. figure .. ":" .. part .. '"] = "' .. condition .. '"')
+    elseif problem then
       wrong(problem)
     end
   end

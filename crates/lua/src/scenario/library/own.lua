@@ -124,6 +124,12 @@ local function declare(kind, name, options)
   return figure
 end
 
+-- The part of a figure of the script that a condition is most often about, such as "share"; nil where there is no such figure.
+function shared.main_part(name)
+  local parts = { counter = "sum", rate = "share", trend = "p95", gauge = "last" }
+  return declared[name] and parts[declared[name].kind]
+end
+
 for _, kind in ipairs({ "counter", "trend", "gauge" }) do
   brunt[kind] = function(name, options)
     return declare(kind, name, options)

@@ -32,7 +32,7 @@ local function text_of_body(self)
   if not find(body, "[\27\128-\255]") then
     return body
   end
-  local headers = self.headers
+  local headers = getmetatable(self).has_headers and self.headers
   local problem, text = host.text_in_charset(body, type(headers) == "table" and headers["content-type"] or nil)
   if problem then
     raise(described(self) .. " " .. problem)

@@ -137,6 +137,23 @@ end
 
 shared.copied = copied
 
+local OF_USERS = { id = true, iteration = true, scenario = true, store = true }
+-- What other tools call what a user has.
+local BY_OTHERS = {
+  number = "vu.id", index = "vu.id", user_id = "vu.id", name = "vu.scenario", session = "vu.store", state = "vu.store", data = "vu.store",
+}
+
+local Vu = {
+  __index = function(vu, name)
+    return core.absent("the user", name, BY_OTHERS, OF_USERS)
+  end,
+}
+
+-- What a scenario's function is given first: its user.
+local function new_vu(id, iteration, scenario)
+  return setmetatable({ id = id, iteration = iteration, scenario = scenario.name, store = {} }, Vu)
+end
+
 local function live(user)
   while true do
     local vu = user.vu
@@ -219,7 +236,7 @@ function shared.begin(slot, now, id, place)
   if not user then
     local scenario = scenarios[place]
     user = {
-      vu = { id = id, iteration = 0, scenario = scenario.name, store = {} },
+      vu = new_vu(id, 0, scenario),
       run = scenario.run,
       stop = scenario.stop,
       -- Each user has its own copy of the value of setup: no other user sees changes made to it.
@@ -297,7 +314,7 @@ end
 -- A coroutine that runs a scenario's function, for a rehearsal.
 function shared.begin_rehearsal(place)
   local scenario = scenarios[place]
-  local vu = { id = 1, iteration = 1, scenario = scenario.name, store = {} }
+  local vu = new_vu(1, 1, scenario)
   local thread = create(function()
     scenario.run(vu, given)
     shared.rehearse_tasks()

@@ -4,6 +4,7 @@
 
 -- A message of an answer that comes as messages.
 local Event = {}
+local event_fields = { event = true, data = true, id = true, body = true, status = true, error = true, ok = true }
 Event.__index = function(self, key)
   -- What looks in bodies looks in its data.
   if key == "body" then
@@ -11,7 +12,7 @@ Event.__index = function(self, key)
   elseif key == "status" then
     return 0
   end
-  return reading[key]
+  return reading[key] or core.absent("a message", key, {}, reading, event_fields)
 end
 
 local Stream = core.object()

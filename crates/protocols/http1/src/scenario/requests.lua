@@ -87,6 +87,7 @@ local function body_of(options)
   if type(options.body) == "function" then
     return pieces_of(options.body), nil
   elseif options.body ~= nil then
+    core.check_digits("the body", options.body)
     return options.body, nil
   elseif options.json ~= nil then
     return require("brunt").json.encode(options.json), "application/json"
@@ -110,6 +111,9 @@ end
 
 -- Header fields, and Authorization besides if something authorizes.
 local function headers_of(given, authorized)
+  for name, value in pairs(type(given) == "table" and given or {}) do
+    core.check_digits("the header " .. tostring(name), value)
+  end
   if not authorized or (given ~= nil and type(given) ~= "table") then
     return given
   end

@@ -15,7 +15,9 @@ local MOST_REDIRECTS = 10
 
 -- Answers -------------------------------------------------------------------------------------------------------------
 
-local Answer = {}
+local Answer = { has_headers = true }
+-- What it may have besides: where a redirect has led.
+local also = { url = true }
 
 -- What an answer has besides what the engine said at once: read when it is asked for, and kept then.
 local parts = {
@@ -65,7 +67,7 @@ Answer.__index = function(self, key)
     rawset(self, key, value)
     return value
   end
-  core.refuse_field(key)
+  return core.absent_of_answer(key, parts, also)
 end
 
 -- Forms and URLs ------------------------------------------------------------------------------------------------------
@@ -77,6 +79,7 @@ local function field_text(what, name, value)
   if problem then
     return tostring(misused(what .. ": '" .. tostring(name) .. "': " .. problem, value))
   elseif text then
+    core.check_digits(what .. ": '" .. tostring(name) .. "'", text)
     return text
   elseif type(value) == "boolean" then
     return tostring(value)
