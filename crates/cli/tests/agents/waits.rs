@@ -163,7 +163,7 @@ fn each_agent_writes_its_own_calls_down_and_a_lost_one_leaves_a_file_without_an_
     few.says("calls have none, as 50% of calls have one");
     few.says("calls have none, as the file is full (--samples-limit)");
     let text = std::fs::read_to_string(rows.path("few-001.ndjson")).unwrap();
-    let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let account = lines.last().unwrap();
     let count = |name: &str| account[name].as_u64().unwrap();
     assert!(count("rows") as usize == lines.len() - 2 && count("rows") > 0 && text.len() < 7000, "{account}");

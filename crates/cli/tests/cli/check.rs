@@ -154,7 +154,7 @@ fn what_users_of_other_tools_write_is_answered_with_what_there_is() {
         assert!(noted.contains(said), "{text}: {noted}");
     }
     // One step need not be a list.
-    self::said("brunt.scenario('s', function() http:get('/') end):inject(brunt.users(1, 1))", 0);
+    said("brunt.scenario('s', function() http:get('/') end):inject(brunt.users(1, 1))", 0);
     // What a function does with made-up answers ends it early, and decides nothing.
     let script = "brunt.scenario('s', function()\nlocal n = http:get('/').body:match('%d+')\nbrunt.pause(n + 1) end):inject { brunt.users(1, 1) }";
     let (shown, _) = said(script, 0);

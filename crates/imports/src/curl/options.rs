@@ -323,7 +323,7 @@ fn take(
             // curl makes a stretch up to the end of a number alone.
             let open = value.known().filter(|text| !text.contains('-')).map(|text| {
                 let digits: String = text.trim_start().chars().take_while(char::is_ascii_digit).collect();
-                Word::plain(&format!("{}-", if digits.is_empty() { "0" } else { &digits }))
+                Word::plain(format!("{}-", if digits.is_empty() { "0" } else { &digits }))
             });
             command.made.push(("Range", Word::plain("bytes=").joined(open.as_ref().unwrap_or(&value))));
         }
