@@ -508,6 +508,11 @@ const FORM: &str = "multipart/form-data";
 /// Applies what one option says of another: header fields of the command come before those that other options make.
 fn settle(command: &mut Command) {
     // Of one option, given twice, the last counts.
+    if command.is_digest && command.made.iter().any(|(name, _)| *name == "Authorization") {
+        command
+            .left
+            .push("--oauth2-bearer with --digest: curl waits for a challenge; the token is sent at once".to_owned());
+    }
     let mut made: Vec<(String, Word)> = Vec::new();
     for (name, value) in std::mem::take(&mut command.made).into_iter().rev() {
         let is_given = command.says_of(&name.to_ascii_lowercase()) || made.iter().any(|(known, _)| known == name);
@@ -539,11 +544,6 @@ fn settle(command: &mut Command) {
         command.left.push(
             "-H 'Content-Type: …; boundary=…' with -F: curl adds a boundary of its own, which its body has; here the body has yours".to_owned(),
         );
-    }
-    if command.is_digest && command.made.iter().any(|(name, _)| *name == "Authorization") {
-        command
-            .left
-            .push("--oauth2-bearer with --digest: curl waits for a challenge; the token is sent at once".to_owned());
     }
     if command.is_query && !command.data.is_empty() && !command.url_query.is_empty() {
         command.left.push("--url-query: curl sends what -G makes of the data in its place".to_owned());
