@@ -104,6 +104,11 @@ impl Schedule {
         Some((due, index))
     }
 
+    /// The number of the next call that was not taken. Those after it have one each, as many apart as there are shares.
+    pub fn number(&self) -> Option<u64> {
+        self.next.map(|arrival| arrival.index)
+    }
+
     /// How many calls were taken.
     pub fn taken(&self) -> u64 {
         self.taken

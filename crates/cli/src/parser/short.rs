@@ -59,7 +59,7 @@ const FED: &str =
     "error: no URL is given: brunt --url-lines - http://localhost:8080/ < FILE asks for the paths on standard input";
 
 /// The flags in the brief help of commands whose flags fill more than a screen, by id.
-const BRIEF: [(&str, &[&str]); 14] = [
+const BRIEF: [(&str, &[&str]); 15] = [
     (
         "curl",
         &["url", "connections", "duration", "requests", "rate", "warmup", "once", "thresholds", "outputs", "verbose"],
@@ -115,6 +115,23 @@ const BRIEF: [(&str, &[&str]); 14] = [
     ("serve grpc", &["address", "delay", "error_share", "duration", "faults", "tls"]),
     ("grpc list", &["url", "service", "headers", "timeout", "connect_to", "insecure", "cacert"]),
     ("grpc describe", &["url", "symbol", "headers", "timeout", "connect_to", "insecure", "cacert"]),
+    (
+        "agent",
+        &[
+            "nats",
+            "nats_creds",
+            "nats_ca",
+            "name",
+            "tag",
+            "cores",
+            "no_sandbox",
+            "logs",
+            "keep",
+            "samples",
+            "quiet",
+            "manifest",
+        ],
+    ),
     (
         "proxy",
         &[

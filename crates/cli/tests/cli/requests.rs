@@ -2,8 +2,9 @@
 
 use std::io::Write as _;
 use std::process::Stdio;
+use std::time::Duration;
 
-use brunt_testbed::server::Config;
+use brunt_testbed::server::{Config, Delay};
 use serde_json::Value;
 
 use crate::program::{Done, brunt, run};
@@ -33,6 +34,31 @@ fn lines_come_from_standard_input_and_have_a_row_each() {
     let done = reading(lines, &["-n", "100", "-c", "2", "--url-lines", "-", "--format", "json", &url]).with_status(0);
     let result: Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(result["outcomes"]["due"], 100, "{}", result["outcomes"]);
+}
+
+/// Due calls for which there was no connection are in their names' rows, and in what is asked of these.
+#[test]
+fn calls_that_were_never_sent_have_their_names() {
+    let slow = Duration::from_millis(50);
+    let (_server, url) = target(Config { delay: Delay::Uniform { min: slow, max: slow }, ..Config::default() });
+    for (threads, rate) in [("1", "20000"), ("2", "500")] {
+        let args = ["-c", "2", "-t", threads, "-r", rate, "-d", "2s", "--url-lines", "-", "--format", "json"];
+        let asked = ["--threshold", "GET /b:error_rate<50%", &url];
+        let done = reading("/a\n/b\n/a\n", &[args.as_slice(), &asked].concat()).with_status(1);
+        let result: Value = serde_json::from_str(&done.stdout).unwrap();
+        let named = |name: &str, figure: &str| {
+            let rows = result["names"]["requests"].as_array().unwrap();
+            let row = rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name} in {rows:?}"));
+            row[figure].as_u64().unwrap()
+        };
+        for figure in ["due", "unsent"] {
+            let (a, b) = (named("GET /a", figure), named("GET /b", figure));
+            assert_eq!(a + b, result["outcomes"][figure], "{figure} at {rate}/s: {}", result["outcomes"]);
+            assert!(b > 0 && a.abs_diff(2 * b) <= 50, "{figure} at {rate}/s: {a} and {b}");
+        }
+        let judged = &result["thresholds"][0];
+        assert!(judged["held"] == false && judged["got"].as_str().unwrap().ends_with('%'), "{judged}");
+    }
 }
 
 /// Each run of a sweep reads its flags anew, and standard input once.

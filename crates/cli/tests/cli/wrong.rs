@@ -144,7 +144,7 @@ fn commands_that_are_mistyped() {
         "swep is not a command: did you mean brunt sweep? (A host of that name is written http://swep/)",
     );
     refused(&["hlep"], "did you mean brunt help?");
-    let done = refused(&["--delay", "5s", URL], "unexpected argument '--delay' found");
+    let done = refused(&["--nonsense", "5s", URL], "unexpected argument '--nonsense' found");
     assert!(!done.stderr.contains("similar"), "{}", done.stderr);
 }
 

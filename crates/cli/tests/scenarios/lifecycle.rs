@@ -34,6 +34,20 @@ fn a_run_is_changed_without_editing_its_file() {
     assert_eq!(json["outcomes"]["due"], 100);
 }
 
+/// The pause in which a user is cut off is no part of its group's time without pauses.
+#[test]
+fn a_group_that_is_cut_short_leaves_its_pause_out() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "brunt.scenario('s', function() brunt.group('g', function() http:get('/') brunt.pause(60) end) end)
+         :inject { brunt.users(1, '2s'), grace = 0 }";
+    let (_directory, path) = script(&server.url(), text);
+    let json = play(&path, &["--allow-less", "100%"], 0);
+    let group = &json["names"]["groups"][0];
+    let least = |times: &str| group[times]["min_ns"].as_u64().unwrap();
+    assert_eq!(group["unfinished"], 1, "{group}");
+    assert!(least("with_pauses") > 1_500_000_000 && least("without_pauses") < 1_000_000_000, "{group}");
+}
+
 #[test]
 fn a_scenario_that_never_waits_is_left_behind() {
     let server = Server::start(Config::default()).unwrap();

@@ -59,6 +59,12 @@ fn what_is_misspelt_in_a_function_is_found_before_anything_is_sent() {
     for (text, wrong) in [
         ("http:get('/', { nmae = 'x' })", "s.lua:4: a request has no option 'nmae'; did you mean 'name'?"),
         (
+            "http:batch { { 'POST', '/', 'body', { name = 'x' } } }",
+            "s.lua:4: a request of batch is { method, path, options }",
+        ),
+        ("http:batch { '/', { method = 'POST', url = '/' } }", "its request 2 has no path"),
+        ("http:cookie('a', { path = '/' })", "s.lua:4: cookie takes a name, and the URL or path"),
+        (
             "local r = http:get('/'); http:get('/' .. r:json().id .. given.x); brunt.pause('5 bananas')",
             "s.lua:4: a pause must be",
         ),

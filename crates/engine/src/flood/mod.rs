@@ -23,7 +23,7 @@ use brunt_record::time::Tick;
 
 use self::exposure::Exposure;
 use self::lists::Lists;
-use self::names::Names;
+use self::names::{InTurn, Names};
 use self::outage::Outage;
 use self::part::Part;
 use crate::gate::Horizon;
@@ -188,7 +188,11 @@ impl Flood {
         }
         let measured = self.part.is_measured();
         if let Pace::Open(schedule) = &mut self.pace {
-            schedule.skip(now, |due, calls| network.recorder_mut().held_overdue(due, calls, measured, now));
+            let mut named = InTurn::new(&self.names, &*self.user, schedule, self.share);
+            schedule.skip(now, |due, calls| {
+                network.recorder_mut().held_overdue(due, calls, measured, now);
+                named.never_sent(network.recorder_mut(), calls, now.since(due));
+            });
         }
         for token in network.connections().ids() {
             if network.connections()[token].state() != State::Vacant {

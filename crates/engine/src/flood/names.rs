@@ -1,10 +1,15 @@
 //! Figures of a flood's calls by their names, where its user tells them apart.
 
+use brunt_plan::schedule::Schedule;
+use brunt_plan::share::Share;
 use brunt_protocol::user::User;
 use brunt_record::figures::NameId;
 use brunt_record::time::Tick;
 
 use crate::network::{Call, End, Recorder};
+
+/// Of how many calls that were due together names are asked. More are as these: names come round by their numbers.
+const MOST_LOOKED_AT: u64 = 4096;
 
 /// The names of a flood's calls; empty where all are alike.
 #[derive(Debug, Default)]
@@ -41,6 +46,48 @@ impl Names {
     pub(super) fn record(&self, recorder: &mut Recorder, name: usize, call: &Call<u64>, end: End<'_>, now: Tick) {
         if let Some(id) = self.0.get(name).copied() {
             recorder.ended_by_name(id, call, end, false, now);
+        }
+    }
+}
+
+/// The names of calls that are never sent, which are passed over in the order of their numbers.
+pub(super) struct InTurn<'a> {
+    names: &'a Names,
+    user: &'a dyn User,
+    /// The number of the next one, and how far apart they are.
+    number: u64,
+    apart: u64,
+}
+
+impl<'a> InTurn<'a> {
+    /// From the first call of the schedule that was not taken.
+    pub(super) fn new(names: &'a Names, user: &'a dyn User, schedule: &Schedule, share: Share) -> Self {
+        Self { names, user, number: schedule.number().unwrap_or(0), apart: share.count() }
+    }
+
+    /// So many calls, which were due together and waited this long, in nanoseconds, are never sent.
+    pub(super) fn never_sent(&mut self, recorder: &mut Recorder, calls: u64, waited_ns: u64) {
+        let first = self.number;
+        self.number = first.wrapping_add(calls.wrapping_mul(self.apart));
+        if self.names.is_empty() {
+            return;
+        }
+        let looked_at = calls.min(MOST_LOOKED_AT);
+        let mut counts = vec![0_u64; self.names.0.len()];
+        for nth in 0..looked_at {
+            let name = self.user.name(first.wrapping_add(nth.wrapping_mul(self.apart)));
+            counts.get_mut(name).into_iter().for_each(|count| *count += 1);
+        }
+        // Of more calls the others have names in the same proportion, and together all of them have one.
+        let of_all = |seen: u64| (u128::from(seen) * u128::from(calls) / u128::from(looked_at.max(1))) as u64;
+        let (mut seen, mut told) = (0, 0);
+        for (id, count) in self.names.0.iter().zip(counts) {
+            seen += count;
+            let named = of_all(seen) - told;
+            told += named;
+            if named > 0 {
+                recorder.never_sent_by_name(*id, waited_ns, named);
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
+use super::names::InTurn;
 use super::{Flood, FloodNetwork, Pace};
 use crate::network::growth::CONNECTING_AT_ONCE;
 use crate::network::origins::OriginId;
@@ -191,20 +192,25 @@ impl Flood {
         let is_silent = network.census().taking() == 0 || silent_for >= ANSWERS_NS && network.behind(end) <= IN_TIME_NS;
         let silent_since = if is_silent { network.signs().last_answer() } else { Tick::NEVER };
         let Pace::Open(schedule) = &mut self.pace else { return };
+        let mut named = InTurn::new(&self.names, &*self.user, schedule, self.share);
         let recorder = network.recorder_mut();
-        let waited = |recorder: &mut Recorder, due: Tick, calls: u64| {
+        let waited = |recorder: &mut Recorder, named: &mut InTurn<'_>, due: Tick, calls: u64| {
             if due > silent_since {
                 recorder.unfinished_overdue(due, calls, end);
             } else {
                 recorder.unsent_overdue(due, calls, end);
             }
+            named.never_sent(recorder, calls, end.since(due));
         };
         let horizon = self.part.horizon();
         if horizon < end {
             // Calls before the horizon waited for the target, the others for the horizon.
-            schedule.skip(horizon, |due, calls| waited(recorder, due, calls));
-            schedule.skip(end, |due, calls| recorder.held_overdue(due, calls, true, end));
+            schedule.skip(horizon, |due, calls| waited(recorder, &mut named, due, calls));
+            schedule.skip(end, |due, calls| {
+                recorder.held_overdue(due, calls, true, end);
+                named.never_sent(recorder, calls, end.since(due));
+            });
         }
-        schedule.drop_overdue(end, |due, calls| waited(recorder, due, calls));
+        schedule.drop_overdue(end, |due, calls| waited(recorder, &mut named, due, calls));
     }
 }

@@ -980,7 +980,7 @@ impl VirtualUsers {
                 if call.was_sent() {
                     calls.unfinished(response, service);
                 } else {
-                    calls.unsent(response);
+                    calls.unsent(response, 1);
                 }
             });
         }

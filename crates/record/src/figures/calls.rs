@@ -92,10 +92,10 @@ impl CallFigures {
         self.times.record_bound(Timing::Service, service_ns);
     }
 
-    /// A call was due and never sent, and had waited this long.
-    pub fn unsent(&mut self, response_ns: u64) {
-        self.numbers.add(Counter::Unsent, 1);
-        self.times.record_bound(Timing::Response, response_ns);
+    /// So many calls were due and never sent, and had waited this long, in nanoseconds.
+    pub fn unsent(&mut self, response_ns: u64, calls: u64) {
+        self.numbers.add(Counter::Unsent, calls);
+        self.times.record_bounds(Timing::Response, response_ns, calls);
     }
 
     /// A message of a call has come.

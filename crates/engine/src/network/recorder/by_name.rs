@@ -1,5 +1,6 @@
 //! Calls by the name of their request.
 
+use brunt_record::catalogue::Counter;
 use brunt_record::figures::NameId;
 use brunt_record::time::Tick;
 
@@ -31,7 +32,14 @@ impl Recorder {
         match failure {
             Some(failure) => calls.failed(failure, response, call.was_sent().then_some(service)),
             None if end == End::Unfinished && call.was_sent() => calls.unfinished(response, service),
-            None => calls.unsent(response),
+            None => calls.unsent(response, 1),
         }
+    }
+
+    /// So many calls of this name were due together and never begun, and had waited this long, in nanoseconds.
+    pub(crate) fn never_sent_by_name(&mut self, id: NameId, waited_ns: u64, calls: u64) {
+        let figures = self.snapshot.figures.requests.at(id);
+        figures.numbers.add(Counter::Due, calls);
+        figures.unsent(waited_ns, calls);
     }
 }

@@ -151,12 +151,16 @@ impl Recorder {
         if self.sampler.timed != Timed::Some || !self.sampled.are_told || !is_ok {
             return 1;
         }
-        let is_timed = matches!(self.reading, Reading::Arrived(_));
         let Some(sampled) = self.sampled.at(core) else { return 1 };
-        if !is_timed {
-            sampled.stand_in.get_or_insert(durations);
-            sampled.skipped += 1;
-            return 0;
+        match self.reading {
+            Reading::Arrived(_) => {}
+            Reading::Untimed => {
+                sampled.stand_in.get_or_insert(durations);
+                sampled.skipped += 1;
+                return 0;
+            }
+            // It ended with what had been read before, or once it was sent: its times are its own.
+            Reading::Nothing => return 1,
         }
         // Slow calls are all timed.
         if self.sampler.is_slow {

@@ -59,6 +59,28 @@ fn a_timed_call_stands_for_others_of_its_own_name() {
     }
 }
 
+/// A call that ends once it is sent, or with what was read before, waits for no timed one.
+#[test]
+fn calls_that_end_without_a_read_have_their_own_times_by_name_too() {
+    let mut recorder =
+        Recorder { sampler: Sampler { timed: Timed::Some, ..Sampler::default() }, ..Recorder::default() };
+    recorder.reads(Some(Tick::from_ns(1)), Tick::from_ns(2));
+    recorder.has_read();
+    let id = recorder.snapshot.figures.requests.id("send");
+    for (call, took_ns) in [1_000, 80_000, 500_000].into_iter().enumerate() {
+        let due = Tick::from_ns(1_000_000 * (call as u64 + 1));
+        let mut one = Call::new((), due, true, Counted::AtOnce);
+        one.send(due, SECOND_NS);
+        recorder.ended(&mut one, End::Answered(200), due + took_ns);
+        recorder.ended_by_name(id, &one, End::Answered(200), false, due + took_ns);
+    }
+    let snapshot = recorder.take();
+    let named = snapshot.figures.requests.get("send").unwrap().times.known(Timing::Response).clone();
+    let ends = [0.01, 0.99].map(|share| named.quantile(share).unwrap());
+    assert!(named.count() == 3 && ends[0] <= 1_020 && ends[1] >= 490_000, "{ends:?}");
+    assert_eq!(snapshot.times.known(Timing::Response).count(), 3);
+}
+
 #[test]
 fn names_beyond_the_most_are_sampled_together() {
     let snapshot = sampled(0..2000, |_| 100_000);

@@ -57,7 +57,8 @@ local WRITTEN = {
   next = "data:circular() at the top, and feeder:next()", failure = "answer:fail(reason)", success = "answer:pass()", check = "brunt.check(answer, { name = condition })", console = "brunt.log(level, text)",
   JSON = "brunt.json", Math = "math", sleep = "brunt.pause(t)", randomIntBetween = "brunt.random(a, b)", parseInt = "tonumber(text)",
   fetch = "http:get(path)", recv = "socket:receive()", observe = "figure:add(value)", record = "figure:add(value)", rand = "math.random()",
-  assert = "brunt.check(answer, { name = condition })", __ENV = "brunt.env(name, default)", __VU = "vu.id", __ITER = "vu.iteration",
+  assert = "brunt.check(answer, { name = condition })", inc = "figure:add(1)", on_start = "if vu.iteration == 1 then … end, at the top of the scenario's function",
+  open = "brunt.ws { base = … } at the top, and ws:connect(path)", __ENV = "brunt.env(name, default)", __VU = "vu.id", __ITER = "vu.iteration",
 }
 
 -- What other tools call options that functions have here.

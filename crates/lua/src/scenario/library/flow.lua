@@ -17,9 +17,7 @@ local CHECK, CHECK_FAILED, CHECK_PASSED = operations.CHECK, operations.CHECK_FAI
 
 local function wait(user, length)
   if length > 0 then
-    local began = user.now
-    yield(PAUSE, length)
-    user.paused = user.paused + (user.now - began)
+    core.wait_for(user, PAUSE, length)
   end
 end
 
@@ -424,10 +422,8 @@ function brunt.rendezvous(name, users, timeout)
   users = core.number("the users of brunt.rendezvous", users, 1)
   local length = seconds("the timeout of brunt.rendezvous", timeout or LONGEST_MEETING)
   local began = user.now
-  yield(MEET, name, users, length)
-  local waited = user.now - began
-  user.paused = user.paused + waited
-  return waited < length * 1e9
+  core.wait_for(user, MEET, name, users, length)
+  return user.now - began < length * 1e9
 end
 
 -- Ends the run, which has failed unless the option `ok` says that it did what it was to do. `{ ok = true, reason = "…" }` may stand alone.

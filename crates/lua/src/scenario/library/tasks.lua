@@ -121,9 +121,7 @@ local function join(user, length, is_done)
         return false
       end
     end
-    local began = user.now
-    yield(JOIN, left or -1)
-    user.paused = user.paused + (user.now - began)
+    core.wait_for(user, JOIN, left or -1)
   end
   return true
 end

@@ -288,16 +288,24 @@ function shared.forget(slot, between)
   end
 end
 
+-- Wants an operation for whose end the user only waits, which is a pause for the groups that it is in.
+function core.wait_for(user, ...)
+  user.pausing = user.now
+  yield(...)
+  user.paused, user.pausing = user.paused + (user.now - user.pausing), nil
+end
+
 -- Ends the groups that a user is in. Returns them, outermost first, as number, time with pauses, time without.
 function shared.leave_groups(slot, now)
   local user = users[slot]
   local groups, ended = user and user.groups, {}
   if groups then
+    local paused = user.paused + (user.pausing and now - user.pausing or 0)
     for place, group in ipairs(groups) do
       local took = now - group.began
-      ended[place * 3 - 2], ended[place * 3 - 1], ended[place * 3] = group.id, took, took - (user.paused - group.paused)
+      ended[place * 3 - 2], ended[place * 3 - 1], ended[place * 3] = group.id, took, took - (paused - group.paused)
     end
-    user.groups, user.group = nil, nil
+    user.groups, user.group, user.pausing = nil, nil, nil
   end
   return ended
 end

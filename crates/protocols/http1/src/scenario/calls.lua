@@ -40,6 +40,9 @@ end
 
 -- The value of the user's cookie that a request to this URL would carry; nil if there is none.
 function Client:cookie(name, url)
+  if url ~= nil and type(url) ~= "string" then
+    wrong("cookie takes a name, and the URL or path of the request that would carry it, not a " .. type(url), true)
+  end
   for _, cookie in ipairs(matching(jar_at(self, "cookie", url))) do
     if cookie.name == name then
       return cookie.value
@@ -233,8 +236,14 @@ local function batch_in_order(self, requests, see)
       method, url, options = "GET", one[1], one[2]
     elseif type(one) == "table" then
       method, url, options = one[1], one[2], one[3]
+      if one[4] ~= nil then
+        wrong("a request of batch is { method, path, options }: a body is { body = … } in its options, and a fourth value has no meaning", true)
+      end
     else
       wrong("batch takes paths, or { method, path, options }, not a " .. type(one))
+    end
+    if type(url) ~= "string" then
+      wrong("batch takes paths, or { method, path, options }, such as { \"POST\", \"/a\", { json = value } }: its request " .. place .. " has no path", true)
     end
     options = options or empty
     local known = known_request(self, method, url)
