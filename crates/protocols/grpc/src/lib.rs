@@ -3,7 +3,7 @@
 //! A plan carries the schema by content, also where the server was asked for it ([`reflection`]). Before the load it is compiled ([`schema`]), the arguments are fitted to it
 //! ([`fitting`]), and each call is written down: its head, which a connection makes a header block of once, and its messages,
 //! framed ([`framing`]). Answers are checked as they come: that they are gRPC, that their messages are whole, of the method's type
-//! ([`decoding`]), as many as it has, and within the limit, and that they end with a status.
+//! (`decoding`), as many as it has, and within the limit, and that they end with a status.
 //!
 //! A call's status is that in its trailers: 0 is OK, and the others are names ([`status::NAMES`]).
 
