@@ -15,7 +15,7 @@ const LIMIT: u32 = 1000;
 
 /// The messages, each with whether it is compressed, and what ended them.
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<(bool, Vec<u8>)>, Option<Fault>) {
-    let mut reader = Reader::new(LIMIT, true);
+    let mut reader = Reader::new(LIMIT, true, Vec::new());
     let mut all = Vec::new();
     for piece in pieces {
         let mut rest = piece;
@@ -25,7 +25,7 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<(bool, Vec<u8>)>
                     assert!((1..=rest.len()).contains(&taken), "took {taken} of {} bytes", rest.len());
                     rest = &rest[taken..];
                     if is_whole {
-                        all.push((reader.is_compressed(), reader.message().to_vec()));
+                        all.push((reader.is_compressed(), reader.message().unwrap_or_default().to_vec()));
                     }
                 }
                 Err(fault) => return (all, Some(fault)),
