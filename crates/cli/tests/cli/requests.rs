@@ -53,7 +53,11 @@ fn calls_that_were_never_sent_have_their_names() {
         };
         for figure in ["due", "unsent"] {
             let (a, b) = (named("GET /a", figure), named("GET /b", figure));
-            assert_eq!(a + b, result["outcomes"][figure], "{figure} at {rate}/s: {}", result["outcomes"]);
+            // Of a target that was silent at the end, calls that were never sent are unfinished over all.
+            let unfinished = if figure == "unsent" { &result["outcomes"]["unfinished"] } else { &Value::Null };
+            let of_all = result["outcomes"][figure].as_u64().unwrap();
+            let most = of_all + unfinished.as_u64().unwrap_or(0);
+            assert!((of_all..=most).contains(&(a + b)), "{figure} at {rate}/s: {a} and {b} of {}", result["outcomes"]);
             assert!(b > 0 && a.abs_diff(2 * b) <= 50, "{figure} at {rate}/s: {a} and {b}");
         }
         let judged = &result["thresholds"][0];
