@@ -169,7 +169,7 @@ fn connection(command: &Command) -> Result<Vec<String>> {
     Ok(flags)
 }
 
-/// The host and the port of the URL; empty where it is none, which is told when it is read as the target.
+/// The host and the port of the URL. Both are empty where it cannot be read: the run refuses it as its target then.
 fn endpoint(command: &Command) -> (String, String) {
     let url = command.urls.first().and_then(brunt_imports::Word::known).unwrap_or_default();
     let Ok(Url { target, .. }) = Url::parse(url) else { return Default::default() };

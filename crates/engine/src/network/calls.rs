@@ -364,9 +364,10 @@ impl<T: Copy> Calls<T> {
         self.slots.of_mut(id.slot, id.generation)
     }
 
-    /// A call has ended; `call` is a copy of it.
+    /// A call has ended; `call` is a copy of it, made just now.
     #[inline]
     pub(super) fn remove(&mut self, id: CallId, call: &Call<T>) {
+        debug_assert!(self.get(id).is_some(), "its slot may hold another call by now");
         if self.slots.free(id.slot) {
             self.under_way -= u64::from(call.measured);
         }

@@ -249,8 +249,8 @@ impl Driver for Epoll {
         Ok(sent)
     }
 
+    #[cfg(target_os = "linux")]
     fn acknowledge(&mut self, token: ConnectionId) {
-        #[cfg(target_os = "linux")]
         if let Ok(Socket::Tcp(reader)) = place(&mut self.sockets, token) {
             // Best effort: the peer waits a little longer without it.
             let _ = rustix::net::sockopt::set_tcp_quickack(&reader.stream, true);

@@ -11,7 +11,8 @@ pub(crate) fn is_message(message_type: &MessageDescriptor, mut bytes: &[u8]) -> 
     read_fields(message_type, &mut bytes, None, DEEPEST).is_some()
 }
 
-/// Passes by the fields of a message, up to the end of `bytes` or of the group of this number. `None` if they are none.
+/// Skips the fields of a message, to the end of `bytes` or of the group with this number. `None` where the bytes are no
+/// fields of this type.
 fn read_fields(message_type: &MessageDescriptor, bytes: &mut &[u8], group: Option<u32>, depth: u32) -> Option<()> {
     while !bytes.is_empty() {
         let (number, wire) = decode_key(bytes).ok()?;

@@ -53,12 +53,17 @@ function shared.learn_file(content)
   files[content] = true
 end
 
+-- Refuses a number that has lost digits in a text of the script's. `what` names the text.
+function core.refuse_shortened(what, number)
+  misused(what .. " has " .. number .. ": Lua's .. keeps 14 digits of a number; write tostring(id), which keeps all of them")
+end
+
 -- Refuses a text of the script's in which a whole number has lost digits. `what` names it.
 function core.check_digits(what, text)
   if type(text) == "string" and #text <= MOST_SEARCHED and find(text, "e+1", 1, true) and not files[text] then
     local number = match(text, SHORTENED)
     if number then
-      misused(what .. " has " .. number .. ", a number of which Lua's .. shows 14 digits at most: write tostring(id), which has all of them")
+      core.refuse_shortened(what, number)
     end
   end
 end

@@ -74,7 +74,7 @@ local FIELDS = setmetatable({
   time = "answer.timings.response", latency = "answer.timings.response", error_code = "answer.error", is_ok = "answer.ok",
 }, { __index = WRITTEN })
 
--- What scripts write in place of this name; nil where it is none that other tools have.
+-- What to write in place of a name of other tools; nil for any other name.
 function shared.written_for(name)
   return WRITTEN[name]
 end
@@ -82,22 +82,15 @@ end
 -- By name: whether a script gives tables a field of this name.
 local given = {}
 
--- Answers a name that one of the library's tables does not have: by an error with what `written` has for it, or the nearest among the
--- keys of the tables `...`. A name among these may be absent, and so may one that the script itself assigns.
+-- Called where a table of the library does not have a name: raises an error with what `written` has for it, or with the nearest
+-- name. Names in the tables `...` may be absent, and so may a name that the script itself assigns.
 function core.absent(whose, name, written, ...)
-  if type(name) ~= "string" then
+  if type(name) ~= "string" or given[name] then
     return
   end
-  local names, listed = {}, {}
-  for _, known in ipairs({ ... }) do
-    if known[name] ~= nil then
+  for place = 1, select("#", ...) do
+    if (select(place, ...))[name] ~= nil then
       return
-    end
-    for one in next, known do
-      if not listed[one] then
-        listed[one] = true
-        names[#names + 1] = one
-      end
     end
   end
   if given[name] == nil then
@@ -109,6 +102,15 @@ function core.absent(whose, name, written, ...)
   if written[name] then
     wrong(whose .. " has no '" .. name .. "'; write " .. written[name], true)
   end
+  local names, listed = {}, {}
+  for _, known in ipairs({ ... }) do
+    for one in next, known do
+      if not listed[one] then
+        listed[one] = true
+        names[#names + 1] = one
+      end
+    end
+  end
   table.sort(names)
   wrong(host.unknown_name(whose, name, names), true)
 end
@@ -116,8 +118,11 @@ end
 -- What every answer has, or may have, besides methods.
 local OF_ANSWERS = { status = true, ok = true, error = true, reason = true, body = true, timings = true, keep = true }
 
--- Answers a name that an answer does not have.
+-- The same for an answer. Scripts ask every answer for its `error`.
 function core.absent_of_answer(name, ...)
+  if OF_ANSWERS[name] then
+    return
+  end
   return core.absent("an answer", name, FIELDS, OF_ANSWERS, core.reading, ...)
 end
 

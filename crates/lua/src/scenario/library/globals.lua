@@ -7,7 +7,7 @@ local band, rshift = bit.band, bit.rshift
 local globals = _G
 local known, util = pcall(require, "jit.util")
 
--- What Lua itself has, some of which the sandbox takes away.
+-- The names of Lua's own library; the sandbox removes some of them later.
 local of_lua = {}
 for name in next, globals do
   of_lua[name] = true

@@ -166,7 +166,7 @@ local function known_request(self, method, url)
     end
     local number = match(url, SHORTENED)
     if number then
-      misused("the URL has " .. number .. ", a number of which Lua's .. shows 14 digits at most: write tostring(id), which has all of them")
+      core.refuse_shortened("the URL", number)
     end
     known = {
       name = name_of(method, url), url = based(self, url),
