@@ -9,6 +9,7 @@ pub mod arrivals;
 pub mod bodies;
 pub mod connections;
 pub mod content;
+pub mod deal;
 pub mod environment;
 pub mod hosts;
 pub mod injection;

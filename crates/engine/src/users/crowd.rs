@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
+use brunt_plan::deal::Deal;
 use brunt_plan::injection::{Curve, UserArrivals, population_seed};
 use brunt_plan::plan::Plan;
-use brunt_plan::random;
 use brunt_plan::scenario::{MOST_ALIVE, Population, Step};
 use brunt_plan::share::Share;
 use brunt_record::figures::NameId;
@@ -42,8 +42,6 @@ struct Choice {
     place: u32,
     name: String,
     id: Option<NameId>,
-    /// The sum of the weights up to and including this choice.
-    weight: f64,
 }
 
 /// How long a population waits, and how long its iterations may go on, in nanoseconds.
@@ -79,9 +77,11 @@ struct Crowd {
     most_alive: usize,
     after: Option<usize>,
     share: Share,
-    /// The seed of its users' choices, and the number of choices made.
-    seed: u64,
+    /// The number of scenarios that its users have taken, or would have.
     chosen: u64,
+    /// The scenarios of the users of all workers, and how many of them were dealt.
+    deal: Deal,
+    dealt: u64,
     began: Option<Tick>,
     /// Whether it was looked after at least once since it began.
     looked: bool,
@@ -106,13 +106,12 @@ impl Crowd {
     ) -> Result<Self, ScriptError> {
         let own = |users: f64| share.part_of(users as u64);
         let seed = population_seed(plan.seed, place);
-        let mut weight = 0.0;
         let mut choices = Vec::new();
         for one in &population.scenarios {
-            weight += one.weight;
             let place = library.place(&one.scenario)?;
-            choices.push(Choice { place, name: one.scenario.clone(), id: None, weight });
+            choices.push(Choice { place, name: one.scenario.clone(), id: None });
         }
+        let weights: Vec<_> = population.scenarios.iter().map(|one| one.weight).collect();
         let kind = match (population.steps.first(), quota) {
             (Some(Step::IterationsEach { users, iterations }), _) => {
                 Kind::Each { users: own(*users), iterations: *iterations as u64 }
@@ -136,11 +135,11 @@ impl Crowd {
             reuses: population.reuse_users,
             most_alive: share.part_of(most) as usize,
             after: population.after,
-            ..Self::of(kind, choices, share, seed ^ 0xca11)
+            ..Self::of(kind, choices, share, Deal::new(&weights, seed ^ 0xca11))
         })
     }
 
-    fn of(kind: Kind, choices: Vec<Choice>, share: Share, seed: u64) -> Self {
+    fn of(kind: Kind, choices: Vec<Choice>, share: Share, deal: Deal) -> Self {
         Self {
             kind,
             limits: Limits::default(),
@@ -150,8 +149,9 @@ impl Crowd {
             most_alive: 1,
             after: None,
             share,
-            seed,
             chosen: 0,
+            deal,
+            dealt: 0,
             began: None,
             looked: false,
             alive: 0,
@@ -163,8 +163,8 @@ impl Crowd {
 
     /// One user for one iteration.
     fn once(place: u32, name: &str) -> Self {
-        let choices = vec![Choice { place, name: name.to_owned(), id: None, weight: 1.0 }];
-        Self::of(Kind::Each { users: 1, iterations: 1 }, choices, Share::WHOLE, 0)
+        let choices = vec![Choice { place, name: name.to_owned(), id: None }];
+        Self::of(Kind::Each { users: 1, iterations: 1 }, choices, Share::WHOLE, Deal::new(&[1.0], 0))
     }
 
     /// Takes changed numbers of users, each from a time on. Only populations with a given number of users follow them.
@@ -298,12 +298,17 @@ impl Crowd {
 
     /// The scenario for its next user: its place in the script, and the name by which it is counted.
     fn choose(&mut self, recorder: &mut Recorder) -> (u32, Option<NameId>) {
-        let all = self.choices.last().map_or(0.0, |choice| choice.weight);
-        // Drawn by the user's number over all workers, so that a user makes the same choice on any worker.
-        let number = self.share.number(self.chosen).unwrap_or(self.chosen);
+        let mut part = 0;
+        if self.choices.len() > 1 {
+            // Dealt by the user's number over all workers, so that a user has the same scenario on any worker.
+            let number = self.share.number(self.chosen).unwrap_or(self.chosen);
+            while self.dealt <= number {
+                part = self.deal.next_part();
+                self.dealt += 1;
+            }
+        }
         self.chosen += 1;
-        let drawn = random::unit(self.seed, number) * all;
-        let Some(choice) = self.choices.iter_mut().find(|choice| drawn < choice.weight) else { return (0, None) };
+        let Some(choice) = self.choices.get_mut(part) else { return (0, None) };
         let id = *choice.id.get_or_insert_with(|| recorder.snapshot.figures.scenarios.id(&choice.name));
         (choice.place, Some(id))
     }

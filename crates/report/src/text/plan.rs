@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{UNBROKEN, WIDTH, wrapped};
 use crate::dates::iso_8601;
-use crate::numbers::{brief, clean, count, counted};
+use crate::numbers::{brief, clean, count, counted, percent};
 use crate::style::Paint;
 
 pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<String> {
@@ -140,14 +140,30 @@ pub fn scenario_list(all: &[String], scenarios: &Scenarios) -> String {
     let width = shown.iter().map(|name| name.width()).max().unwrap_or(0);
     let mut text = String::new();
     for (name, shown) in all.iter().zip(&shown) {
-        let of = |population: &&Population| population.scenarios.iter().any(|one| one.scenario == *name);
-        let users = scenarios.populations.iter().filter(of);
-        let users: Vec<_> = users.map(|population| population_text(population, &scenarios.populations)).collect();
+        let users = scenarios.populations.iter().filter_map(|population| {
+            let text = || population_text(population, &scenarios.populations);
+            Some(format!("{}{}", share_of(name, population)?, text()))
+        });
+        let users: Vec<_> = users.collect();
         let users = if users.is_empty() { "nobody".to_owned() } else { users.join("; ") };
         // Writing to a string does not fail.
         let _ = writeln!(text, "{shown}{}  {users}", " ".repeat(width.saturating_sub(shown.width())));
     }
     text
+}
+
+/// The part of a population's users that a scenario gets, as a beginning of what they do; empty where it gets all of them, `None` where
+/// it gets none.
+fn share_of(scenario: &str, population: &Population) -> Option<String> {
+    let weight = |name: Option<&str>| -> f64 {
+        let of = population.scenarios.iter().filter(|one| name.is_none_or(|name| one.scenario == name));
+        of.map(|one| one.weight).sum()
+    };
+    if !population.scenarios.iter().any(|one| one.scenario == scenario) {
+        return None;
+    }
+    let (own, all) = (weight(Some(scenario)), weight(None));
+    Some(if own < all { format!("{} of a mix: ", percent(own / all)) } else { String::new() })
 }
 
 fn how_they_run(plan: &Plan, scenarios: &Scenarios) -> Vec<String> {
