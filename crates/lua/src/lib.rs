@@ -11,6 +11,8 @@ pub mod scenario;
 mod state;
 mod wrk;
 
+pub use self::wrk::misspelt;
+
 use brunt_plan::plan::Plan;
 use brunt_plan::scenario::Scenarios;
 use brunt_plan::share::Portion;

@@ -318,7 +318,11 @@ fn script(path: &Path, url: String, args: &[String]) -> Result<Script> {
         bail!("-s is a script of wrk; how long an answer may take is --timeout: brunt --timeout 30s URL");
     }
     let args = std::iter::once(url).chain(args.iter().cloned()).map(Template::secret).collect();
-    Ok(Script { file: path.display().to_string(), content: Content(files::read(path)?), args })
+    let (file, content) = (path.display().to_string(), files::read(path)?);
+    for (line, problem) in brunt_lua::misspelt(&content) {
+        crate::console::note(&format!("note: {file}:{line}: {problem}"));
+    }
+    Ok(Script { file, content: Content(content), args })
 }
 
 /// The number of calls in flight on one connection.

@@ -25,7 +25,7 @@ mod tokens;
 pub mod types;
 mod urls;
 mod value;
-mod written;
+pub(crate) mod written;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -22,7 +22,7 @@ pub(super) struct Written {
 
 /// A token of Lua, in the detail needed here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+pub(crate) enum Token {
     Name(String),
     /// A text; `None` if it has escapes.
     Text(Option<String>),
@@ -135,7 +135,7 @@ impl Tokens<'_> {
 }
 
 /// The tokens of a text, with their lines.
-fn tokens(source: &[u8]) -> Vec<(usize, Token)> {
+pub(crate) fn tokens(source: &[u8]) -> Vec<(usize, Token)> {
     let mut reader = Tokens { text: source, at: 0, line: 1 };
     if source.starts_with(b"#") {
         reader.take_while(|byte| byte != b'\n');

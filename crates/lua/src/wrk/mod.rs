@@ -10,6 +10,7 @@
 
 mod address;
 mod answers;
+mod misspelt;
 mod ready_made;
 mod session;
 mod start;
@@ -22,4 +23,5 @@ mod traced;
 mod user;
 mod values;
 
+pub use self::misspelt::misspelt;
 pub(crate) use self::session::WrkScript;
