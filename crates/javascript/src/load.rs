@@ -188,7 +188,7 @@ pub fn outline(scenarios: &Scenarios, _: Sandbox, registry: &Registry) -> Result
         let (slips, ended): (Vec<_>, Vec<_>) =
             rehearsed.ended.into_iter().partition(|ended| ended.problem.contains("ReferenceError: "));
         let problems = slips.iter().map(|ended| ScriptError::from_text(&ended.problem)).collect();
-        Ok(Outline { met: rehearsed.met, problems, ended, unreached: Vec::new() })
+        Ok(Outline { met: rehearsed.met, problems, ended, unreached: Vec::new(), unlikely: Vec::new() })
     };
     outlined().map_err(|error: ScriptError| error.without(&secrets))
 }

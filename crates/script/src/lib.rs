@@ -36,5 +36,5 @@ pub use self::hook::Hook;
 pub use self::host::ScriptHost;
 pub use self::loading::{AskAt, Asking, ClientKind, LoadOptions, Loaded, OwnRules};
 pub use self::operation::{Labelled, Operation, Placement, Resumption, Verdict, Wanted};
-pub use self::outline::{AssignedLocal, EndedEarly, Met, MetKind, Outline, Unreached, UnsetGlobal};
+pub use self::outline::{AssignedLocal, EndedEarly, Met, MetKind, Outline, UnlikelyValue, Unreached, UnsetGlobal};
 pub use self::program::{Identity, KeepAlive, Library, Program, ScriptClient};

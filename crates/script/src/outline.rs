@@ -13,6 +13,8 @@ pub struct Outline {
     pub ended: Vec<EndedEarly>,
     /// The lines that were not reached.
     pub unreached: Vec<Unreached>,
+    /// Values that are hardly meant.
+    pub unlikely: Vec<UnlikelyValue>,
 }
 
 /// A local at a script's top that its scenarios assign, or a field of whose table they assign.
@@ -36,6 +38,17 @@ pub struct UnsetGlobal {
     /// The first line that reads it, from 1.
     pub line: usize,
     /// What is wrong, and what was probably meant.
+    pub problem: String,
+}
+
+/// A value in a script that is hardly meant, such as a timeout of a thousand seconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnlikelyValue {
+    /// The file, as the script names it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What it means, and what was probably meant.
     pub problem: String,
 }
 

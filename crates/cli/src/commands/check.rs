@@ -106,6 +106,16 @@ pub fn run(args: &Check, program: &Program) -> Result<Exit> {
             text: run::shared_local(local),
         }
     }));
+    remarks.extend(outline.unlikely.iter().map(|value| {
+        let place = scenario::place(&source(&value.file, &args.file), value.line, &value.problem);
+        let column = place.filter(|place| place.line == value.line).map(|place| place.column);
+        Remark {
+            is_error: false,
+            file: value.file.clone(),
+            place: Some((value.line, column)),
+            text: value.problem.clone(),
+        }
+    }));
     let exit = said(&remarks);
     if exit == Exit::Done {
         let listed = listed(&args.file, &loaded, &outline, &thresholds);

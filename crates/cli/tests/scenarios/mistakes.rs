@@ -91,6 +91,54 @@ fn what_is_misspelt_in_a_function_is_found_before_anything_is_sent() {
     assert_eq!(nginx.log().len(), 0, "nothing was sent");
 }
 
+/// What a conversation cannot send, and a method that is called with a dot.
+#[test]
+fn what_no_socket_takes_is_found_by_check() {
+    for (call, expected) in [
+        ("socket:send({ a = 1 })", "write socket:send(brunt.json.encode(value)) for JSON"),
+        ("socket:request({ a = 1 })", "write socket:request(brunt.json.encode(value)) for JSON"),
+        ("socket:send(nil)", "a message is a text, not nil"),
+        ("socket.send('x')", "write socket:send(…), with a colon"),
+        ("ws.connect('/')", "write ws:connect(…), with a colon"),
+        ("bytes:send({})", "send takes bytes as a text, not a table"),
+        ("bytes:request({}, 4)", "request takes bytes as a text, not a table"),
+        ("bytes.receive_exactly(4)", "write socket:receive_exactly(…), with a colon"),
+    ] {
+        let text = format!(
+            "local brunt = require 'brunt'
+             local ws = brunt.ws {{ base = 'ws://127.0.0.1:1' }}
+             local tcp = brunt.tcp {{ address = '127.0.0.1:1' }}
+             brunt.scenario('s', function()
+               local socket, bytes = ws:connect('/'), tcp:connect()
+               {call}
+             end):inject {{ brunt.users(1, '1s') }}"
+        );
+        let directory = Directory::new();
+        let path = directory.file("s.lua", text);
+        let done = run(["check", &path]).with_status(2);
+        assert!(done.stderr.contains("s.lua:6") && done.stderr.contains(expected), "{call}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn a_mix_is_listed_with_its_shares_and_dealt_by_them() {
+    let server = Server::start(Config::default()).unwrap();
+    let text = "local a = brunt.scenario('browse', function() http:get('/a') end)
+       local b = brunt.scenario('buy', function() http:get('/b') end)
+       brunt.mix { { a, 3 }, { b, 1 } }:inject { brunt.iterations_each(12, 1) }";
+    let (_directory, path) = script(server.url().trim_end_matches('/'), text);
+    let listed = run(["run", "--list", &path]).with_status(0).stdout;
+    assert!(listed.contains("browse  75% of a mix: ") && listed.contains("buy     25% of a mix: "), "{listed}");
+    for threads in ["1", "2", "5"] {
+        let result = play(&path, &["-t", threads], 0);
+        let due = |name: &str| {
+            let names = result["names"]["requests"].as_array().unwrap();
+            names.iter().find(|one| one["name"] == name).unwrap()["due"].clone()
+        };
+        assert_eq!((due("GET /a"), due("GET /b")), (9.into(), 3.into()), "{threads}");
+    }
+}
+
 /// What made-up answers lead to is no error of the script, and leaves nothing behind.
 #[test]
 #[ignore = "needs nginx: make test installs it"]

@@ -10,8 +10,8 @@ use brunt_protocol::scenario::Value;
 use brunt_record::figures::OwnFigures;
 use brunt_record::time::Tick;
 use brunt_script::{
-    AssignedLocal, EndedEarly, Library, Met, MetKind, Operation, Resumption, ScriptClient, ScriptError, Unreached,
-    UnsetGlobal, Verdict,
+    AssignedLocal, EndedEarly, Library, Met, MetKind, Operation, Resumption, ScriptClient, ScriptError, UnlikelyValue,
+    Unreached, UnsetGlobal, Verdict,
 };
 use mlua::{Function, Lua, Table};
 
@@ -252,6 +252,14 @@ impl LuaLibrary {
             Ok(Unreached { file: table.get("file")?, first: table.get("first")?, last: table.get("last")? })
         };
         self.listed("unreached", read)
+    }
+
+    /// The values that are hardly meant, as far as the script's top and its rehearsals came to them.
+    pub(super) fn unlikely(&self) -> Result<Vec<UnlikelyValue>, ScriptError> {
+        let read = |table: Table| {
+            Ok(UnlikelyValue { file: table.get("file")?, line: table.get("line")?, problem: table.get("problem")? })
+        };
+        self.listed("unlikely", read)
     }
 
     /// The functions that ended by an error in a rehearsal.

@@ -37,7 +37,13 @@ pub fn outline(scenarios: &Scenarios, sandbox: Sandbox, registry: &Registry) -> 
         }
         let problems = places.into_iter().filter_map(|place| library.rehearse_strictly(place).err());
         let problems = problems.map(|problem| problem.without(&secrets)).collect();
-        Ok(Outline { problems, met: library.met()?, ended: library.ended_early()?, unreached: library.unreached()? })
+        Ok(Outline {
+            problems,
+            met: library.met()?,
+            ended: library.ended_early()?,
+            unreached: library.unreached()?,
+            unlikely: library.unlikely()?,
+        })
     };
     outlined().map_err(|error: ScriptError| error.without(&secrets))
 }
@@ -126,6 +132,65 @@ mod tests {
         assert_eq!(unreached, [(5, 6), (13, 14)]);
         let ended: Vec<_> = outline.ended.iter().map(|one| (one.scenario.as_str(), one.problem.as_str())).collect();
         assert_eq!(ended, [("ends", "a.lua:12: nobody is here")]);
+    }
+
+    #[test]
+    fn what_would_go_nowhere_or_fail_with_any_answer_is_found() {
+        for (text, expected) in [
+            ("brunt.choose { { function() end, 1, name = 'x' } }", "'name' at place 1"),
+            ("brunt.choose { { function() end, 1 }, browse = 3 }", "not 'browse' = 3"),
+            (
+                "http:post('/', { multipart = { { 'a', 'x', filename = 'y' } } })",
+                "'filename' at place 1 would go nowhere",
+            ),
+            ("http:post('/', { multipart = { a = { 'x', filename = 'y' } } })", "in which 'filename' would go nowhere"),
+            ("http:post('/', { form = { { 'a', 'x', 'y' } } })", "3 at place 1 would go nowhere"),
+            ("local r = http:get('/') local x = r.json.items", "write answer:json(…)"),
+            ("local r = http:get('/') local x = #r.json", "write answer:json(…)"),
+            ("http.cookie('a')", "write http:cookie(…)"),
+            ("local r = http:get('/') local x = r.find('a')", "write answer:find(…)"),
+            ("local x = rows.next()", "write feeder:next(…)"),
+        ] {
+            let outline = outlined(&format!(
+                "local brunt = require 'brunt'
+                 local http = brunt.http {{ base = 'http://127.0.0.1:1' }}
+                 local rows = brunt.data({{ 'a' }}):circular()
+                 brunt.scenario('s', function()
+                   {text}
+                 end)"
+            ));
+            let problems: Vec<_> = outline.problems.iter().map(ToString::to_string).collect();
+            assert!(problems.len() == 1 && problems[0].contains("a.lua:5: "), "{text}: {problems:?}");
+            assert!(problems[0].contains(expected), "{text}: {problems:?}");
+        }
+    }
+
+    #[test]
+    fn times_without_a_unit_that_are_hardly_meant_are_named() {
+        let outline = outlined(
+            "local brunt = require 'brunt'
+             local http = brunt.http { base = 'http://127.0.0.1:1', timeout = 5000 }
+             brunt.scenario('s', function()
+               http:get('/', { timeout = 1000 })
+               brunt.pause(1500)
+               brunt.pause(600)
+               brunt.pause('1500s')
+             end):inject { brunt.users(1, 3600) }",
+        );
+        let lines: Vec<_> = outline.unlikely.iter().map(|value| (value.line, value.problem.as_str())).collect();
+        let expected = |what: &str, number: u32| {
+            format!(
+                "{what} of {number} is in seconds: write \"{number}ms\" for milliseconds, or \"{number}s\" if it is meant"
+            )
+        };
+        assert_eq!(
+            lines,
+            [
+                (2, expected("timeout", 5000).as_str()),
+                (4, expected("timeout", 1000).as_str()),
+                (5, expected("a pause", 1500).as_str()),
+            ]
+        );
     }
 
     #[test]

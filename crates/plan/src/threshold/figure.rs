@@ -251,11 +251,16 @@ pub enum Unit {
 }
 
 /// Names of figures in other tools.
-const OTHER_TOOLS: [(&str, &str); 15] = [
+const OTHER_TOOLS: [(&str, &str); 20] = [
     ("rps", "rate"),
     ("qps", "rate"),
     ("throughput", "rate"),
     ("errors", "error_rate"),
+    ("failed", "error_rate"),
+    ("failures", "error_rate"),
+    ("failure_rate", "error_rate"),
+    ("success", "availability"),
+    ("success_rate", "availability"),
     ("http_req_failed", "error_rate"),
     ("avg", "mean"),
     ("average", "mean"),
@@ -325,6 +330,10 @@ impl Figure {
             _ => "",
         }
     }
+
+    /// What thresholds on calls of a name ask for most, for people.
+    pub(super) const OF_NAMES: &'static str = " Calls of a name have p50 … p99.99, mean, max, error_rate, availability, checks, rate, \
+                                               passes, fails, and failures such as timeout";
 
     /// A suggestion for an unknown name, for people: the nearest one, or else all names.
     pub(super) fn meant(unknown: &str) -> String {

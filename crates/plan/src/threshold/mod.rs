@@ -199,7 +199,11 @@ impl FromStr for Threshold {
             (None, None) => {
                 let own = OfOwn::parse(figure).filter(|_| name.is_some());
                 let problem = own.and_then(|own| Figure::Own(own).unit().parse(right).err());
-                let unknown = || format!("'{figure}' is not a figure; {}", Figure::meant(figure));
+                let unknown = || {
+                    let meant = Figure::meant(figure);
+                    let others = if name.is_some() && meant.starts_with("did") { Figure::OF_NAMES } else { "" };
+                    format!("'{figure}' is not a figure; {meant}{others}")
+                };
                 return Err(error(problem.map_or_else(unknown, |problem| problem.to_string())));
             }
         };

@@ -158,6 +158,9 @@ function Stream:close()
   return self
 end
 
+core.with_colon("grpc", Client)
+core.with_colon("stream", Stream)
+
 return function(options)
   check_options("brunt.grpc", options, client_options)
   return setmetatable({ client = core.client("grpc", options) }, Client)

@@ -112,15 +112,23 @@ local function receive(socket, options, ...)
   return answer
 end
 
+-- Refuses what is no bytes. `what` names the method.
+local function check_bytes(what, bytes)
+  if core.text_of(bytes) == nil then
+    core.misused(what .. " takes bytes as a text, not " .. core.shown(bytes), bytes)
+  end
+  return bytes
+end
+
 -- Sends bytes; the call ends when the operating system has taken them.
 function Socket:send(bytes, options)
-  return on(self, "send", checked("send", options), bytes)
+  return on(self, "send", checked("send", options), check_bytes("send", bytes))
 end
 
 -- Sends bytes and reads their answer, as one call.
 function Socket:request(bytes, what, options)
   checked("request", options)
-  return exchange(bytes, what, function(judge, ...)
+  return exchange(check_bytes("request", bytes), what, function(judge, ...)
     return core.on(self.handle, self.client, "request", options, judge, ...)
   end)
 end
@@ -175,10 +183,13 @@ end
 -- Sends bytes and reads their answer, as one call, on any connection of the user's.
 function Client:request(bytes, what, options)
   checked("request", options)
-  return exchange(bytes, what, function(judge, ...)
+  return exchange(check_bytes("request", bytes), what, function(judge, ...)
     return core.converse(self.client, "request", options, judge, ...)
   end)
 end
+
+core.with_colon("socket", Socket)
+core.with_colon("tcp", Client)
 
 local known = { address = true, greeting = true, timeout = true, connections = true, pool = true, pipeline = true,
   keep_alive = true }

@@ -78,10 +78,19 @@ local function on(socket, name, options, judge, ...)
   return setmetatable(answer, Answer)
 end
 
+-- Refuses what is no message. `what` names the method.
+local function check_message(what, message)
+  if core.text_of(message) == nil then
+    local advice = type(message) == "table" and ": write socket:" .. what .. "(brunt.json.encode(value)) for JSON" or ""
+    core.misused(what .. ": a message is a text, not " .. core.shown(message) .. advice, message)
+  end
+  core.check_digits("the message", message)
+end
+
 -- Sends a message; the call ends when the operating system has taken it.
 function Socket:send(message, options)
   checked("send", options, send_options)
-  core.check_digits("the message", message)
+  check_message("send", message)
   return on(self, "send", options, nil, "send", message, options and options.binary)
 end
 
@@ -103,7 +112,7 @@ end
 -- received later.
 function Socket:request(message, options)
   checked("request", options, request_options)
-  core.check_digits("the message", message)
+  check_message("request", message)
   local judge = judge_of("request", options and options.match)
   return receive(self, "request", options, judge, "request", message, options and options.binary)
 end
@@ -176,6 +185,9 @@ function Socket:close(options)
   core.release(self.handle)
   return answer
 end
+
+core.with_colon("socket", Socket)
+core.with_colon("ws", Client)
 
 local known = { base = true, headers = true, subprotocols = true, deflate = true, timeout = true, cert = true, key = true }
 

@@ -24,6 +24,8 @@ function Client:call(options, of_call)
   return setmetatable(core.call(self.client, "call", of_call, options), Answer)
 end
 
+core.with_colon(name, Client)
+
 return function(options)
   if type(options) == "string" then
     options = { address = options }

@@ -244,6 +244,11 @@ function core.client(name, options)
   if shared.is_running() then
     wrong("brunt." .. name .. " makes a client for the whole run: make it at the top of the script, outside the functions")
   end
+  for _, option in ipairs({ "timeout", "stall_timeout", "deadline" }) do
+    if type(options) == "table" and type(options[option]) == "number" then
+      seconds(option, options[option])
+    end
+  end
   local problem, client = host.client(name, options or {})
   if problem then
     wrong(problem)

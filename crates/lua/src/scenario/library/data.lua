@@ -125,6 +125,9 @@ function Feeder:next()
   return row_of(self.data, self.is_users and own_place(self) or next_place(self))
 end
 
+core.with_colon("data", Data)
+core.with_colon("feeder", Feeder)
+
 local function rows_of(kind, name, options)
   local problem, data, columns = host.data(kind, name, options or {})
   if problem then

@@ -136,6 +136,21 @@ function core.object()
   return object
 end
 
+-- Makes methods refuse to be called with a dot, which would take their first argument for the object. `whose` is what
+-- scripts call the object.
+function core.with_colon(whose, object)
+  for name, method in next, object do
+    if type(method) == "function" and name:sub(1, 2) ~= "__" then
+      object[name] = function(self, ...)
+        if getmetatable(self) ~= object then
+          wrong(whose .. "." .. name .. "(…) is called with a dot: write " .. whose .. ":" .. name .. "(…), with a colon", true)
+        end
+        return method(self, ...)
+      end
+    end
+  end
+end
+
 local function nearest_method(name)
   local names, listed = {}, {}
   for _, object in ipairs(objects) do
@@ -156,8 +171,10 @@ function shared.hinted(problem)
   if type(problem) == "string" then
     kind, name = problem:match("attempt to %a+ (%a+) '([^']*)' %(a nil value%)")
   end
-  local maker = type(problem) == "string" and problem:match("attempt to index field '(%a+)' %(a function value%)")
-  if maker and rawget(brunt, maker) then
+  local maker = type(problem) == "string" and problem:match("attempt to [%a ]+ field '([%a_]+)' %(a function value%)")
+  if maker and core.reading[maker] then
+    return problem .. "; " .. maker .. " is a method of answers: write answer:" .. maker .. "(…), with a colon and brackets"
+  elseif maker and rawget(brunt, maker) then
     return problem .. "; brunt." .. maker .. " makes a client: local " .. maker .. " = brunt." .. maker .. " { base = … } at the top"
   end
   local written = name and WRITTEN[name]
@@ -210,8 +227,61 @@ end
 
 core.check_options = check_options
 
+-- Checks that a list of { what, weight } has nothing else: a name would be taken in silence.
+function core.check_weighted(whose, parts)
+  local function check(of, most, place)
+    for name, value in pairs(type(of) == "table" and of or {}) do
+      if type(name) ~= "number" or place and name > most then
+        wrong(
+          whose .. " takes { what, weight } at each place, and nothing else: not " .. shown(name)
+            .. (type(value) == "number" and " = " .. shown(value) or "") .. (place and " at place " .. place or ""),
+          true
+        )
+      end
+    end
+  end
+  check(parts)
+  for place, part in ipairs(type(parts) == "table" and parts or {}) do
+    check(getmetatable(part) == nil and part, 2, place)
+  end
+end
+
+-- Values that are hardly meant: a list of tables with `file`, `line` and `problem`.
+local unlikely, doubted = {}, {}
+
+function shared.unlikely()
+  return unlikely
+end
+
+-- The most seconds that somebody who writes a number without a unit may mean, where a call or a user waits; and lengths
+-- that may well be longer.
+local MOST_MEANT = 600
+local LONG = {
+  ["a length"] = true, ["the length of brunt.during"] = true, start = true, longest = true, grace = true, ramp_down_grace = true,
+}
+
+-- Notes a time without a unit that is hardly meant.
+function core.doubt_seconds(what, value)
+  if LONG[what] or #unlikely >= 100 or shared.is_running() and not shared.is_rehearsing() then
+    return
+  end
+  local file, line = position():match("^(.*):(%d+): $")
+  local key = tostring(file) .. ":" .. tostring(line) .. what
+  if file and not doubted[key] then
+    doubted[key] = true
+    local number = tostring(value)
+    unlikely[#unlikely + 1] = {
+      file = file, line = tonumber(line),
+      problem = what .. " of " .. number .. " is in seconds: write \"" .. number .. "ms\" for milliseconds, or \"" .. number .. "s\" if it is meant",
+    }
+  end
+end
+
 -- A duration in seconds, from a number of seconds or a text such as "500ms".
 local function seconds(what, value)
+  if type(value) == "number" and value > MOST_MEANT then
+    core.doubt_seconds(what, value)
+  end
   local read = value
   if type(value) == "string" then
     read = host.duration(value)

@@ -344,6 +344,7 @@ function brunt.choose(choices)
   if type(choices) ~= "table" or #choices == 0 then
     wrong(usage .. ", not " .. shown(choices), true)
   end
+  core.check_weighted("brunt.choose", choices)
   local all = 0
   for _, choice in ipairs(choices) do
     if type(choice) ~= "table" or type(choice[1]) ~= "function" then
@@ -360,14 +361,18 @@ function brunt.choose(choices)
     end
     return shared.anything
   end
-  local drawn = random() * all
-  for _, choice in ipairs(choices) do
+  local drawn, chosen = random() * all, #choices
+  for place, choice in ipairs(choices) do
     drawn = drawn - choice[2]
     if drawn < 0 then
-      return choice[1]()
+      chosen = place
+      break
     end
   end
-  return choices[#choices][1]()
+  if traced and #choices > 1 then
+    yield(LOG, "info", "brunt.choose took choice " .. chosen .. " of " .. #choices .. "; another --seed may take another")
+  end
+  return choices[chosen][1]()
 end
 
 -- Whether a returned value is a call that has failed, or whose status is no success.

@@ -250,6 +250,8 @@ function Scenario:on_stop(run)
   return self
 end
 
+core.with_colon("scenario", Scenario)
+
 function brunt.scenario(name, run)
   at_the_top("brunt.scenario")
   if type(name) ~= "string" or type(run) ~= "function" then
@@ -269,6 +271,7 @@ end
 function brunt.mix(parts)
   at_the_top("brunt.mix")
   local weighted, names = {}, {}
+  core.check_weighted("brunt.mix", parts)
   for _, part in ipairs(type(parts) == "table" and parts or {}) do
     local scenario, weight = part[1], part[2]
     if getmetatable(scenario) ~= Scenario then

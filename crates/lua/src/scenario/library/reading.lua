@@ -66,11 +66,13 @@ end
 
 -- Counts the answer as not ok, for `reason`.
 function reading.fail(self, reason)
+  check_colon(self, "fail")
   shared.fail_answer(self, reason)
 end
 
 -- Counts the answer as ok, whatever its status.
 function reading.pass(self)
+  check_colon(self, "pass")
   shared.pass_answer(self)
 end
 
@@ -85,11 +87,13 @@ end
 -- The place of a Lua pattern in the body, as string.find, but false where there is none; `plain` takes the pattern
 -- literally.
 function reading.find(self, pattern, plain)
+  check_colon(self, "find")
   return or_false(self.body:find(pattern, 1, plain))
 end
 
 -- The captures of a Lua pattern in the body, as string.match, but false where it does not match.
 function reading.match(self, pattern)
+  check_colon(self, "match")
   return or_false(self.body:match(pattern))
 end
 
@@ -230,6 +234,7 @@ end
 -- Whether the body is JSON that matches a schema. It counts as a check called `name`; a failed one tells the place and
 -- the reason of the mismatch.
 function reading.matches_schema(self, schema, name)
+  check_colon(self, "matches_schema")
   local problem, certain, found = host.look_for("schema", text_of_body(self), text_of_schema(schema), false)
   if problem and certain then
     wrong("matches_schema: " .. problem, true)

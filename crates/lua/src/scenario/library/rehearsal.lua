@@ -336,10 +336,12 @@ function shared.withhold()
   end
 end
 
--- An error of Lua that no answer can cause: a missing global, method or function of a library.
+-- An error of Lua that no answer can cause: a missing global, method or function of a library, or a function that is taken
+-- for its result.
 local function of_no_answer(problem)
   local is_one = type(problem) == "string"
-    and (problem:find("attempt to %a+ global '[^']*' %(a nil value%)") or problem:find("attempt to call %a+ '[^']*' %(a nil value%)"))
+    and (problem:find("attempt to [%a ]+ field '[^']*' %(a function value%)")
+      or problem:find("attempt to %a+ global '[^']*' %(a nil value%)") or problem:find("attempt to call %a+ '[^']*' %(a nil value%)"))
   return is_one and shared.hinted(problem) or nil
 end
 

@@ -38,8 +38,16 @@ local function jar_at(self, what, url)
   return jar, scheme, host, path
 end
 
+-- The client's methods are called by a colon. A dot would give them the path for the client.
+local function check_client(self, word)
+  if getmetatable(self) ~= Client then
+    wrong("http." .. word .. "(…) is called with a dot: write http:" .. word .. "(…), with a colon", true)
+  end
+end
+
 -- The value of the user's cookie that a request to this URL would carry; nil if there is none.
 function Client:cookie(name, url)
+  check_client(self, "cookie")
   if url ~= nil and type(url) ~= "string" then
     wrong("cookie takes a name, and the URL or path of the request that would carry it, not a " .. type(url), true)
   end
@@ -52,6 +60,7 @@ end
 
 -- Gives the user a cookie, as if an answer from `options.url` had set it.
 function Client:set_cookie(name, value, options)
+  check_client(self, "set_cookie")
   check_options("set_cookie", options, { url = true, domain = true, path = true, secure = true })
   options = options or empty
   local said = { name = tostring(name), value = field_text("set_cookie", name, value), secure = options.secure }
@@ -68,6 +77,7 @@ end
 
 -- Forgets the user's cookies: those of this name, or all.
 function Client:clear_cookies(name)
+  check_client(self, "clear_cookies")
   local jar = jar_of(self) or empty
   for place = #jar, 1, -1 do
     if name == nil or jar[place].name == name then
@@ -92,13 +102,6 @@ local function is_plain(options)
     end
   end
   return true
-end
-
--- The client's methods are called by a colon. A dot would give them the path for the client.
-local function check_client(self, word)
-  if getmetatable(self) ~= Client then
-    wrong("http." .. word .. "(…) is called with a dot: write http:" .. word .. "(…), with a colon", true)
-  end
 end
 
 local function request(self, method, url, options)

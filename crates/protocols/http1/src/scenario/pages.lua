@@ -64,6 +64,8 @@ function Stream:close()
   return self
 end
 
+core.with_colon("stream", Stream)
+
 local framings = { sse = true, lines = true, chunks = true }
 local stream_options = { method = true, messages = true }
 for _, name in ipairs({ "name", "tags", "timeout", "headers", "query", "body", "json", "form", "multipart", "basic", "bearer", "aws" }) do

@@ -55,6 +55,11 @@ local function multipart_of(fields, headers)
   for _, field in ipairs(ordered("multipart", fields)) do
     local name, value = field[1], field[2]
     local is_list = type(value) == "table" and rawget(value, 1) ~= nil
+    local key = is_list and key_beside(value, #value)
+    if key then
+      misused("multipart: '" .. name .. "' is a list of values, in which " .. core.shown(key)
+        .. " would go nowhere: a file is { filename = …, content = …, type = … }", fields)
+    end
     for _, one in ipairs(is_list and value or { value }) do
       add(name, one)
     end

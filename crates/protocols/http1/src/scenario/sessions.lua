@@ -90,6 +90,15 @@ local function field_text(what, name, value)
   return tostring(misused(what .. ": '" .. tostring(name) .. "' is " .. core.shown(value) .. ", and a value is a text or a number" .. advice, value))
 end
 
+-- A key of a list beside its first `most` places; nil where there is none.
+local function key_beside(list, most)
+  for key in pairs(list) do
+    if type(key) ~= "number" or key > most then
+      return key
+    end
+  end
+end
+
 -- The fields of a table as { name, value } in the order in which they are sent: sorted by name, or as written where the
 -- table is a list of pairs.
 local function ordered(what, fields)
@@ -113,6 +122,10 @@ local function ordered(what, fields)
     local name = type(pair) == "table" and core.text_of(pair[1])
     if not name or pair[2] == nil then
       misused(what .. ": a list has { name, value } at each place, as its order is kept; place " .. place .. " has something else", fields)
+    elseif key_beside(pair, 2) then
+      misused(what .. ": a list has { name, value } at each place, and nothing else: " .. core.shown(key_beside(pair, 2)) .. " at place " .. place
+        .. " would go nowhere" .. (what == "multipart" and "; a file is { name, { filename = …, content = …, type = … } }" or ""), fields)
+      list[#list + 1] = { name, pair[2] }
     else
       list[#list + 1] = { name, pair[2] }
     end
