@@ -340,6 +340,36 @@ mod tests {
         assert_eq!(of(&[(Skip::OtherHost, 200), (Skip::NoTime, 100)], &[]), [(Asked::Requests, 100, 400)]);
     }
 
+    /// A replay goes on until its last answer comes, which does not change when its requests were due.
+    #[test]
+    fn requests_of_a_log_are_due_by_its_times() {
+        let due_per_s = |speed: f64, think: bool, last_ms: i64| {
+            let (mut plan, mut run) = run();
+            plan.load = Load::Replay(Box::new(Replay { speed, think, ..Replay::new("a.log", "combined") }));
+            plan.thresholds = vec!["due_rate>=0".parse().unwrap()];
+            let (first_unix_ms, last_unix_ms) = (Some(7_000), Some(7_000 + last_ms));
+            run.replayed = Some(Box::new(Replayed { first_unix_ms, last_unix_ms, ..Replayed::default() }));
+            let summary = Summary::new(plan, run);
+            let due = summary.run.measured.numbers.get(Counter::Due) as f64;
+            let of_threshold = summary.thresholds.iter().find_map(|one| {
+                let is_it =
+                    one.condition.threshold().is_some_and(|threshold| threshold.to_string().contains("due_rate"));
+                one.value.filter(|_| is_it)
+            });
+            let seconds = summary.run.measured_ns as f64 / 1e9;
+            (due, seconds, summary.rates.due_per_s, of_threshold.map(|value| value.value))
+        };
+        let (due, seconds, all, _) = due_per_s(1.0, false, 1_000_000);
+        assert!(due > 0.0 && seconds > 1.5 && (all - due / seconds).abs() < 1e-6, "no longer than the run");
+        for (speed, think, last_ms, expected) in
+            [(1.0, false, 1_500, due / 1.5), (2.0, false, 3_000, due / 1.5), (1.0, true, 1_500, due / seconds)]
+        {
+            let (_, _, rate, limited) = due_per_s(speed, think, last_ms);
+            assert!((rate - expected).abs() < 1e-6, "{speed} {think}: {rate} {expected}");
+            assert_eq!(limited, Some(rate), "the threshold is on the same figure");
+        }
+    }
+
     #[test]
     fn less_is_allowed_by_the_plan_and_not_told_of_what_its_user_ended() {
         let with = |most: f64, ending: Ending| {

@@ -15,7 +15,7 @@ use crate::breakdown::{Breakdown, Whole};
 use crate::distribution::Distribution;
 use crate::remarks::{self, About, Remark};
 use crate::sampling::{self, Clusters, Sampling};
-use crate::thresholds::{Standing, ThresholdResult};
+use crate::thresholds::{Standing, ThresholdResult, due_ns};
 use crate::verdict::Verdict;
 use crate::watched::WatchedSummary;
 
@@ -79,7 +79,7 @@ pub struct Rates {
     /// Upper end of that interval. It reaches at least to the rate with the calls that were in flight at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ok_high_per_s: Option<f64>,
-    /// Calls due a second: the rate that was asked for, in the open model.
+    /// Calls due a second: the rate that was asked for, in the open model. Of a replay, by the times of its log.
     pub due_per_s: f64,
     /// Messages a second within the measured time, of all calls whose answers come as messages; missing where none does.
     #[serde(skip_serializing_if = "is_zero")]
@@ -147,6 +147,7 @@ impl Summary {
         total.numbers.set_health(&run.measured.numbers);
         let seconds = run.measured_ns as f64 / 1e9;
         let per_s = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
+        let due_seconds = due_ns(&plan, &run) as f64 / 1e9;
         let not_ok = total.not_ok(&plan.ok_status);
         let points = run.series.points();
         let remarks = remarks::find(&plan, &run, &total);
@@ -187,7 +188,11 @@ impl Summary {
                 ok_per_s: per_s(ended_ok),
                 ok_low_per_s: rate.map(|(low, _)| low),
                 ok_high_per_s: rate.map(|(_, high)| high),
-                due_per_s: per_s(run.measured.numbers.get(Counter::Due)),
+                due_per_s: if due_seconds > 0.0 {
+                    run.measured.numbers.get(Counter::Due) as f64 / due_seconds
+                } else {
+                    0.0
+                },
                 messages_per_s: per_s(total.numbers.get(Counter::EndedMessages)),
                 wire_in_per_s: per_s(run.measured.numbers.get(Counter::WireIn)),
                 wire_out_per_s: per_s(run.measured.numbers.get(Counter::WireOut)),

@@ -28,7 +28,7 @@ use crate::verdict::{Judgement, Verdict};
 use crate::words::Words;
 
 pub use self::outlook::Outlook;
-pub use self::subject::Standing;
+pub use self::subject::{Standing, due_ns};
 
 /// A condition that a run has to meet.
 #[derive(Debug, Clone, PartialEq)]

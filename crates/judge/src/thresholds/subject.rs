@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::DeclaredFigure;
 use brunt_plan::threshold::{Kind, Selection, Threshold, nearest};
+use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Counter;
 use brunt_record::counts::Failures;
 use brunt_record::figures::{CallFigures, CheckFigures, GroupFigures, OwnFigures, ScenarioFigures};
@@ -25,6 +26,8 @@ pub struct Standing<'a> {
     pub measured: &'a Snapshot,
     /// How long the measured part was, in nanoseconds.
     pub measured_ns: u64,
+    /// How long calls were due, in nanoseconds.
+    pub due_ns: u64,
     /// Which statuses are a success.
     pub ok: &'a OkStatus,
     /// The most virtual users alive at once.
@@ -40,6 +43,19 @@ fn declared(plan: &Plan) -> &[DeclaredFigure] {
     plan.scenarios.as_ref().map_or(&[], |scenarios| &scenarios.own)
 }
 
+/// How long calls were due in a finished run, in nanoseconds. A replay goes on until its last answer, and its log says when its requests were due.
+pub fn due_ns(plan: &Plan, run: &Recording) -> u64 {
+    let by_log = || {
+        let Load::Replay(replay) = &plan.load else { return None };
+        let replayed = run.replayed.as_deref().filter(|_| !replay.think && !replay.repeats && plan.warmup_ns == 0)?;
+        let span_ms = u64::try_from(replayed.last_unix_ms? - replayed.first_unix_ms?).ok()?;
+        let span_ns = span_ms as f64 * 1e6 / replay.speed;
+        // A log of less than a second says little of a rate.
+        (span_ns >= SECOND_NS as f64).then_some(span_ns as u64)
+    };
+    by_log().unwrap_or(run.measured_ns).min(run.measured_ns)
+}
+
 impl<'a> Standing<'a> {
     /// Connections of a closed flood by `plan`; `None` for other runs.
     pub fn flood_connections(plan: &Plan) -> Option<u32> {
@@ -52,6 +68,7 @@ impl<'a> Standing<'a> {
             total,
             measured: &run.measured,
             measured_ns: run.measured_ns,
+            due_ns: due_ns(plan, run),
             ok: &plan.ok_status,
             most_users: run.series.most_users(),
             flood_connections: Self::flood_connections(plan),
@@ -65,6 +82,7 @@ impl<'a> Standing<'a> {
             total: so_far.measured,
             measured: so_far.measured,
             measured_ns: so_far.measured_ns,
+            due_ns: so_far.measured_ns,
             ok: &plan.ok_status,
             most_users: so_far.most_users,
             flood_connections: Self::flood_connections(plan),
@@ -89,6 +107,11 @@ impl<'a> Standing<'a> {
 
     pub(super) fn per_s(&self, n: u64) -> f64 {
         if self.measured_ns > 0 { n as f64 * 1e9 / self.measured_ns as f64 } else { 0.0 }
+    }
+
+    /// So many calls that were due, a second.
+    pub(super) fn due_per_s(&self, due: u64) -> f64 {
+        if self.due_ns > 0 { due as f64 * 1e9 / self.due_ns as f64 } else { 0.0 }
     }
 }
 

@@ -236,7 +236,9 @@ impl Subject<'_> {
                 let rate = self.ended(standing).map(|ended| AtLeast { value: standing.per_s(ended), at_least });
                 return rate.map(Some).ok_or(NoSuchFigure);
             }
-            Figure::DueRate => self.count(Count::Recorded(Counter::Due), standing).map(|due| Some(standing.per_s(due))),
+            Figure::DueRate => {
+                self.count(Count::Recorded(Counter::Due), standing).map(|due| Some(standing.due_per_s(due)))
+            }
             Figure::MessageRate => self.messages(standing).map(|messages| Some(standing.per_s(messages))),
             Figure::BytesIn => self.bytes(standing).map(|(bytes_in, _)| Some(standing.per_s(bytes_in))),
             Figure::BytesOut => self.bytes(standing).map(|(_, bytes_out)| Some(standing.per_s(bytes_out))),

@@ -33,6 +33,7 @@ fn standing<'a>(snapshot: &'a Snapshot, ok: &'a OkStatus, seconds: u64) -> Stand
         total: snapshot,
         measured: snapshot,
         measured_ns: seconds * 1_000_000_000,
+        due_ns: seconds * 1_000_000_000,
         ok,
         most_users: 0,
         flood_connections: None,
