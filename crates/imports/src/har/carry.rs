@@ -88,7 +88,11 @@ impl<'s> Carrier<'s> {
             None if entry.header("content-length").is_some_and(|length| length != "0") => {
                 self.script.leave(entry.place(), "the recording has not got its body");
             }
-            None => {}
+            // Some servers refuse a POST without it, even where it has no body.
+            None => {
+                let given = entry.header("content-type").filter(|given| is_field_value(given));
+                call.headers.extend(given.map(|given| ("Content-Type".to_owned(), Text::plain(given))));
+            }
         }
         if one.stays {
             call.options.push("redirects = false".to_owned());

@@ -135,6 +135,14 @@ fn cookies_from_before_the_recording_are_asked_for() {
 }
 
 #[test]
+fn the_type_of_an_empty_body_is_kept() {
+    let typed =
+        r#","headers":[{"name":"content-type","value":"application/json"},{"name":"Content-Length","value":"0"}]"#;
+    let imported = imported(&[("POST", "/start", typed, 200, "")]);
+    has(&imported.lua, &["http:post(\"/start\", { headers = { [\"Content-Type\"] = \"application/json\" } })"]);
+}
+
+#[test]
 fn what_is_no_recording_is_refused() {
     for (text, said) in [
         ("", "not JSON"),
