@@ -98,12 +98,13 @@ coalescing: bench-packages
 	python3 benchmarks/coalescing/cost.py
 
 # Scripts of Locust, collections of Postman and command lines of curl beside what they become here: calls, failures and verdicts, or the requests
-# that are sent, agree. Locust comes from Python's registry and newman from npm's; `make moving MOVING="curl postman/json"` picks some.
+# that are sent, agree. Locust comes from Python's registry and newman from npm's; `make moving MOVING="curl postman/json"` picks some, and
+# `BRUNT=program` takes one that is built already.
 moving: test-packages
-	cargo build --release --locked
+	$(if $(BRUNT),,cargo build --release --locked)
 	python3 -m venv target/moving/python && target/moving/python/bin/pip install --quiet locust
 	npm install --silent --no-fund --no-audit --prefix target/moving/node newman
-	benchmarks/moving/run.py --locust target/moving/python/bin/locust --newman target/moving/node/node_modules/.bin/newman $(MOVING)
+	benchmarks/moving/run.py --brunt $(or $(BRUNT),target/release/brunt) --locust target/moving/python/bin/locust --newman target/moving/node/node_modules/.bin/newman $(MOVING)
 
 # Makes docs/gallery: runs of known shapes, each with its page's first screen and its text.
 gallery: test-packages
