@@ -299,7 +299,7 @@ fn a_closed_flood_knows_for_how_long_it_had_no_server() {
 
 #[test]
 fn a_closed_flood_has_no_server_while_calls_time_out_without_a_byte() {
-    for (timeout_ns, share) in [(SECOND_NS / 2, 0.3..=0.47), (20 * SECOND_NS, 0.0..=0.0)] {
+    for (timeout_ns, share) in [(SECOND_NS / 2, 0.38..=0.52), (20 * SECOND_NS, 0.0..=0.0)] {
         let plan = Plan { load: Load::Closed {}, timeout_ns, ..at_rate("1", 8.into()) };
         let summary = carry_out(&plan, Target::away(Away::Frozen, HALF)).summary;
         let away = 1.0 - summary.standing().availability().unwrap();
@@ -319,6 +319,28 @@ fn a_closed_flood_has_no_server_while_calls_time_out_without_a_byte() {
         number(&summary, Counter::WithoutServer),
         summary.thresholds
     );
+}
+
+/// A target that falls silent and stays so has no server until the end, though its calls time out only in the drain. A single
+/// connection has to be silent twice: its call may be one that takes too long.
+#[test]
+fn a_closed_flood_has_no_server_where_its_last_calls_are_never_answered() {
+    let silent = BEGIN + 3 * SECOND_NS..BEGIN + 100 * SECOND_NS;
+    for (connections, timeout_s, share) in
+        [(8_u32, 9, 0.62..=0.72), (8, 4, 0.62..=0.72), (8, 1, 0.62..=0.72), (1, 9, 0.0..=0.0), (1, 1, 0.4..=0.65)]
+    {
+        let timeout_ns = timeout_s * SECOND_NS;
+        let plan =
+            Plan { load: Load::Closed {}, timeout_ns, drain_ns: 10 * SECOND_NS, ..at_rate("1", connections.into()) };
+        let summary = carry_out(&plan, Target::away(Away::Frozen, silent.clone())).summary;
+        let away = 1.0 - summary.standing().availability().unwrap();
+        assert!(share.contains(&away), "{connections} connections, {timeout_s} s: {away}");
+        assert_eq!(summary.thresholds_held(), away == 0.0, "{:?}", summary.thresholds);
+    }
+    // Calls that the end of the drain cuts off have not waited for as long as they may.
+    let plan = Plan { load: Load::Closed {}, timeout_ns: 60 * SECOND_NS, ..at_rate("1", 8.into()) };
+    let summary = carry_out(&plan, Target::away(Away::Frozen, silent)).summary;
+    assert_eq!((number(&summary, Counter::WithoutServer), number(&summary, Counter::Unfinished)), (0, 8));
 }
 
 /// Answers one of so many requests after ten seconds, and the others at once.

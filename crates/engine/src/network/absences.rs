@@ -5,7 +5,11 @@ use brunt_record::time::Tick;
 
 use super::calls::CallId;
 use super::{Network, State};
-use crate::transport::Driver;
+use crate::transport::{ConnectionId, Driver};
+
+/// The share of a call's wait for which all connections have to be silent: the others may have been answered a moment
+/// after it was sent.
+const MOST_OF_IT: f64 = 0.75;
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// From `now` on, records for each place the time without a server; with `None`, stops.
@@ -19,6 +23,29 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
         }
         self.watched_since = from.unwrap_or(Tick::NEVER);
+        self.watched = None;
+    }
+
+    /// A call on this connection timed out at `now`. Silence is time without a server where the connection before was
+    /// silent, too, or where none of several connections was answered since the call was sent: one that takes too long
+    /// now and then is no absence.
+    pub(super) fn count_silence(&mut self, token: ConnectionId, now: Tick) {
+        let is_watched = self.watched_since.is_set();
+        let Some((from, until)) = is_watched.then_some((self.watched_since, now)).or(self.watched) else { return };
+        let connection = &self.connections[token];
+        let silent_since = if connection.came_to_nothing() {
+            connection.ready_since
+        } else {
+            let calls = connection.calls.iter().filter_map(|id| self.calls.get(*id));
+            let unanswered = calls.filter(|call| call.was_sent() && !call.first_byte.is_set());
+            let Some(waited) = unanswered.map(|call| now.since(call.sent)).max() else { return };
+            let heard = connection.ready_since.max(self.recorder.last_arrival());
+            if self.places() < 2 || (now.since(heard) as f64) < MOST_OF_IT * waited as f64 {
+                return;
+            }
+            heard
+        };
+        self.recorder.snapshot.numbers.add(Counter::WithoutServer, until.since(silent_since.max(from)));
     }
 
     /// Whether a call under way has the first bytes of its answer.
@@ -43,6 +70,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.count_absences(now);
         for connection in self.connections.iter_mut() {
             connection.history.without_since = Tick::NEVER;
+        }
+        if self.watched_since.is_set() {
+            self.watched = Some((self.watched_since, now));
         }
         self.watched_since = Tick::NEVER;
     }

@@ -1521,6 +1521,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     fn lose<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, loss: Loss<'_>, now: Tick) {
         let Loss { failure, reason, .. } = loss;
         let late_ns = self.behind(now).max(now.since(self.recorder.arrival(now)));
+        if failure == Failure::Timeout {
+            self.count_silence(token, now);
+        }
         let connection = &mut self.connections[token];
         // In time, its successor would have been there that much earlier.
         connection.history.held_up = connection.history.held_up.max(late_ns);
@@ -1532,11 +1535,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             bytes_taken: connection.link.bytes_taken,
             crossed_within_ns: if may_have_crossed { MET_ITS_END_NS.max(2 * connection.link.connect_ns) } else { 0 },
         };
-        // A timeout on a connection without an answer, after another one: its silence was time without a server, too.
-        if failure == Failure::Timeout && connection.history.came_to_nothing() && self.watched_since.is_set() {
-            let silent = now.since(connection.ready_since.max(self.watched_since));
-            self.recorder.snapshot.numbers.add(Counter::WithoutServer, silent);
-        }
         connection.history.service = connection.history.service.ended();
         let calls = std::mem::take(&mut connection.calls);
         if calls.is_empty() && failure != Failure::Closed {

@@ -100,6 +100,8 @@ pub(crate) struct Network<D, T> {
     calls: Calls<T>,
     /// From when on time without a server is recorded; [`Tick::NEVER`] while it is not.
     watched_since: Tick,
+    /// The time for which it was recorded, once the load has ended: calls that were under way then may time out later.
+    watched: Option<(Tick, Tick)>,
     /// When this worker itself was late.
     stops: Stops,
     /// Deadlines of connections.
@@ -129,6 +131,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             terms,
             calls: Calls::default(),
             watched_since: Tick::NEVER,
+            watched: None,
             stops: Stops::default(),
             deadlines: Deadlines::default(),
             inbound,

@@ -98,7 +98,9 @@ impl<'a> Standing<'a> {
             Some(connections) => f64::from(connections) * self.measured_ns as f64,
             None => self.measured.numbers.get(Counter::UsersBusy) as f64,
         };
-        let without = self.measured.numbers.get(Counter::WithoutServer) as f64;
+        // Calls of a flood that were under way at its end may time out in the drain.
+        let of = if self.flood_connections.is_some() { self.total } else { self.measured };
+        let without = of.numbers.get(Counter::WithoutServer) as f64;
         // A connection for which this machine had no port or descriptor says nothing about the target.
         let is_own = |failures: &Failures| failures.count(Failure::Ports) + failures.count(Failure::Descriptors) > 0;
         let is_known = !is_own(&self.measured.failures) && !is_own(&self.measured.troubles);
