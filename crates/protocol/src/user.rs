@@ -83,7 +83,8 @@ pub trait User: Send {
     }
 
     /// Which of [`names`](Self::names) the calls on the connection with this number have, if connections decide that
-    /// ([`Prepared::client_of`](crate::Prepared::client_of)) and not calls. A call without a connection then has none.
+    /// ([`Prepared::client_of`](crate::Prepared::client_of)) and not calls. Calls that no connection carried are then dealt
+    /// to the connections in turn.
     fn connection_name(&self, _number: u64) -> Option<usize> {
         None
     }

@@ -301,6 +301,41 @@ fn each_connection_has_a_url_and_a_message() {
     wrong("/a", "\n", "there is no message in it");
 }
 
+/// Connections decide the names of calls. Those that no connection carried are dealt to them in turn: each is in a row, and
+/// in what is asked by name, whether the target is slow or gone.
+#[test]
+fn calls_that_no_connection_carried_have_names() {
+    let dir = Directory::new();
+    let urls = dir.file("urls", "/a\n/b\n/c\n");
+    let slow = std::time::Duration::from_millis(50);
+    let server = echo(Config { delay: Delay::Uniform { min: slow, max: slow }, ..Config::default() });
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = format!("ws://{gone}/");
+    for (status, url) in [(1, server.url()), (3, gone)] {
+        for threads in ["1", "2"] {
+            let args = ["-c", "2", "-t", threads, "-r", "2000", "-d", "1s", "--url-lines", &urls];
+            let asked = ["--threshold", "/a:error_rate<50%", "--threshold", "/b:error_rate<50%", &url];
+            let report = report(status, [args.as_slice(), &asked].concat());
+            let rows = report.at("/names/requests").as_array().unwrap();
+            let sum = |figure: &str| rows.iter().filter_map(|row| row[figure].as_u64()).sum::<u64>();
+            for figure in ["due", "unsent", "unfinished"] {
+                assert_eq!(
+                    &json!(sum(figure)),
+                    report.at(&format!("/outcomes/{figure}")),
+                    "{url}: {figure} of {rows:?}"
+                );
+            }
+            // Two connections have the first two lines; attempts that take the place of others have the next ones.
+            let due =
+                |name: &str| rows.iter().find(|row| row["name"] == name).map_or(0, |row| row["due"].as_u64().unwrap());
+            let dues = ["/a", "/b", "/c"].map(due);
+            assert!(status == 3 || dues[0].abs_diff(dues[1]) < 200 && dues[2] == 0, "{url}: {dues:?}");
+            let held: Vec<_> = report.at("/thresholds").as_array().unwrap().iter().map(|one| &one["held"]).collect();
+            assert!(held[..2].iter().all(|held| **held == json!(false)), "{url}: {:?}", report.at("/thresholds"));
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs python3-websockets: make test installs it"]
 fn pings_are_answered_while_calls_wait() {

@@ -23,7 +23,7 @@ use brunt_record::time::Tick;
 
 use self::exposure::Exposure;
 use self::lists::Lists;
-use self::names::{InTurn, Names};
+use self::names::{InTurn, Names, Uncarried};
 use self::outage::Outage;
 use self::part::Part;
 use crate::gate::Horizon;
@@ -188,10 +188,11 @@ impl Flood {
         }
         let measured = self.part.is_measured();
         if let Pace::Open(schedule) = &mut self.pace {
-            let mut named = InTurn::new(&self.names, &*self.user, schedule, self.share);
+            let uncarried = Uncarried::new(&*self.user, self.share, &self.plan);
+            let mut named = InTurn::new(&self.names, uncarried, schedule);
             schedule.skip(now, |due, calls| {
                 network.recorder_mut().held_overdue(due, calls, measured, now);
-                named.never_sent(network.recorder_mut(), calls, now.since(due));
+                named.never_sent(network.recorder_mut(), calls, now.since(due), false);
             });
         }
         for token in network.connections().ids() {
@@ -205,7 +206,8 @@ impl Flood {
     /// from 1; 0 without one.
     fn name(&self, call: u64, connection: u64) -> usize {
         let number = connection.checked_sub(1).and_then(|nth| self.share.number(nth));
-        number.and_then(|number| self.user.connection_name(number)).unwrap_or_else(|| self.user.name(call))
+        let of_connection = number.and_then(|number| self.user.connection_name(number));
+        of_connection.unwrap_or_else(|| Uncarried::new(&*self.user, self.share, &self.plan).name(call))
     }
 
     /// Whether new calls are made.

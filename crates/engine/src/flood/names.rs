@@ -1,5 +1,6 @@
 //! Figures of a flood's calls by their names, where its user tells them apart.
 
+use brunt_plan::plan::Plan;
 use brunt_plan::schedule::Schedule;
 use brunt_plan::share::Share;
 use brunt_protocol::user::User;
@@ -7,6 +8,29 @@ use brunt_record::figures::NameId;
 use brunt_record::time::Tick;
 
 use crate::network::{Call, End, Recorder};
+
+/// Which name a call has that no connection carried.
+#[derive(Clone, Copy)]
+pub(super) struct Uncarried<'a> {
+    user: &'a dyn User,
+    share: Share,
+    /// The most connections that this worker may have.
+    places: u64,
+}
+
+impl<'a> Uncarried<'a> {
+    pub(super) fn new(user: &'a dyn User, share: Share, plan: &Plan) -> Self {
+        Self { user, share, places: share.part_of(u64::from(plan.connections.most())) }
+    }
+
+    /// The name of the call with this number. Where connections decide names, such calls are dealt to the connections in
+    /// turn: any of them could have carried it.
+    pub(super) fn name(self, call: u64) -> usize {
+        let place = call / self.share.count().max(1) % self.places.max(1);
+        let of_connection = self.share.number(place).and_then(|number| self.user.connection_name(number));
+        of_connection.unwrap_or_else(|| self.user.name(call))
+    }
+}
 
 /// Of how many calls that were due together names are asked. More are as these: names come round by their numbers.
 const MOST_LOOKED_AT: u64 = 4096;
@@ -31,14 +55,14 @@ impl Names {
     pub(super) fn failed_overdue(
         &self,
         recorder: &mut Recorder,
-        user: &dyn User,
+        uncarried: Uncarried<'_>,
         mut call: Call<u64>,
         failed: End<'_>,
         now: Tick,
     ) {
         recorder.failed_overdue(&mut call, failed, now);
         if !self.is_empty() {
-            self.record(recorder, user.name(call.tag), &call, failed, now);
+            self.record(recorder, uncarried.name(call.tag), &call, failed, now);
         }
     }
 
@@ -53,7 +77,7 @@ impl Names {
 /// The names of calls that are never sent, which are passed over in the order of their numbers.
 pub(super) struct InTurn<'a> {
     names: &'a Names,
-    user: &'a dyn User,
+    uncarried: Uncarried<'a>,
     /// The number of the next one, and how far apart they are.
     number: u64,
     apart: u64,
@@ -61,12 +85,13 @@ pub(super) struct InTurn<'a> {
 
 impl<'a> InTurn<'a> {
     /// From the first call of the schedule that was not taken.
-    pub(super) fn new(names: &'a Names, user: &'a dyn User, schedule: &Schedule, share: Share) -> Self {
-        Self { names, user, number: schedule.number().unwrap_or(0), apart: share.count() }
+    pub(super) fn new(names: &'a Names, uncarried: Uncarried<'a>, schedule: &Schedule) -> Self {
+        Self { names, uncarried, number: schedule.number().unwrap_or(0), apart: uncarried.share.count() }
     }
 
-    /// So many calls, which were due together and waited this long, in nanoseconds, are never sent.
-    pub(super) fn never_sent(&mut self, recorder: &mut Recorder, calls: u64, waited_ns: u64) {
+    /// So many calls, which were due together and waited this long, in nanoseconds, are never sent. `was_silent`: the
+    /// target was silent since they were due.
+    pub(super) fn never_sent(&mut self, recorder: &mut Recorder, calls: u64, waited_ns: u64, was_silent: bool) {
         let first = self.number;
         self.number = first.wrapping_add(calls.wrapping_mul(self.apart));
         if self.names.is_empty() {
@@ -75,7 +100,7 @@ impl<'a> InTurn<'a> {
         let looked_at = calls.min(MOST_LOOKED_AT);
         let mut counts = vec![0_u64; self.names.0.len()];
         for nth in 0..looked_at {
-            let name = self.user.name(first.wrapping_add(nth.wrapping_mul(self.apart)));
+            let name = self.uncarried.name(first.wrapping_add(nth.wrapping_mul(self.apart)));
             counts.get_mut(name).into_iter().for_each(|count| *count += 1);
         }
         // Of more calls the others have names in the same proportion, and together all of them have one.
@@ -86,7 +111,7 @@ impl<'a> InTurn<'a> {
             let named = of_all(seen) - told;
             told += named;
             if named > 0 {
-                recorder.never_sent_by_name(*id, waited_ns, named);
+                recorder.never_sent_by_name(*id, waited_ns, named, was_silent);
             }
         }
     }

@@ -5,7 +5,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::names::InTurn;
+use super::names::{InTurn, Uncarried};
 use super::{Flood, FloodNetwork, Pace};
 use crate::network::growth::CONNECTING_AT_ONCE;
 use crate::network::origins::OriginId;
@@ -110,7 +110,8 @@ impl Flood {
         let end = now.max(due.saturating_add(outcome.took_ns));
         let call = Call::new(number, due, self.part.is_measured(), Counted::Already);
         let failed = End::Failed(outcome.failure, &outcome.reason);
-        self.names.failed_overdue(network.recorder_mut(), &*self.user, call, failed, end);
+        let uncarried = Uncarried::new(&*self.user, self.share, &self.plan);
+        self.names.failed_overdue(network.recorder_mut(), uncarried, call, failed, end);
         true
     }
 
@@ -144,6 +145,7 @@ impl Flood {
     /// nothing since they were due.
     fn expire_waiting<D: Driver>(&mut self, network: &mut FloodNetwork<D>, now: Tick) {
         let (timeout_ns, short_since) = (self.plan.timeout_ns, self.short_since);
+        let uncarried = Uncarried::new(&*self.user, self.share, &self.plan);
         let Pace::Open(schedule) = &mut self.pace else { return };
         let last_answer = network.signs().last_answer();
         let may_end = |due: &Tick| last_answer < *due && !self.part.ends_before(*due);
@@ -157,7 +159,7 @@ impl Flood {
             network.recorder_mut().snapshot.numbers.add(Counter::WaitedForConnection, 1);
             let call = Call::new(number, due, self.part.is_measured(), Counted::Already);
             let failed = End::Failed(Failure::Timeout, UNANSWERED);
-            self.names.failed_overdue(network.recorder_mut(), &*self.user, call, failed, expires);
+            self.names.failed_overdue(network.recorder_mut(), uncarried, call, failed, expires);
         }
     }
 
@@ -191,16 +193,18 @@ impl Flood {
         let silent_for = end.since(network.signs().last_answer());
         let is_silent = network.census().taking() == 0 || silent_for >= ANSWERS_NS && network.behind(end) <= IN_TIME_NS;
         let silent_since = if is_silent { network.signs().last_answer() } else { Tick::NEVER };
+        let uncarried = Uncarried::new(&*self.user, self.share, &self.plan);
         let Pace::Open(schedule) = &mut self.pace else { return };
-        let mut named = InTurn::new(&self.names, &*self.user, schedule, self.share);
+        let mut named = InTurn::new(&self.names, uncarried, schedule);
         let recorder = network.recorder_mut();
         let waited = |recorder: &mut Recorder, named: &mut InTurn<'_>, due: Tick, calls: u64| {
-            if due > silent_since {
+            let was_silent = due > silent_since;
+            if was_silent {
                 recorder.unfinished_overdue(due, calls, end);
             } else {
                 recorder.unsent_overdue(due, calls, end);
             }
-            named.never_sent(recorder, calls, end.since(due));
+            named.never_sent(recorder, calls, end.since(due), was_silent);
         };
         let horizon = self.part.horizon();
         if horizon < end {
@@ -208,7 +212,7 @@ impl Flood {
             schedule.skip(horizon, |due, calls| waited(recorder, &mut named, due, calls));
             schedule.skip(end, |due, calls| {
                 recorder.held_overdue(due, calls, true, end);
-                named.never_sent(recorder, calls, end.since(due));
+                named.never_sent(recorder, calls, end.since(due), false);
             });
         }
         schedule.drop_overdue(end, |due, calls| waited(recorder, &mut named, due, calls));

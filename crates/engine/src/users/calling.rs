@@ -971,14 +971,14 @@ impl VirtualUsers {
     }
 
     /// Records under its name a call that is still under way when the run ends.
-    pub(super) fn cut_short(&mut self, recorder: &mut Recorder, call: &Call<u32>, now: Tick) {
+    pub(super) fn cut_short(&mut self, recorder: &mut Recorder, call: &Call<u32>, end: End<'_>, now: Tick) {
         let Some(slot) = self.calls.get(call.tag) else { return };
         if recorder.counts(call) {
             let (response, service) = slot.lengths_until(call, now);
             self.names.record(recorder, slot.asked.label, |calls| {
                 calls.due();
-                if call.was_sent() {
-                    calls.unfinished(response, service);
+                if end == End::Unfinished {
+                    calls.unfinished(response, call.was_sent().then_some(service), 1);
                 } else {
                     calls.unsent(response, 1);
                 }

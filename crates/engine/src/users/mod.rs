@@ -396,7 +396,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
             End::Answered(status) => self.answered(network, call, status, now),
             End::Failed(..) | End::Told(..) | End::GivenUp(..) => self.failed(network.recorder_mut(), call, end, now),
             End::Withdrawn => self.tell_failed(call, Failure::Timeout, NOTHING_CAME, now),
-            End::Unfinished | End::Unsent => self.cut_short(network.recorder_mut(), call, now),
+            End::Unfinished | End::Unsent => self.cut_short(network.recorder_mut(), call, end, now),
         }
     }
 

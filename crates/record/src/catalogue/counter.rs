@@ -90,7 +90,7 @@ struct Declared {
 counters! {
     /// Calls that were due. In the closed model a call is due when its connection is free for it.
     Due = "due", Calls Sum at "outcomes.due" threshold csv named;
-    /// Calls in flight when the drain ended.
+    /// Calls that had not ended with the drain: in flight, or waiting for a target that was silent.
     Unfinished = "unfinished", Calls Sum at "outcomes.unfinished" threshold named;
     /// Calls that were due and never sent.
     Unsent = "unsent", Calls Sum at "outcomes.unsent" threshold named;
@@ -137,9 +137,10 @@ counters! {
     Reconnects = "reconnects", Calls Sum at "connections.reconnects";
     /// Calls that were sent again because the server said that it had not processed them (GOAWAY, `REFUSED_STREAM`).
     TurnedAway = "turned_away", Calls Sum at "connections.turned_away";
-    /// Time, summed over connections or virtual users of the closed model, in which there was no server: for a connection from an attempt to
-    /// connect that failed until one that did not, and while it was silent until a timeout after another one that was; for a user from a
-    /// failed attempt, or a timeout without a byte, to the next first byte, without its pauses.
+    /// Time, summed over connections or virtual users of the closed model, in which there was no server: for a connection
+    /// from an attempt to connect that failed until one that did not, and while it was silent until a timeout, where the one before
+    /// it or all others were silent, too; for a user from a failed attempt, or a timeout without a byte, to the next first byte,
+    /// without its pauses.
     WithoutServer = "without_server_ns", Nanoseconds Sum at "connections.without_server_ns";
     /// Time, summed over the virtual users of the closed model, without their pauses.
     UsersBusy = "users_busy_ns", Nanoseconds Sum at "connections.users_busy_ns";

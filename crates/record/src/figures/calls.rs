@@ -85,11 +85,13 @@ impl CallFigures {
         }
     }
 
-    /// A call was in flight when the drain ended, and had taken this long.
-    pub fn unfinished(&mut self, response_ns: u64, service_ns: u64) {
-        self.numbers.add(Counter::Unfinished, 1);
-        self.times.record_bound(Timing::Response, response_ns);
-        self.times.record_bound(Timing::Service, service_ns);
+    /// So many calls had not ended with the drain, and had taken this long, in nanoseconds; `service_ns` if they were sent.
+    pub fn unfinished(&mut self, response_ns: u64, service_ns: Option<u64>, calls: u64) {
+        self.numbers.add(Counter::Unfinished, calls);
+        self.times.record_bounds(Timing::Response, response_ns, calls);
+        if let Some(service_ns) = service_ns {
+            self.times.record_bounds(Timing::Service, service_ns, calls);
+        }
     }
 
     /// So many calls were due and never sent, and had waited this long, in nanoseconds.

@@ -38,7 +38,7 @@ pub(super) fn sections(summary: &Summary, paint: Paint) -> Vec<Vec<String>> {
     ]
 }
 
-/// The requests by name. Where connections decide names, as for WebSocket, a call that was never sent has none.
+/// The requests by name. Calls that fell to a lost agent and were never sent have none.
 fn requests(summary: &Summary, paint: Paint) -> Vec<String> {
     let mut lines = calls("Requests", &summary.breakdown.requests, paint);
     let unsent = |numbers: &Numbers| numbers.get(Counter::Unsent);

@@ -31,15 +31,20 @@ impl Recorder {
         calls.due();
         match failure {
             Some(failure) => calls.failed(failure, response, call.was_sent().then_some(service)),
-            None if end == End::Unfinished && call.was_sent() => calls.unfinished(response, service),
+            None if end == End::Unfinished => calls.unfinished(response, call.was_sent().then_some(service), 1),
             None => calls.unsent(response, 1),
         }
     }
 
-    /// So many calls of this name were due together and never begun, and had waited this long, in nanoseconds.
-    pub(crate) fn never_sent_by_name(&mut self, id: NameId, waited_ns: u64, calls: u64) {
+    /// So many calls of this name were due together and never begun, and had waited this long, in nanoseconds:
+    /// unfinished where the target `was_silent` since, as over all calls.
+    pub(crate) fn never_sent_by_name(&mut self, id: NameId, waited_ns: u64, calls: u64, was_silent: bool) {
         let figures = self.snapshot.figures.requests.at(id);
         figures.numbers.add(Counter::Due, calls);
-        figures.unsent(waited_ns, calls);
+        if was_silent {
+            figures.unfinished(waited_ns, None, calls);
+        } else {
+            figures.unsent(waited_ns, calls);
+        }
     }
 }
