@@ -310,7 +310,8 @@ fn explain(exit: Exit, summary: &Summary) {
 
 /// The error about a target that never answered, with the most frequent failure.
 fn never_answered(summary: &Summary) -> String {
-    shown(&format!("error: {} never answered{}", summary.plan.target.url(), worst_failure(summary)))
+    let never = brunt_report::never(summary).trim_start_matches("the target ");
+    shown(&format!("error: {} {never}{}", summary.plan.target.url(), worst_failure(summary)))
 }
 
 /// The error of a run without a successful answer, with the most frequent failure.

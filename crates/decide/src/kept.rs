@@ -2,9 +2,9 @@
 
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
-use brunt_plan::threshold::Figure as Measure;
+use brunt_plan::threshold::{Figure as Measure, Statistic};
 use brunt_record::catalogue::Counter;
-use brunt_record::histogram::AtLeast;
+use brunt_record::histogram::{AtLeast, fewest_calls};
 use brunt_record::series::Point;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -96,6 +96,13 @@ impl Entry {
             thresholds_failed: summary.thresholds.iter().filter(|threshold| !threshold.held).count() as u64,
             content_bytes: 0,
         }
+    }
+
+    /// Of how many calls a figure of all of them is, where it is a percentile and they are too few to bound it from
+    /// above. `figure` is as thresholds call it, such as `p99`.
+    pub fn few_calls(&self, figure: &str) -> Option<u64> {
+        let Some(Measure::Time(_, Statistic::Quantile(q))) = Measure::parse(figure) else { return None };
+        (self.kind == RUN && self.due < fewest_calls(q)).then_some(self.due)
     }
 
     /// The entry of a decision that is about to be kept, with its conclusion in words; it has no number yet.
@@ -307,8 +314,9 @@ pub struct TrendPoint {
     pub value: f64,
     /// Whether it is a lower bound.
     pub at_least: bool,
-    /// The interval that the value lies in, where it is known: for p99.
-    pub interval: Option<(f64, f64)>,
+    /// The interval that the value lies in, where it is known: for p99. It has no upper end where nothing is known from
+    /// above.
+    pub interval: Option<(f64, Option<f64>)>,
     /// The threshold on it, if there was one.
     pub limit: Option<f64>,
     /// Whether every threshold on it held.

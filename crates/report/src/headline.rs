@@ -19,6 +19,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::recording::Ending;
 use serde::Serialize;
 
+use crate::live::found;
 use crate::numbers::{brief, clean, count, counted, percent};
 use crate::style::Role;
 use crate::{failed, made};
@@ -156,7 +157,7 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
     if !summary.answered() {
         // A run that failed by itself says nothing of the target, unless calls failed as well.
         let is_told = matches!(summary.run.ending, Ending::Failed(_)) && summary.total.failures.total() == 0;
-        let nothing = nothing_answered(summary, NEVER).filter(|_| !is_told);
+        let nothing = nothing_answered(summary, never(summary)).filter(|_| !is_told);
         all.extend(nothing.map(|text| Statement::new(Tone::Bad, text)));
         all.extend(not_believed(summary).filter(|_| summary.total.numbers.get(Counter::Due) > 0));
         let tone = if summary.is_idle() { Tone::Warning } else { Tone::Note };
@@ -175,7 +176,7 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
     // If another statement comes first, the outcomes state it.
     match did_its_work {
         text if all.is_empty() => {
-            let mut first = some_failed(summary).unwrap_or_else(|| all_well(summary));
+            let mut first = some_failed(summary, held(summary)).unwrap_or_else(|| all_well(summary, held(summary)));
             first.text.extend(text.into_iter().flat_map(|text| ["; ".to_owned(), text]));
             all.push(first);
         }
@@ -222,6 +223,9 @@ fn of_agents(summary: &Summary) -> impl Iterator<Item = Statement> {
 /// The beginning of the sentence on a target that never answered, or has not answered yet.
 const NEVER: &str = "the target never answered";
 const NOT_YET: &str = "the target has not answered yet";
+/// The same behind a warm-up, in which it may have answered.
+const NEVER_SINCE: &str = "the target answered nothing after the warm-up";
+const NOT_SINCE: &str = "the target has answered nothing since the warm-up";
 /// The same where no connection was made, and a proxy was to make it.
 const NO_WAY: &str = "no way through the proxy";
 
@@ -230,13 +234,14 @@ const NO_WAY: &str = "no way through the proxy";
 pub(crate) fn so_far(summary: &Summary) -> Vec<Statement> {
     let mut all = Vec::new();
     if !summary.answered() && summary.total.failures.total() > 0 {
-        all.extend(nothing_answered(summary, NOT_YET).map(|text| Statement::new(Tone::Bad, text)));
+        let not_yet = if summary.plan.warmup_ns == 0 { NOT_YET } else { NOT_SINCE };
+        all.extend(nothing_answered(summary, not_yet).map(|text| Statement::new(Tone::Bad, text)));
     }
     all.extend(failed::sentence(summary).map(|text| Statement::new(Tone::Failing, text)));
     let remarks = summary.remarks.iter().filter(|remark| !remark.about.is_note()).take(MOST_REMARKS);
     all.extend(remarks.map(|remark| about_target(remark, summary)));
     if all.is_empty() && summary.answered() {
-        all.extend(some_failed(summary));
+        all.extend(some_failed(summary, 0));
     }
     all.extend(not_believed(summary));
     all
@@ -346,13 +351,23 @@ pub(crate) fn about_target(remark: &Remark, summary: &Summary) -> Statement {
     }
 }
 
-/// That calls failed, fewer than may.
-fn some_failed(summary: &Summary) -> Option<Statement> {
+/// [`so_far`] with thresholds that can hold no more, at least one statement: how many calls succeeded, where there is
+/// nothing else to say.
+pub(crate) fn going_on(summary: &Summary) -> Vec<Statement> {
+    let mut all = found(summary);
+    if all.is_empty() {
+        all.push(all_well(summary, 0));
+    }
+    all
+}
+
+/// That calls failed, fewer than may, and so many thresholds held.
+fn some_failed(summary: &Summary, held: usize) -> Option<Statement> {
     let due = summary.total.numbers.get(Counter::Due);
     (summary.not_ok > 0).then(|| {
         let text = format!(
             "{}{} of {} failed ({}), {}",
-            if held(summary) > 0 { format!("{} held; ", thresholds_in_words(summary)) } else { String::new() },
+            if held > 0 { format!("{} held; ", thresholds_in_words(held)) } else { String::new() },
             percent(summary.error_rate),
             counted(due, "call"),
             failed::worst(summary).0,
@@ -398,13 +413,14 @@ fn not_settled(summary: &Summary) -> Option<Statement> {
     Some(Statement::new(Tone::Warning, text))
 }
 
-/// The number of successful calls, and whether all requirements held.
-fn all_well(summary: &Summary) -> Statement {
+/// The number of successful calls, and that so many thresholds held.
+fn all_well(summary: &Summary, held: usize) -> Statement {
     let due = summary.total.numbers.get(Counter::Due);
-    let calls = format!("{} of {} succeeded, {}", count(due), counted(due, "call"), rate(summary));
-    match held(summary) {
+    let ok = summary.total.ok(summary.ok_status());
+    let calls = format!("{} of {} succeeded, {}", count(ok), counted(due, "call"), rate(summary));
+    match held {
         0 => Statement::new(Tone::Plain, calls),
-        _ => Statement::new(Tone::Good, format!("{} held: {calls}", thresholds_in_words(summary))),
+        _ => Statement::new(Tone::Good, format!("{} held: {calls}", thresholds_in_words(held))),
     }
 }
 
@@ -417,8 +433,8 @@ fn held(summary: &Summary) -> usize {
     summary.thresholds.iter().filter(|result| result.is_noted()).count()
 }
 
-fn thresholds_in_words(summary: &Summary) -> String {
-    match held(summary) {
+fn thresholds_in_words(held: usize) -> String {
+    match held {
         1 => "the threshold".to_owned(),
         2 => "both thresholds".to_owned(),
         n => format!("all {n} thresholds"),
@@ -461,6 +477,11 @@ pub fn no_call(summary: &Summary) -> String {
             }
         },
     }
+}
+
+/// That no call of the measured part was answered: `the target never answered`, as far as that is known.
+pub fn never(summary: &Summary) -> &'static str {
+    if summary.plan.warmup_ns == 0 { NEVER } else { NEVER_SINCE }
 }
 
 /// The first statement where no call was answered, as `never` says; `None` where the run's ending states it.

@@ -23,7 +23,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use crate::dates::iso_8601;
 use crate::failed;
-use crate::headline::{no_call, paused_to_end};
+use crate::headline::{never, no_call, paused_to_end};
 use crate::numbers::{count, counted, percent};
 use crate::style::{Detail, Style};
 use crate::text;
@@ -195,7 +195,7 @@ fn run(summary: &Summary) -> Suite {
     };
     // A target that got no request owes no answer.
     let is_silent = !summary.answered() && !is_idle;
-    let answered = if is_silent { failure("the target never answered") } else { None };
+    let answered = if is_silent { failure(never(summary)) } else { None };
     let mut cases = vec![("the run came to its end", ended), ("the target answered", answered)];
     if !summary.run.agents.is_empty() {
         let loss = summary.remarks.iter().find(|remark| remark.about == About::Agents);

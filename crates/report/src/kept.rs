@@ -3,7 +3,7 @@
 use brunt_decide::kept::{Entry, RUN};
 use brunt_judge::verdict::is_measured_well;
 use brunt_plan::units::Number;
-use brunt_record::histogram::AtLeast;
+use brunt_record::histogram::{AtLeast, fewest_calls};
 
 use crate::columns;
 use crate::dates::iso_8601;
@@ -18,13 +18,17 @@ const LEAST_OF_WHAT: usize = 24;
 /// The most lines of a run's description.
 const MOST_LINES: usize = 5;
 
+/// The mark of a percentile that too few calls bound from above.
+const OF_FEW: char = '*';
+
 /// The runs of `entries`, which begin with the newest, under a line that names the columns. Descriptions are broken where
-/// lines may not be wider than `width`.
+/// lines may not be wider than `width`. A p99 of few calls has a mark, which a line below the list explains.
 pub fn listing(entries: &[Entry], style: Style, width: Option<usize>) -> String {
+    let has_few = entries.iter().any(is_of_few);
     let of = |room: usize| {
         let mut table = Table::new(["run", "begun (UTC)", "answered/s", "p99", "what"]);
         for entry in entries.iter().rev() {
-            for row in rows(entry, room) {
+            for row in rows(entry, room, has_few) {
                 table.push(row);
             }
         }
@@ -39,7 +43,18 @@ pub fn listing(entries: &[Entry], style: Style, width: Option<usize>) -> String 
         }
         _ => whole,
     };
-    table.text(Paint(style.colour)).join("\n") + "\n"
+    let paint = Paint(style.colour);
+    let mut lines = table.text(paint);
+    if has_few {
+        let text = format!("p99 of fewer than {} calls: it has no upper end", fewest_calls(0.99));
+        lines.push(paint.faint(format!("  {OF_FEW} {text}")));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Whether an entry's p99 is one of few calls.
+fn is_of_few(entry: &Entry) -> bool {
+    entry.p99_ns.is_some() && entry.few_calls("p99").is_some()
 }
 
 /// `text` in lines of at most `room` columns, the last of which ends in `…` where more would follow.
@@ -63,22 +78,27 @@ fn broken(text: &str, room: usize) -> Vec<String> {
     lines.into_iter().map(fits).collect()
 }
 
-/// A run's row, and those on which its description goes on.
-fn rows(entry: &Entry, room: usize) -> Vec<[Cell; 5]> {
+/// A run's row, and those on which its description goes on. `has_few`: a p99 of few calls is among those listed.
+fn rows(entry: &Entry, room: usize, has_few: bool) -> Vec<[Cell; 5]> {
     let tone = entry.headline.as_deref().map(tone_of).filter(|tone| tone.is_bad() || *tone == Tone::Warning);
     let cell = |line: String| match tone {
         Some(tone) => Cell::from(line).as_(tone.role()),
         None => Cell::from(line),
     };
     let mut lines = broken(&what(entry), room).into_iter().map(cell);
-    let first = row(entry, lines.next().unwrap_or_else(|| Cell::from(String::new())));
+    let first = row(entry, lines.next().unwrap_or_else(|| Cell::from(String::new())), has_few);
     let blank = || Cell::from(String::new());
     let others = lines.map(|line| [blank(), blank(), blank(), blank(), line]);
     std::iter::once(first).chain(others).collect()
 }
 
-fn row(entry: &Entry, what: Cell) -> [Cell; 5] {
-    let p99 = entry.p99_ns.map(|value| duration(AtLeast { value, at_least: entry.at_least }));
+fn row(entry: &Entry, what: Cell, has_few: bool) -> [Cell; 5] {
+    let p99 = entry.p99_ns.map(|value| {
+        let value = duration(AtLeast { value, at_least: entry.at_least });
+        // Digits stand below digits.
+        let mark = has_few.then_some(if is_of_few(entry) { OF_FEW } else { ' ' });
+        value + &mark.map_or_else(String::new, String::from)
+    });
     let rate = (entry.kind == RUN).then(|| Number(entry.answered_per_s).to_string());
     let or_dash = |text: Option<String>| Cell::from(text.unwrap_or_else(|| "-".to_owned()));
     [entry.number.to_string().into(), begun(entry.started_unix_ms).into(), or_dash(rate), or_dash(p99), what]
@@ -134,7 +154,7 @@ mod tests {
             headline: Some(headline.to_owned()),
             verdict: "brunt was the limit".to_owned(),
             measured_ns: 1_000_000_000,
-            due: 10,
+            due: 1_000,
             answered_per_s: 123_456.0,
             error_ratio: 0.0123,
             p50_ns: Some(1_234_000),
@@ -160,6 +180,22 @@ mod tests {
         assert!(go_on && listed.lines().count() > 2, "{listed}");
         let narrow = listing(&[entry_of(&"word ".repeat(100))], Style::default(), Some(60));
         assert!(narrow.lines().last().unwrap().ends_with('…') && narrow.lines().count() == 1 + MOST_LINES, "{narrow}");
+    }
+
+    #[test]
+    fn a_p99_of_few_calls_is_marked() {
+        let (few, many) = (Entry { due: 298, ..entry_of("298") }, Entry { number: 8, due: 299, ..entry_of("299") });
+        let listed = listing(&[many.clone(), few.clone()], Style::default(), Some(80));
+        let lines: Vec<_> = listed.lines().collect();
+        assert!(
+            lines[1].contains(" ≥12.34ms*  ") && lines.iter().any(|line| line.contains(" ≥12.34ms   ")),
+            "{listed}"
+        );
+        assert_eq!(lines.last(), Some(&"  * p99 of fewer than 299 calls: it has no upper end"), "{listed}");
+        assert!(lines.iter().all(|line| columns::width(line) <= 80), "{listed}");
+        // Nothing to mark, and nothing to explain: of many calls, without a p99, and of a decision.
+        let (nothing, decision) = (Entry { p99_ns: None, ..few.clone() }, Entry { kind: "sweep".to_owned(), ..few });
+        assert!(!listing(&[many, nothing, decision], Style::default(), Some(80)).contains('*'));
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub mod text;
 pub mod wrk;
 
 pub use format::FormatError;
-pub use headline::{Statement, Tone, headline, no_call, paused_to_end, statements};
+pub use headline::{Statement, Tone, headline, never, no_call, paused_to_end, statements};
 pub use numbers::clean;
 pub use style::{Characters, Detail, Style};
 

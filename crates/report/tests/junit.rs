@@ -265,9 +265,23 @@ fn a_check_fails_where_no_threshold_is_on_checks() {
 
 #[test]
 fn a_target_that_never_answered_is_a_failure() {
-    let report = report(&fixtures::silent());
+    let mut summary = fixtures::silent();
+    summary.plan.warmup_ns = 0;
+    let report = report(&summary);
     let run = failures(suite(&report, "run"));
     assert_eq!(run[1], ("the target answered", Some("the target never answered")));
+}
+
+/// It may have answered in the warm-up.
+#[test]
+fn a_target_that_answered_nothing_after_a_warm_up_is_told_as_that() {
+    let mut summary = fixtures::silent();
+    summary.plan.warmup_ns = 1_000_000_000;
+    let run = report(&summary);
+    let said = "the target answered nothing after the warm-up";
+    assert_eq!(failures(suite(&run, "run"))[1], ("the target answered", Some(said)));
+    let first = brunt_report::headline(&summary);
+    assert!(first.starts_with(&format!("✗ {said}: ")), "{first}");
 }
 
 #[test]

@@ -171,6 +171,14 @@ fn losing() -> Screen {
     screen_of(&plan, &seconds(slow, 12, 4))
 }
 
+/// One call in 500 fails, and the threshold does not hold by now.
+fn nearly_well() -> Screen {
+    let target: Target = |due| (usual(due), End::Status(if due % SECOND_NS == 0 { 503 } else { 200 }));
+    let mut plan = plan(12);
+    plan.thresholds = vec!["p50<1ms".parse().unwrap()];
+    screen_of(&plan, &seconds(target, 12, 2))
+}
+
 /// Every state, by name.
 fn states() -> Vec<(&'static str, Screen)> {
     vec![
@@ -181,6 +189,7 @@ fn states() -> Vec<(&'static str, Screen)> {
         ("after an outage", screen(gone, 8)),
         ("errors", screen(erring, 6)),
         ("threshold lost", losing()),
+        ("nearly well", nearly_well()),
     ]
 }
 
@@ -194,6 +203,8 @@ fn the_second_line_says_the_state() {
         "✗ FAILING: no server for 3s of 8s, 37.5% of 4,000 calls failed; default limit 1%.",
         "✗ FAILING: 33.3% of 3,000 calls, 999 × 503 from 0:02; default limit 1%.",
         "✗ threshold lost: p99 505.8ms (limit <50ms)",
+        // No threshold is said to have held before the end.
+        "▲ 0.2% of 1,000 calls failed (2 × 503), 498 ok/s",
     ];
     for ((name, screen), expected) in states().iter().zip(expected) {
         assert_eq!(drawn(screen, (120, 40), PLAIN)[1], expected, "{name}");

@@ -58,6 +58,30 @@ fn the_figures_are_those_of_the_seconds_that_count() {
     assert!(shown.contains("● running</strong> draining"));
 }
 
+/// While a run goes on nothing is judged: thresholds that hold by now are not green, and those that do not have not failed.
+#[test]
+fn nothing_is_green_before_the_end() {
+    for (threshold, sign) in [("p99<10s", "· "), ("rate>90M", "! ")] {
+        let mut plan = plan();
+        plan.thresholds = vec![threshold.parse().unwrap()];
+        let mut running = Running::new(&plan, 1_767_225_600_000);
+        fixtures::live(3)
+            .iter()
+            .filter(|second| second.phase == Phase::Measured)
+            .for_each(|second| running.push(second));
+        let shown = shown(&running);
+        let outcome = shown.split("id=\"outcome\"").nth(1).unwrap().split("</section>").next().unwrap();
+        assert!(
+            !["✓", "\"good", "good\"", " held", "threshold failed"].iter().any(|word| outcome.contains(word)),
+            "{outcome}"
+        );
+        assert!(
+            outcome.contains(&format!(">{sign}</span>{}", threshold.replace('<', "&lt;").replace('>', "&gt;"))),
+            "{outcome}"
+        );
+    }
+}
+
 #[test]
 fn the_warm_up_is_shown_and_counts_for_nothing() {
     let shown = shown(&running(&fixtures::live(0)[..2]));

@@ -205,7 +205,7 @@ fn trend(
             started_unix_ms: row.get(1)?,
             value: row.get(2)?,
             at_least: row.get(3)?,
-            interval: interval.and_then(|(low, high)| Some((low as f64, high? as f64))),
+            interval: interval.map(|(low, high)| (low as f64, high.map(|high| high as f64))),
             limit: row.get(4)?,
             held: row.get::<_, Option<bool>>(5)?.unwrap_or(true),
             mark: row.get(6)?,

@@ -124,6 +124,11 @@ fn runs_are_listed_filtered_opened_and_exported() {
         "{page}"
     );
     let trend = ui.get("trend?figure=p99&name=nightly");
+    // 50 calls bound no p99 from above: on no page does it stand as if many had made it, nor with an upper end.
+    assert!(list.contains("<small> of 50 calls</small>"), "{list}");
+    assert!(page.contains("p99</a>") && page.contains(" of 50 calls</li>"), "{page}");
+    assert!(page.split("<li>").any(|figure| figure.contains(">p50</a>") && !figure.contains("of 50 calls")), "{page}");
+    assert!(trend.contains("<small>over "), "{trend}");
     assert!(trend.contains("run 1: ") && trend.contains("class=\"cross\"") && trend.contains(">1.1</text>"), "{trend}");
     assert!(ui.get("trend?figure=nothing").contains("None of these runs"));
     let json = ui.get("export?number=1&format=json");

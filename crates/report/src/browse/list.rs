@@ -3,7 +3,7 @@
 use brunt_decide::kept::{Entry, Filter, ListedRun, Page, RUN};
 use brunt_plan::units::Number;
 
-use super::{Html, begun, doubt, filter_fields, filter_query, outcome, p99, page, svg};
+use super::{Html, begun, doubt, filter_fields, filter_query, of_few, outcome, p99, page, svg};
 use crate::numbers::{brief, count, percent};
 use crate::page::{Scale, Unit};
 
@@ -161,6 +161,9 @@ fn row(body: &mut Html, run: &ListedRun, scale: Option<Scale>) {
         };
         dot.write(body);
         body.text(&p99);
+        if let Some(few) = of_few(entry, "p99") {
+            body.raw("<small>").text(&few).raw("</small>");
+        }
     }
     body.raw("</td>");
     cell(body, "Errors");

@@ -8,7 +8,7 @@ use brunt_record::histogram::AtLeast;
 use crate::dates::iso_8601;
 use crate::headline::tone_of;
 use crate::markup::{Html, query};
-use crate::numbers::{brief, duration};
+use crate::numbers::{brief, counted, duration};
 
 mod list;
 mod run;
@@ -61,6 +61,11 @@ fn begun(unix_ms: u64) -> String {
 /// Its p99 for people.
 fn p99(entry: &Entry) -> Option<String> {
     entry.p99_ns.map(|value| duration(AtLeast { value, at_least: entry.at_least }))
+}
+
+/// Of how many calls a percentile is, where they are too few to bound it from above: ` of 40 calls`.
+fn of_few(entry: &Entry, figure: &str) -> Option<String> {
+    entry.few_calls(figure).map(|calls| format!(" of {}", counted(calls, "call")))
 }
 
 /// A run's outcome: a class, and words.

@@ -4,7 +4,7 @@ use brunt_decide::kept::{Figure, Limit, ListedRun, RUN};
 use brunt_plan::threshold::shown;
 use brunt_plan::units::{Duration, Number};
 
-use super::{Html, begun, doubt, filter_query, outcome, page, svg};
+use super::{Html, begun, doubt, filter_query, of_few, outcome, page, svg};
 use crate::numbers::{brief, count};
 
 /// The content of a run's page.
@@ -140,7 +140,8 @@ fn figures(body: &mut Html, details: &Details<'_>) {
         let value = shown(&figure.name, figure.value).unwrap_or_else(|| figure.value.to_string());
         let link = filter_query(&filter, &[("figure", &figure.name)]);
         body.raw("<li><a href=\"trend").text(&link).raw("\">").text(&brief(&figure.name)).raw("</a> ");
-        body.text(if figure.at_least { "≥" } else { "" }).text(&value).raw("</li>");
+        body.text(if figure.at_least { "≥" } else { "" }).text(&value);
+        body.text(&of_few(entry, &figure.name).unwrap_or_default()).raw("</li>");
     }
     body.raw("</ul>");
 }

@@ -83,7 +83,7 @@ fn axis(low: f64, high: f64) -> Scale {
 
 fn chart(body: &mut Html, trend: &Trend<'_>) {
     let points = trend.points;
-    let ends = |point: &TrendPoint| point.interval.map_or([None; 2], |(low, high)| [Some(low), Some(high)]);
+    let ends = |point: &TrendPoint| point.interval.map_or([None; 2], |(low, high)| [Some(low), high]);
     let everything =
         points.iter().flat_map(|point| [Some(point.value), point.limit].into_iter().chain(ends(point))).flatten();
     let Some((low, high)) = svg::range(everything.filter(|value| value.is_finite())) else { return };
@@ -114,16 +114,13 @@ fn chart(body: &mut Html, trend: &Trend<'_>) {
     body.raw("\"/>");
     for (at, point) in points.iter().enumerate() {
         if let Some((low, high)) = point.interval {
-            let (top, bottom) = (y(high), y(low));
-            body.raw("<path class=\"line\" d=\"M").place(x(at)).raw(" ").place(top).raw("V").place(bottom).raw("M");
-            body.place(x(at) - 4.0)
-                .raw(" ")
-                .place(top)
-                .raw("h8M")
-                .place(x(at) - 4.0)
-                .raw(" ")
-                .place(bottom)
-                .raw("h8\"/>");
+            // Without an upper end the line leaves the chart.
+            let (top, bottom) = (high.map_or(TOP, &y), y(low));
+            body.raw("<path class=\"line\" d=\"M").place(x(at)).raw(" ").place(top).raw("V").place(bottom);
+            for end in high.map(|_| top).into_iter().chain([bottom]) {
+                body.raw("M").place(x(at) - 4.0).raw(" ").place(end).raw("h8");
+            }
+            body.raw("\"/>");
         }
         dot(body, trend, point, x(at), y(point.value));
     }
@@ -186,7 +183,11 @@ fn table(body: &mut Html, trend: &Trend<'_>) {
             .number(point.number)
             .raw("</a></td><td>");
         body.text(&begun(point.started_unix_ms)).raw("</td><td>").text(if point.at_least { "≥" } else { "" });
-        body.text(&value_of(trend, point.value)).raw("</td><td>");
+        body.text(&value_of(trend, point.value));
+        if let Some((low, None)) = point.interval {
+            body.raw(" <small>over ").text(&value_of(trend, low)).raw("</small>");
+        }
+        body.raw("</td><td>");
         if let Some(limit) = point.limit {
             body.raw(if point.held { "<span class=\"good\">✓ " } else { "<span class=\"bad\">✗ " });
             body.text(&value_of(trend, limit)).raw("</span>");

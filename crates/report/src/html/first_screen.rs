@@ -9,6 +9,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Figure, Kind, Operator, Statistic, Time};
 use brunt_plan::units::{Clock, Duration, Number};
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::histogram::fewest_calls;
 use brunt_record::snapshot::Phase;
 
 use super::LONG_WAIT_NS;
@@ -85,7 +86,7 @@ fn outcome(html: &mut Html, shown: Shown<'_>, statements: &[Statement], live: Op
     }
     let is_said = statements.iter().any(|statement| matches!(statement.tone, Tone::Failed | Tone::Failing));
     if !shown.has_no_figure(live) {
-        thresholds(html, shown.summary, is_said);
+        thresholds(html, shown.summary, is_said, live.is_some());
     }
     if shown.summary.answered() {
         ways_of_failing(html, shown.summary, is_said);
@@ -149,8 +150,8 @@ fn advice(html: &mut Html, statement: &Statement) {
 }
 
 /// Explicit thresholds, and defaults that failed, each with its figure. `is_said` if a statement has named the defaults
-/// on the whole run.
-fn thresholds(html: &mut Html, summary: &Summary, is_said: bool) {
+/// on the whole run. `goes_on`: the figures are those so far, which nothing is judged by.
+fn thresholds(html: &mut Html, summary: &Summary, is_said: bool, goes_on: bool) {
     let noted: Vec<_> = summary
         .thresholds
         .iter()
@@ -161,7 +162,12 @@ fn thresholds(html: &mut Html, summary: &Summary, is_said: bool) {
     }
     html.raw("<ul id=\"thresholds\" class=\"limits\">");
     for result in noted {
-        let (class, sign) = if result.held { ("good", "✓ ") } else { ("bad", "✗ ") };
+        let (class, sign) = match result.held {
+            true if goes_on => ("", "· "),
+            false if goes_on => ("warning", "! "),
+            true => ("good", "✓ "),
+            false => ("bad", "✗ "),
+        };
         html.raw("<li><span class=\"")
             .raw(class)
             .raw("\">")
@@ -260,11 +266,15 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
             };
             let is_longest = response.count as f64 * (1.0 - quantile.share_ratio) < 1.0;
             let off = quantile.interval.as_ref().map_or_else(String::new, |of| within(of.low_ns, of.high_ns));
+            let is_of_few = response.count < fewest_calls(quantile.share_ratio);
+            let of_few = || format!("of {}", counted(response.count, "call"));
             tiles.push(Tile {
                 name,
                 value: duration(quantile.value()),
                 note: match () {
-                    () if is_longest => "the longest of all".to_owned(),
+                    () if is_longest => format!("the longest {}", of_few()),
+                    () if is_of_few && off.is_empty() => of_few(),
+                    () if is_of_few => format!("{off}, {}", of_few()),
                     () if off.is_empty() && name == "p50" => "response time".to_owned(),
                     () => off,
                 },

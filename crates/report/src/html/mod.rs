@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use brunt_judge::summary::Summary;
 
-use crate::headline::statements;
+use crate::headline::{going_on, statements};
 use crate::json::Names;
 use crate::markup::Html;
 use crate::page::{self, Page};
@@ -54,7 +54,8 @@ fn page(summary: &Summary, live: Option<&LastSecond>) -> Page {
     let names = Names::from_summary(summary);
     let drilldown = Drilldown::new(summary.run.series.drilldown());
     let shown = Shown { summary, names: names.as_ref(), drilldown: &drilldown };
-    let mut statements = statements(summary);
+    // While a run goes on nothing is judged, and nothing is green.
+    let mut statements = if live.is_some() { going_on(summary) } else { statements(summary) };
     let stretches = Stretch::all(&summary.total.timeline, summary.run.series.points());
     // The findings on calls of a stall are known when it is over: until then it looks like an overload.
     if let Some(oldest_ns) = live.and_then(|live| live.oldest_ns).filter(|ns| *ns >= LONG_WAIT_NS) {

@@ -108,7 +108,7 @@ pub(super) fn out_ns(timeline: &Timeline, now_ns: u64) -> u64 {
 }
 
 /// The findings so far: as in the report, without thresholds that may still hold.
-pub(super) fn found(summary: &Summary) -> Vec<Statement> {
+pub(crate) fn found(summary: &Summary) -> Vec<Statement> {
     let mut found = headline::so_far(summary);
     if let Some(lost) = lost_thresholds(summary) {
         let place = found.iter().take_while(|statement| statement.tone.is_bad()).count();
