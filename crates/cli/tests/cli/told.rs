@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Delay};
+use brunt_testbed::server::{Config, Delay, Queue};
 use serde_json::Value;
 
 use crate::program::{Directory, Done, run};
@@ -181,15 +181,32 @@ fn connections_at_a_rate_follow_no_law() {
     assert!(sweep(&[])["law"].is_object());
 }
 
+/// A target that answers 100 calls a second answers as many over more connections, also those of the warm-up.
+#[test]
+fn more_connections_to_a_full_target_answer_as_many_calls() {
+    let queue = Queue { count: 2, service_time: Delay::Fixed(Duration::from_millis(20)) };
+    let (_server, url) = target(Config { queue: Some(queue), ..Config::default() });
+    let flags = ["sweep", "-t1", "-c", "8,64", "-d1s", "-w400ms", "--format=json", "--quiet", &url];
+    let swept = json(&run(flags).with_status(0));
+    let rates: Vec<_> =
+        swept["steps"].as_array().unwrap().iter().map(|step| &step["evidence"]["answered_per_s"]).collect();
+    let [few, many] = rates[..] else { panic!("{rates:?}") };
+    let (few, many) = (few.as_f64().unwrap(), many.as_f64().unwrap());
+    // Without the calls that the warm-up left, 64 connections would have some 36 answers.
+    assert!(many > 0.6 * few && few < 120.0 && many < 120.0, "{few} and {many}");
+}
+
 #[test]
 fn sides_that_keep_up_with_a_rate_answer_as_many_calls() {
     let ((_a, a), (_b, b)) = (target(slow(2)), target(slow(70)));
-    let flags = ["compare", "-t1", "-r", "80", "-d", "300ms", "-w0", "--fail-if", "rate < 0.97x"];
-    let done = run([flags.as_slice(), &[&a, &b]].concat());
-    // On a busy machine nothing may be comparable.
-    let is_spoiled = done.stdout.contains("cannot be judged: brunt's own delays spoil it");
-    assert!(done.status == Some(0) || is_spoiled, "{done:#?}");
-    assert!(!done.stdout.contains("calls a second"), "{}", done.stdout);
+    for warmup in ["-w0", "-w150ms"] {
+        let flags = ["compare", "-t1", "-r", "80", "-d", "300ms", warmup, "--fail-if", "rate < 0.97x"];
+        let done = run([flags.as_slice(), &[&a, &b]].concat());
+        // On a busy machine nothing may be comparable.
+        let is_spoiled = done.stdout.contains("cannot be judged: brunt's own delays spoil it");
+        assert!(done.status == Some(0) || is_spoiled, "{warmup}: {done:#?}");
+        assert!(!done.stdout.contains("calls a second"), "{warmup}: {}", done.stdout);
+    }
 }
 
 /// A kind of name, quotes and blanks change nothing; a limit that holds, or is not of a time, marks nothing.
