@@ -198,6 +198,33 @@ impl<'a> Parts<'a> {
         if self.cover() { Cow::Owned(self.with_bounds(self.value)) } else { Cow::Borrowed(self.as_read) }
     }
 
+    /// The values shown of calls that ended: of [`Parts::shown`] the known ones.
+    pub fn ended(&self) -> &'a Histogram {
+        if self.cover() { self.value } else { &self.as_read.known }
+    }
+
+    /// Of response times, the values shown of calls without success; `None` where there are none, or where it was not
+    /// recorded which they are.
+    pub fn failed(&self) -> Option<Histogram> {
+        // A controller asks this of thousands of seconds a second, and most have none.
+        if self.are_successes() {
+            return None;
+        }
+        let [_, value, _] = self.by_success();
+        (!value.failed.is_empty()).then_some(value.failed)
+    }
+
+    /// Whether nothing was recorded of calls without success.
+    fn are_successes(&self) -> bool {
+        let timings = [NOT_OK.low, NOT_OK.value, NOT_OK.high, Timing::Failed, Timing::Refused];
+        timings.into_iter().all(|timing| self.times.known(timing).is_empty())
+    }
+
+    /// Whether [`Parts::ended`] are all there is: no call is without success, and all have ended.
+    pub fn are_all_known(&self) -> bool {
+        self.are_successes() && self.as_read.bounds.is_empty()
+    }
+
     /// The three sides of response times, with calls without success apart. Where it was not recorded which these are,
     /// they stand among the others.
     fn by_success(&self) -> [Censored; 3] {

@@ -125,7 +125,7 @@ impl AgentSecond {
             name: Arc::clone(name),
             answered: said.numbers.get(Counter::EndedAnswered),
             not_ok: said.not_ok(ok),
-            p99_ns: said.response_times().quantile(0.99),
+            p99_ns: said.response_quantile(0.99),
             lag_p99_ns: said.times.known(Timing::Lag).quantile(0.99),
             is_saturated: said.numbers.get(Counter::WorkersSaturated) > 0,
             is_silent: snapshot.is_none_or(|said| said.numbers.get(Counter::WorkersWall) == 0),

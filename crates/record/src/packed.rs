@@ -32,7 +32,7 @@ pub struct Packed {
 impl Packed {
     /// Packs a histogram. The exact sum is lost here; the total keeps it.
     pub fn from_histogram(histogram: &Histogram) -> Self {
-        let (bytes, coarse) = fitting(0, histogram.values());
+        let (bytes, coarse) = fitting(0, || histogram.values());
         Self {
             bytes,
             coarse,
@@ -61,12 +61,14 @@ impl Packed {
         if other.is_empty() {
             return self.clone();
         }
-        let (mut ours, mut theirs) = (self.slots().peekable(), other.slots().peekable());
-        let both = std::iter::from_fn(move || match (ours.peek(), theirs.peek()) {
-            (Some(one), Some(another)) if one.0 > another.0 => theirs.next(),
-            (None, _) => theirs.next(),
-            _ => ours.next(),
-        });
+        let both = || {
+            let (mut ours, mut theirs) = (self.slots().peekable(), other.slots().peekable());
+            std::iter::from_fn(move || match (ours.peek(), theirs.peek()) {
+                (Some(one), Some(another)) if one.0 > another.0 => theirs.next(),
+                (None, _) => theirs.next(),
+                _ => ours.next(),
+            })
+        };
         let (bytes, coarse) = fitting(self.coarse.max(other.coarse), both);
         let (min, max) = (self.min.min(other.min), self.max.max(other.max));
         Self { bytes, coarse, count: self.count + other.count, min, max }
@@ -186,51 +188,77 @@ fn slots_in(mut bytes: &[u8]) -> impl Iterator<Item = (u64, u64)> + '_ {
 
 /// The middle of the values that share the first bits of `value`, of which `coarse` are dropped.
 const fn rounded(value: u64, coarse: u8) -> u64 {
+    let dropped = dropped_of(value, coarse);
+    if dropped == 0 { value } else { (value >> dropped << dropped) + (1 << (dropped - 1)) }
+}
+
+/// The bits of `value` that do not count.
+const fn dropped_of(value: u64, coarse: u8) -> u32 {
     let length = u64::BITS - value.leading_zeros();
-    let dropped = length.saturating_sub(FINEST_BITS - coarse as u32);
-    if coarse == 0 || dropped == 0 { value } else { (value >> dropped << dropped) + (1 << (dropped - 1)) }
+    if coarse == 0 { 0 } else { length.saturating_sub(FINEST_BITS - coarse as u32) }
+}
+
+/// The largest value that is [`rounded`] as `value` is.
+const fn last_alike(value: u64, coarse: u8) -> u64 {
+    value | ((1 << dropped_of(value, coarse)) - 1)
 }
 
 /// Values from low to high with their counts, as bytes, at least as coarse as `coarse`, and coarser where they are many.
-fn fitting(coarse: u8, values: impl Iterator<Item = (u64, u64)>) -> (Box<[u8]>, u8) {
-    let coarse = coarse.min(COARSEST);
-    if coarse == COARSEST {
-        return (packed(values, coarse), coarse);
-    }
-    // To take values apart costs more than to remember them.
-    let mut known = Vec::with_capacity(8 * ENOUGH);
-    known.extend(values);
-    let coarse = coarse_enough(coarse, &known);
-    (packed(known.into_iter(), coarse), coarse)
+///
+/// A controller packs thousands of histograms a second. So values are looked at twice, and not remembered, and from within
+/// their iterator (`for_each`), since it is a chain of several.
+fn fitting<I: Iterator<Item = (u64, u64)>>(coarse: u8, values: impl Fn() -> I) -> (Box<[u8]>, u8) {
+    let coarse = coarse_enough(coarse.min(COARSEST), values());
+    (packed(values(), coarse), coarse)
 }
 
-/// How coarse values have to be, at least `coarse`, so that few enough of them are distinct.
-fn coarse_enough(coarse: u8, values: &[(u64, u64)]) -> u8 {
-    let are_few = |level: &u8| {
-        let (mut distinct, mut last) = (0, None);
-        // The first of too many is enough to know.
-        values.len() <= ENOUGH
-            || values.iter().all(|(value, _)| {
-                let value = Some(rounded(*value, *level));
-                distinct += usize::from(last != value);
-                last = value;
-                distinct <= ENOUGH
-            })
-    };
-    (coarse..COARSEST).find(are_few).unwrap_or(COARSEST)
+/// How coarse values have to be, at least `coarse`, so that few enough of them are distinct. `values` go from low to high.
+fn coarse_enough(coarse: u8, mut values: impl Iterator<Item = (u64, u64)>) -> u8 {
+    if coarse == COARSEST {
+        return coarse;
+    }
+    let mut levels = [(0_usize, None); COARSEST as usize];
+    let mut best = coarse;
+    values.any(|(value, _)| {
+        for (level, (distinct, last)) in (0..COARSEST).zip(&mut levels).skip(usize::from(best)) {
+            let value = Some(rounded(value, level));
+            // What is one value here is one at each coarser level.
+            if *last == value {
+                break;
+            }
+            *last = value;
+            *distinct += 1;
+            if *distinct > ENOUGH {
+                best = level + 1;
+            }
+        }
+        // Then the rest says nothing more.
+        best == COARSEST
+    });
+    best
 }
 
 /// Values from low to high with their counts, as bytes.
 fn packed(values: impl Iterator<Item = (u64, u64)>, coarse: u8) -> Box<[u8]> {
-    let mut values = values.map(|(value, n)| (rounded(value, coarse), n)).peekable();
-    let (mut bytes, mut previous) = (Vec::new(), 0);
-    while let Some((value, mut n)) = values.next() {
-        while let Some((_, more)) = values.next_if(|(next, _)| *next == value) {
-            n += more;
-        }
+    let mut bytes = Vec::with_capacity(4 * ENOUGH);
+    let (mut previous, mut current, mut last, mut count) = (0, 0, 0, 0);
+    let mut put = |value: u64, n: u64| {
         push_leb128(&mut bytes, value - previous);
         push_leb128(&mut bytes, n);
         previous = value;
+    };
+    values.for_each(|(value, n)| {
+        if count > 0 && value > last {
+            put(current, count);
+            count = 0;
+        }
+        if count == 0 {
+            (current, last) = (rounded(value, coarse), last_alike(value, coarse));
+        }
+        count += n;
+    });
+    if count > 0 {
+        put(current, count);
     }
     bytes.into_boxed_slice()
 }
@@ -284,6 +312,8 @@ impl<'de> Deserialize<'de> for Packed {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -316,6 +346,20 @@ mod tests {
                 prop_assert_eq!(packed.quantile(q), whole.quantile(q));
                 prop_assert_eq!(packed.unpack().quantile(q), whole.quantile(q));
             }
+        }
+
+        #[test]
+        fn it_is_as_fine_as_few_enough_values_allow(values in values(), shift in 0_u32..40) {
+            let whole = histogram(&values.iter().map(|value| value >> shift).collect::<Vec<_>>());
+            let at = |level: u8| {
+                let mut counts = BTreeMap::new();
+                whole.values().for_each(|(value, n)| *counts.entry(rounded(value, level)).or_insert(0) += n);
+                counts
+            };
+            let packed = Packed::from_histogram(&whole);
+            let finest = (0..COARSEST).find(|level| at(*level).len() <= ENOUGH).unwrap_or(COARSEST);
+            prop_assert_eq!(packed.coarse, finest);
+            prop_assert!(packed.slots().eq(at(finest)));
         }
 
         #[test]

@@ -75,16 +75,12 @@ impl Point {
             open_connections: None,
             ended: snapshot.times.known(Timing::Response).count(),
             is_target_part: has_parts,
-            response: Packed::from_histogram(if has_parts {
-                parts.value
-            } else {
-                snapshot.times.known(Timing::Response)
-            }),
+            response: Packed::from_histogram(parts.ended()),
             response_low: unlike_value(parts.low),
             response_high: unlike_value(parts.high),
-            failing: Packed::from_histogram(&snapshot.response_times().failed),
+            failing: parts.failed().map(|failed| Packed::from_histogram(&failed)).unwrap_or_default(),
             response_bounds: Packed::from_histogram(snapshot.times.bounds(Timing::Response)),
-            service: Packed::from_histogram(&snapshot.service_times().known),
+            service: Packed::from_histogram(Parts::of_service(&snapshot.times).ended()),
             lag: Packed::from_histogram(snapshot.times.known(Timing::Lag)),
             watched: snapshot.watched.iter().map(|(name, figure)| (name.to_owned(), figure.into())).collect(),
         }

@@ -9,7 +9,7 @@ use crate::catalogue::{Counter, Numbers, Timing, Timings};
 use crate::counts::{Events, Failures, Statuses};
 use crate::examples::Examples;
 use crate::figures::Figures;
-use crate::histogram::{Censored, Histogram};
+use crate::histogram::{AtLeast, Censored, Histogram};
 use crate::instrument::{self, Bracket, CallTimes, Parts};
 use crate::kinds::Kinds;
 use crate::messages::{self, MessageArrival, Messages, StreamEnd};
@@ -162,6 +162,15 @@ impl Snapshot {
     /// calls that never ended count with their lower bounds.
     pub fn response_times(&self) -> Censored {
         self.response_bracket().value
+    }
+
+    /// The response time at a quantile (0 to 1), as [`Snapshot::response_times`] has it.
+    pub fn response_quantile(&self, q: f64) -> Option<AtLeast<u64>> {
+        let parts = Parts::of_response(&self.times);
+        if parts.are_all_known() {
+            return parts.ended().quantile(q).map(AtLeast::exactly);
+        }
+        self.response_times().quantile(q)
     }
 
     /// Service times, likewise.

@@ -124,7 +124,26 @@ impl Histogram {
             last = slot >> PAGE_BITS;
         }
         self.pages.reserve_exact(pages);
-        slots_in(&packed).for_each(|(slot, n)| self.add_to_slot(slot, n));
+        self.add_slots(&packed);
+    }
+
+    /// Counts slots that came over the wire. They come in order, so that a page is looked up once.
+    fn add_slots(&mut self, packed: &[u8]) {
+        let (mut number, mut place) = (usize::MAX, 0);
+        slots_in(packed).for_each(|(slot, n)| {
+            if slot >> PAGE_BITS != number {
+                number = slot >> PAGE_BITS;
+                place = usize::from(self.directory.get(number).copied().unwrap_or(0));
+                if place == 0 {
+                    self.add_page(number, &[0; PAGE_SLOTS]);
+                    place = self.pages.len();
+                }
+            }
+            let page = self.pages.get_mut(place.wrapping_sub(1));
+            if let Some(counter) = page.and_then(|page| page.get_mut(slot & (PAGE_SLOTS - 1))) {
+                *counter += n;
+            }
+        });
     }
 
     /// Adds a page that does not exist yet.
@@ -257,7 +276,10 @@ impl Histogram {
             if self.count == 0 && self.pages.is_empty() {
                 self.packed.clone_from(&other.packed);
             } else {
-                slots_in(&other.packed).for_each(|(slot, n)| self.add_to_slot(slot, n));
+                if !self.packed.is_empty() {
+                    self.unpack();
+                }
+                self.add_slots(&other.packed);
             }
         } else if !other.pages.is_empty() && !self.packed.is_empty() {
             self.unpack();
