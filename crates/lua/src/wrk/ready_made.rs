@@ -3,6 +3,8 @@
 use std::fmt;
 use std::mem::MaybeUninit;
 
+use bstr::ByteSlice as _;
+
 /// The most header fields of such a request.
 pub(super) const MOST_HEADERS: usize = 256;
 
@@ -40,28 +42,102 @@ impl Incomplete {
     }
 }
 
-/// Splits `bytes` into whole requests, at least one, and gives each to `take`.
-///
-/// # Errors
-/// When a request breaks the grammar of HTTP/1.1, or the last one is incomplete.
-pub(super) fn read(bytes: &[u8], mut take: impl FnMut(Piece)) -> Result<(), Incomplete> {
-    let mut from = 0;
-    loop {
-        let rest = bytes.get(from..).unwrap_or(&[]);
-        let piece = read_one(rest).map_err(|(at, problem)| Incomplete::at(bytes, from + at, problem))?;
-        from += piece.length;
-        take(piece);
-        if from >= bytes.len() {
-            return Ok(());
+/// Reads requests of which most have the same header fields: those of the last are remembered, and only compared.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    /// The fields of the last request, with the empty line behind them; nothing before there is one, and where its body
+    /// is in chunks.
+    fields: Vec<u8>,
+    /// The length of a body behind them, in bytes.
+    body: usize,
+}
+
+impl Reader {
+    /// Splits `bytes` into whole requests, at least one, and gives each to `take`.
+    ///
+    /// # Errors
+    /// When a request breaks the grammar of HTTP/1.1, or the last one is incomplete.
+    pub(super) fn read(&mut self, bytes: &[u8], mut take: impl FnMut(Piece)) -> Result<(), Incomplete> {
+        let mut from = 0;
+        loop {
+            let rest = bytes.get(from..).unwrap_or(&[]);
+            let piece = self.read_one(rest).map_err(|(at, problem)| Incomplete::at(bytes, from + at, problem))?;
+            from += piece.length;
+            take(piece);
+            if from >= bytes.len() {
+                return Ok(());
+            }
         }
+    }
+
+    /// The first request in `bytes`.
+    ///
+    /// # Errors
+    /// The place where it breaks the grammar or ends too early, and the problem.
+    pub(super) fn read_one(&mut self, bytes: &[u8]) -> Result<Piece, (usize, &'static str)> {
+        self.read_like_last(bytes).map_or_else(|| self.read_anew(bytes), Ok)
+    }
+
+    /// The first request in `bytes`, if it is whole, has the last one's fields, and a request line that is surely right.
+    fn read_like_last(&self, bytes: &[u8]) -> Option<Piece> {
+        let end = bytes.find_byte(b'\n')? + 1;
+        let (line, rest) = bytes.split_at_checked(end)?;
+        if self.fields.is_empty() || !rest.starts_with(&self.fields) {
+            return None;
+        }
+        let length = end + self.fields.len() + self.body;
+        let (method, target) = line.strip_suffix(b" HTTP/1.1\r\n")?.split_at_checked(method_in(line)?)?;
+        let target = target.strip_prefix(b" ")?;
+        let is_right = !target.is_empty() && target.iter().all(|byte| is_plain(*byte));
+        (is_right && length <= bytes.len()).then(|| Piece { length, idempotent: is_idempotent(method) })
+    }
+
+    /// The first request in `bytes`, whose fields are remembered.
+    fn read_anew(&mut self, bytes: &[u8]) -> Result<Piece, (usize, &'static str)> {
+        self.fields.clear();
+        let (piece, head, chunked) = read_one(bytes)?;
+        // Empty lines before a request are not part of it, and not remembered.
+        if !chunked && bytes.first().is_some_and(u8::is_ascii_alphabetic) {
+            let head = bytes.get(..head).unwrap_or(&[]);
+            let line = head.find_byte(b'\n').map_or(head.len(), |end| end + 1);
+            self.fields.extend_from_slice(head.get(line..).unwrap_or(&[]));
+            self.body = piece.length.saturating_sub(head.len());
+        }
+        Ok(piece)
     }
 }
 
-/// The first request in `bytes`.
+/// The length in bytes of the method that a request line begins with, if it is one of those in common use.
+fn method_in(line: &[u8]) -> Option<usize> {
+    match line {
+        [b'G', b'E', b'T', b' ', ..] | [b'P', b'U', b'T', b' ', ..] => Some(3),
+        [b'P', b'O', b'S', b'T', b' ', ..] | [b'H', b'E', b'A', b'D', b' ', ..] => Some(4),
+        _ => [&b"PATCH "[..], b"DELETE ", b"OPTIONS "]
+            .iter()
+            .find(|known| line.starts_with(known))
+            .map(|known| known.len() - 1),
+    }
+}
+
+/// Whether a byte may stand in any request's target.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'/' | b'?' | b'=' | b'&' | b'%' | b'-' | b'_' | b'.' | b'~' | b'+' | b':' | b',' | b';' | b'@'
+        )
+}
+
+/// Whether a method is idempotent (RFC 9110, section 9.2.2).
+fn is_idempotent(method: &[u8]) -> bool {
+    matches!(method, b"GET" | b"HEAD" | b"PUT" | b"DELETE" | b"OPTIONS" | b"TRACE")
+}
+
+/// The first request in `bytes`, the length of its head in bytes, and whether its body is in chunks.
 ///
 /// # Errors
 /// The place where it breaks the grammar or ends too early, and the problem.
-pub(super) fn read_one(bytes: &[u8]) -> Result<Piece, (usize, &'static str)> {
+fn read_one(bytes: &[u8]) -> Result<(Piece, usize, bool), (usize, &'static str)> {
     let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut []);
     let head = match request.parse_with_uninit_headers(bytes, &mut headers) {
@@ -84,9 +160,8 @@ pub(super) fn read_one(bytes: &[u8]) -> Result<Piece, (usize, &'static str)> {
     if body.len() < length {
         return Err((bytes.len(), "the body is shorter than its Content-Length: it ends"));
     }
-    // RFC 9110, section 9.2.2.
-    let idempotent = matches!(request.method, Some("GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE"));
-    Ok(Piece { length: head + length, idempotent })
+    let idempotent = request.method.is_some_and(|method| is_idempotent(method.as_bytes()));
+    Ok((Piece { length: head + length, idempotent }, head, chunked))
 }
 
 /// The length in bytes of a chunked body (RFC 9112, section 7.1).
@@ -151,13 +226,14 @@ fn words(error: httparse::Error) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use bstr::BStr;
     use proptest::prelude::*;
 
     use super::*;
 
     fn pieces(bytes: &str) -> Result<Vec<Piece>, String> {
         let mut pieces = Vec::new();
-        read(bytes.as_bytes(), |piece| pieces.push(piece)).map_err(|e| e.to_string())?;
+        Reader::default().read(bytes.as_bytes(), |piece| pieces.push(piece)).map_err(|e| e.to_string())?;
         Ok(pieces)
     }
 
@@ -210,11 +286,49 @@ mod tests {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut length = 0;
-            if read(&bytes, |piece| length += piece.length).is_ok() {
+            if Reader::default().read(&bytes, |piece| length += piece.length).is_ok() {
                 prop_assert_eq!(length, bytes.len());
             }
             let text = [b"POST / HTTP/1.1\r\n", bytes.as_slice(), b"\r\n\r\n"].concat();
-            let _ = read(&text, |_| {});
+            let _ = Reader::default().read(&text, |_| {});
+        }
+
+        #[test]
+        fn what_is_remembered_changes_nothing(
+            requests in prop::collection::vec((0_usize..9, 0_usize..7, 0_usize..6, any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 1..12),
+        ) {
+            let lines = [
+                "GET /a HTTP/1.1\r\n",
+                "GET /item/17?a=b&c=%20 HTTP/1.1\r\n",
+                "POST / HTTP/1.1\r\n",
+                "TRACE / HTTP/1.1\r\n",
+                "DELETE /x HTTP/1.0\r\n",
+                "PATCH * HTTP/1.1\n",
+                "GET  HTTP/1.1\r\n",
+                "\r\nGET / HTTP/1.1\r\n",
+                "OPTIONS /[x]|<y> HTTP/1.1\r\n",
+            ];
+            let fields = [
+                "\r\n",
+                "Host: a\r\n\r\n",
+                "Host: a\r\nContent-Length: 3\r\n\r\n",
+                "Host: a\r\nContent-Length: 12\r\n\r\n",
+                "Transfer-Encoding: chunked\r\n\r\n",
+                "Host: a\n\n",
+                "Host: a\r\n",
+            ];
+            let bodies = ["", "abc", "abcd", "0\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n", "\r\n"];
+            let mut reader = Reader::default();
+            for (line, field, body, at, byte, kind) in requests {
+                let mut text = [lines[line], fields[field], bodies[body]].concat().into_bytes();
+                let at = at.index(text.len());
+                match kind {
+                    0 => text[at] = byte,
+                    1 => text.truncate(at),
+                    _ => {}
+                }
+                prop_assert_eq!(reader.read_one(&text), read_one(&text).map(|(piece, ..)| piece), "{:?}", BStr::new(&text));
+            }
         }
     }
 }

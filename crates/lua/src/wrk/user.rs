@@ -7,7 +7,7 @@ use bstr::BStr;
 use mlua::{Function, Lua, LuaString, ObjectLike as _, Table, Value};
 
 use super::answers::Answers;
-use super::ready_made::{self, Piece};
+use super::ready_made::{Piece, Reader};
 use super::state::{self, function};
 use super::thread::Thread;
 use super::values::kind;
@@ -49,6 +49,7 @@ pub(super) struct ScriptUser {
     bytes: Vec<u8>,
     requests: Vec<Request>,
     taken: usize,
+    reader: Reader,
     /// The number of calls that will certainly be wanted next.
     expected: usize,
     /// Set when the script is not called any more, but its last requests still count.
@@ -116,6 +117,7 @@ impl ScriptUser {
             bytes: Vec::new(),
             requests: Vec::new(),
             taken: 0,
+            reader: Reader::default(),
             expected: 0,
             passed_over: 0,
             ending: None,
@@ -205,8 +207,9 @@ impl ScriptUser {
     fn append(&mut self, text: &[u8]) -> Result<(), ScriptError> {
         let mut from = self.bytes.len();
         let first = self.requests.len();
-        let checked = ready_made::read(text, |piece| {
-            self.requests.push(Request { from, piece, more: true });
+        let requests = &mut self.requests;
+        let checked = self.reader.read(text, |piece| {
+            requests.push(Request { from, piece, more: true });
             from += piece.length;
         });
         if let Err(incomplete) = checked {
@@ -259,7 +262,7 @@ impl ScriptUser {
     fn take_joined(&mut self, joined: &[u8], count: usize) -> bool {
         let (mut from, mut returned) = (0, 0);
         while from < joined.len() {
-            let Ok(piece) = ready_made::read_one(joined.get(from..).unwrap_or(&[])) else { return false };
+            let Ok(piece) = self.reader.read_one(joined.get(from..).unwrap_or(&[])) else { return false };
             let end = from + piece.length;
             // No request begins with zero, so it can only separate two.
             let more = joined.get(end).is_some_and(|next| *next != 0);
