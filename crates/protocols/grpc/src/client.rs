@@ -10,7 +10,7 @@ use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
 use brunt_record::outcome::Failure;
 use prost_reflect::MessageDescriptor;
 
-use crate::decoding::is_message;
+use crate::decoding::Recogniser;
 use crate::framing::{Fault, Reader, decompressed, write_message};
 use crate::request::{Writer, parts};
 use crate::status;
@@ -85,6 +85,7 @@ pub(crate) struct GrpcStreams {
     is_secure: bool,
     keeps: bool,
     limits: Arc<Limits>,
+    recogniser: Recogniser,
     /// The answer that was completed last: its metadata as lines, and its messages, framed and decompressed. While a
     /// stream goes on: its metadata so far, and its newest message.
     kept: Box<KeptAnswer>,
@@ -94,7 +95,8 @@ pub(crate) struct GrpcStreams {
 
 impl GrpcStreams {
     pub(crate) fn new(keep: bool, is_secure: bool, limits: Arc<Limits>) -> Self {
-        Self { writer: Writer::default(), is_secure, keeps: keep, limits, kept: Box::default(), spare: Vec::new() }
+        let (writer, recogniser) = (Writer::default(), Recogniser::default());
+        Self { writer, is_secure, keeps: keep, limits, recogniser, kept: Box::default(), spare: Vec::new() }
     }
 
     /// A client of a connection.
@@ -137,7 +139,7 @@ impl Call {
 
     /// Handles a complete message: decompresses and checks it. Returns where it begins in the kept bytes.
     #[inline]
-    fn message_came(&mut self, limits: &Limits) -> Result<usize, Wrong> {
+    fn message_came(&mut self, limits: &Limits, recogniser: &mut Recogniser) -> Result<usize, Wrong> {
         if self.has_message && !self.streams() {
             return Err(Wrong::protocol("a second message where the method answers with one"));
         }
@@ -152,8 +154,9 @@ impl Call {
         } else {
             Cow::Borrowed(message)
         };
-        if let Some(answer) = limits.answers.get((self.hint >> METHOD_FROM) as usize)
-            && !is_message(answer, &message)
+        let method = self.hint >> METHOD_FROM;
+        if let Some(answer) = limits.answers.get(method as usize)
+            && !recogniser.is_message(method, answer, &message)
         {
             return Err(Wrong::protocol(format!("an answer that is not a {}", answer.full_name())));
         }
@@ -250,7 +253,7 @@ impl OverStreams for GrpcStreams {
             if !is_whole {
                 continue;
             }
-            let from = call.message_came(&self.limits)?;
+            let from = call.message_came(&self.limits, &mut self.recogniser)?;
             if call.streams() || call.is_taken() {
                 if let Some(kept) = &call.kept {
                     self.kept.head.clone_from(&kept.head);

@@ -7,8 +7,35 @@ use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 const DEEPEST: u32 = 100;
 
 /// Whether `bytes` are a message of this type. Unknown fields are well, as everywhere in protobuf.
-pub(crate) fn is_message(message_type: &MessageDescriptor, mut bytes: &[u8]) -> bool {
+fn is_message(message_type: &MessageDescriptor, mut bytes: &[u8]) -> bool {
     read_fields(message_type, &mut bytes, None, DEEPEST).is_some()
+}
+
+/// Tells messages from other bytes, and remembers the last one: to a flood most servers answer with the same bytes each time.
+#[derive(Debug, Default)]
+pub(crate) struct Recogniser {
+    /// The number of its type, as the caller counts them, and its bytes; empty where they are many.
+    known: u32,
+    bytes: Vec<u8>,
+}
+
+impl Recogniser {
+    /// The longest message that is remembered, in bytes.
+    const LONGEST: usize = 256;
+
+    /// Whether `bytes` are a message of this type, which has this number.
+    pub(crate) fn is_message(&mut self, number: u32, message_type: &MessageDescriptor, bytes: &[u8]) -> bool {
+        if !bytes.is_empty() && self.bytes == bytes && self.known == number {
+            return true;
+        }
+        let is_message = is_message(message_type, bytes);
+        if is_message && bytes.len() <= Self::LONGEST {
+            self.known = number;
+            self.bytes.clear();
+            self.bytes.extend_from_slice(bytes);
+        }
+        is_message
+    }
 }
 
 /// Skips the fields of a message, to the end of `bytes` or of the group with this number. `None` where the bytes are no
@@ -75,6 +102,7 @@ mod tests {
     use crate::schema::{Sources, compile};
 
     const PROTO: &str = "syntax = \"proto2\";
+        message Number { optional int32 number = 1; }
         message All {
           optional int32 number = 1; optional string text = 2; optional bytes raw = 3; optional All inner = 4;
           repeated sint64 numbers = 5 [packed = true]; repeated fixed32 words = 6; map<string, double> shares = 7;
@@ -83,15 +111,47 @@ mod tests {
         }";
 
     fn all() -> MessageDescriptor {
+        named("All")
+    }
+
+    fn named(name: &str) -> MessageDescriptor {
         let sources = Sources::from([("a.proto".to_owned(), PROTO.to_owned())]);
         let pool: DescriptorPool = compile(&["a.proto".to_owned()], &sources).unwrap().pool().clone();
-        pool.get_message_by_name("All").unwrap()
+        pool.get_message_by_name(name).unwrap()
     }
 
     fn agrees(message_type: &MessageDescriptor, bytes: &[u8]) -> Result<(), TestCaseError> {
         let read = DynamicMessage::decode(message_type.clone(), bytes);
         prop_assert_eq!(is_message(message_type, bytes), read.is_ok(), "{:02x?}: {:?}", bytes, read.err());
         Ok(())
+    }
+
+    #[test]
+    fn what_is_remembered_is_of_one_type_and_whole() {
+        let types = [named("Number"), named("All")];
+        let mut recogniser = Recogniser::default();
+        let text = b"\x0a\x01a";
+        for (number, bytes) in [
+            (0, &b"\x08\x05"[..]),
+            (0, b"\x08\x05"),
+            (1, b"\x08\x05"),
+            (1, b"\x12\x01a"),
+            (0, b"\x12\x01a"),
+            (1, b"\x12\x01"),
+            (1, b"\x12\x01a"),
+            (0, text),
+            (1, text),
+            (0, b""),
+            (1, &[&b"\x12\xac\x02"[..], &[b'a'; 300]].concat()),
+            (1, &[&b"\x12\xac\x02"[..], &[b'a'; 299]].concat()),
+            (1, b""),
+        ] {
+            let message_type = &types[number];
+            let expected = is_message(message_type, bytes);
+            assert_eq!(recogniser.is_message(number as u32, message_type, bytes), expected, "{number}: {bytes:?}");
+        }
+        assert!(recogniser.is_message(1, &types[1], b"\x12\x01a"));
+        assert!(!recogniser.is_message(0, &types[0], b"\x0d\x01a"));
     }
 
     /// A field of any number and wire type, with a value that may belong to it.
