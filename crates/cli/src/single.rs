@@ -310,8 +310,8 @@ fn explain(exit: Exit, summary: &Summary) {
 
 /// The error about a target that never answered, with the most frequent failure.
 fn never_answered(summary: &Summary) -> String {
-    let never = brunt_report::never(summary).trim_start_matches("the target ");
-    shown(&format!("error: {} {never}{}", summary.plan.target.url(), worst_failure(summary)))
+    let (target, never) = (summary.plan.target.url(), brunt_report::never(summary));
+    shown(&format!("error: {target} {never}{}", worst_failure(summary)))
 }
 
 /// The error of a run without a successful answer, with the most frequent failure.

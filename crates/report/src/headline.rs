@@ -157,7 +157,7 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
     if !summary.answered() {
         // A run that failed by itself says nothing of the target, unless calls failed as well.
         let is_told = matches!(summary.run.ending, Ending::Failed(_)) && summary.total.failures.total() == 0;
-        let nothing = nothing_answered(summary, never(summary)).filter(|_| !is_told);
+        let nothing = nothing_answered(summary, &format!("the target {}", never(summary))).filter(|_| !is_told);
         all.extend(nothing.map(|text| Statement::new(Tone::Bad, text)));
         all.extend(not_believed(summary).filter(|_| summary.total.numbers.get(Counter::Due) > 0));
         let tone = if summary.is_idle() { Tone::Warning } else { Tone::Note };
@@ -220,11 +220,11 @@ fn of_agents(summary: &Summary) -> impl Iterator<Item = Statement> {
     remarks.map(|remark| about_target(remark, summary))
 }
 
-/// The beginning of the sentence on a target that never answered, or has not answered yet.
-const NEVER: &str = "the target never answered";
+/// What a target did that never answered, and the beginning of the sentence on one that has not answered yet.
+const NEVER: &str = "never answered";
 const NOT_YET: &str = "the target has not answered yet";
 /// The same behind a warm-up, in which it may have answered.
-const NEVER_SINCE: &str = "the target answered nothing after the warm-up";
+const NEVER_SINCE: &str = "answered nothing after the warm-up";
 const NOT_SINCE: &str = "the target has answered nothing since the warm-up";
 /// The same where no connection was made, and a proxy was to make it.
 const NO_WAY: &str = "no way through the proxy";
@@ -479,7 +479,7 @@ pub fn no_call(summary: &Summary) -> String {
     }
 }
 
-/// That no call of the measured part was answered: `the target never answered`, as far as that is known.
+/// What a target did of which no call of the measured part was answered, as far as that is known: it `never answered`.
 pub fn never(summary: &Summary) -> &'static str {
     if summary.plan.warmup_ns == 0 { NEVER } else { NEVER_SINCE }
 }
