@@ -195,7 +195,7 @@ fn run(summary: &Summary) -> Suite {
     };
     // A target that got no request owes no answer.
     let is_silent = !summary.answered() && !is_idle;
-    let answered = if is_silent { failure(never(summary)) } else { None };
+    let answered = if is_silent { failure(&format!("the target {}", never(summary))) } else { None };
     let mut cases = vec![("the run came to its end", ended), ("the target answered", answered)];
     if !summary.run.agents.is_empty() {
         let loss = summary.remarks.iter().find(|remark| remark.about == About::Agents);

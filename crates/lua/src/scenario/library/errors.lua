@@ -227,22 +227,30 @@ end
 
 core.check_options = check_options
 
--- Checks that a list of { what, weight } has nothing else: a name would be taken in silence.
-function core.check_weighted(whose, parts)
-  local function check(of, most, place)
-    for name, value in pairs(type(of) == "table" and of or {}) do
-      if type(name) ~= "number" or place and name > most then
-        wrong(
-          whose .. " takes { what, weight } at each place, and nothing else: not " .. shown(name)
-            .. (type(value) == "number" and " = " .. shown(value) or "") .. (place and " at place " .. place or ""),
-          true
-        )
-      end
+-- Refuses what stands in `of` beside its first `most` places: a name would be taken in silence. `place` is that of `of` in
+-- its list, if it is in one.
+local function check_places(whose, of, most, place)
+  for name, value in pairs(of) do
+    if type(name) ~= "number" or name > most then
+      wrong(
+        whose .. " takes { what, weight } at each place, and nothing else: not " .. shown(name)
+          .. (type(value) == "number" and " = " .. shown(value) or "") .. (place and " at place " .. place or ""),
+        true
+      )
     end
   end
-  check(parts)
-  for place, part in ipairs(type(parts) == "table" and parts or {}) do
-    check(getmetatable(part) == nil and part, 2, place)
+end
+
+-- Checks that a list of { what, weight } has nothing else.
+function core.check_weighted(whose, parts)
+  if type(parts) ~= "table" then
+    return
+  end
+  check_places(whose, parts, math.huge)
+  for place, part in ipairs(parts) do
+    if type(part) == "table" and getmetatable(part) == nil then
+      check_places(whose, part, 2, place)
+    end
   end
 end
 
