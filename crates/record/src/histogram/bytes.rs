@@ -77,23 +77,14 @@ fn count_of(mut bytes: &[u8]) -> Option<u64> {
     let (mut next, mut count) = (0, 0_u64);
     while !bytes.is_empty() {
         // Four slots at once, where their numbers have a byte each: a controller looks at millions of slots a second.
-        match *bytes {
-            [
-                a @ ..0x80,
-                k @ 1..0x80,
-                b @ ..0x80,
-                l @ 1..0x80,
-                c @ ..0x80,
-                m @ 1..0x80,
-                d @ ..0x80,
-                n @ 1..0x80,
-                ref rest @ ..,
-            ] => {
-                next += [a, b, c, d].map(usize::from).iter().sum::<usize>() + 4;
-                count += [k, l, m, n].map(u64::from).iter().sum::<u64>();
-                bytes = rest;
-            }
-            _ => count = count.checked_add(take_slot(&mut bytes, &mut next)?.1)?,
+        if let Some((four, rest)) = bytes.split_first_chunk::<8>()
+            && four.chunks_exact(2).all(|slot| matches!(slot, [..0x80, 1..0x80]))
+        {
+            next += four.iter().step_by(2).map(|gap| usize::from(*gap) + 1).sum::<usize>();
+            count += four.iter().skip(1).step_by(2).map(|n| u64::from(*n)).sum::<u64>();
+            bytes = rest;
+        } else {
+            count = count.checked_add(take_slot(&mut bytes, &mut next)?.1)?;
         }
         if next > PAGES << PAGE_BITS || count > MOST_VALUES {
             return None;
