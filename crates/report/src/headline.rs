@@ -19,7 +19,6 @@ use brunt_record::catalogue::Counter;
 use brunt_record::recording::Ending;
 use serde::Serialize;
 
-use crate::live::found;
 use crate::numbers::{brief, clean, count, counted, percent};
 use crate::style::Role;
 use crate::{failed, made};
@@ -351,16 +350,6 @@ pub(crate) fn about_target(remark: &Remark, summary: &Summary) -> Statement {
     }
 }
 
-/// [`so_far`] with thresholds that can hold no more, at least one statement: how many calls succeeded, where there is
-/// nothing else to say.
-pub(crate) fn going_on(summary: &Summary) -> Vec<Statement> {
-    let mut all = found(summary);
-    if all.is_empty() {
-        all.push(all_well(summary, 0));
-    }
-    all
-}
-
 /// That calls failed, fewer than may, and so many thresholds held.
 fn some_failed(summary: &Summary, held: usize) -> Option<Statement> {
     let due = summary.total.numbers.get(Counter::Due);
@@ -414,7 +403,7 @@ fn not_settled(summary: &Summary) -> Option<Statement> {
 }
 
 /// The number of successful calls, and that so many thresholds held.
-fn all_well(summary: &Summary, held: usize) -> Statement {
+pub(crate) fn all_well(summary: &Summary, held: usize) -> Statement {
     let due = summary.total.numbers.get(Counter::Due);
     let ok = summary.total.ok(summary.ok_status());
     let calls = format!("{} of {} succeeded, {}", count(ok), counted(due, "call"), rate(summary));

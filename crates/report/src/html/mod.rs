@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use brunt_judge::summary::Summary;
 
-use crate::headline::{going_on, statements};
+use crate::headline::statements;
 use crate::json::Names;
+use crate::live::going_on;
 use crate::markup::Html;
 use crate::page::{self, Page};
 use drilldown::Drilldown;

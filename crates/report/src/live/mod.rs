@@ -27,4 +27,4 @@ pub use ratatui_core::buffer::Buffer;
 pub use screen::Screen;
 pub(crate) use second::{Second, counts_on, name};
 pub(crate) use so_far::SoFar;
-pub(crate) use state::found;
+pub(crate) use state::going_on;

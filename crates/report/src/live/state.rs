@@ -117,6 +117,15 @@ pub(crate) fn found(summary: &Summary) -> Vec<Statement> {
     found
 }
 
+/// [`found`], at least one statement: how many calls succeeded, where there is nothing else to say.
+pub(crate) fn going_on(summary: &Summary) -> Vec<Statement> {
+    let mut all = found(summary);
+    if all.is_empty() {
+        all.push(headline::all_well(summary, 0));
+    }
+    all
+}
+
 /// Thresholds that can hold no more, whatever comes.
 fn lost_thresholds(summary: &Summary) -> Option<Statement> {
     let (run, plan) = (&summary.run, &summary.plan);
