@@ -131,7 +131,7 @@ impl<'a> Guards<'a> {
 
     fn keep(&mut self, second: &Live) {
         if second.snapshot.statuses.total() > 0 {
-            let longest_ns = second.snapshot.response_times().quantile(1.0).map_or(0, |longest| longest.value);
+            let longest_ns = second.snapshot.response_quantile(1.0).map_or(0, |longest| longest.value);
             self.longest_ns = Some(self.longest_ns.unwrap_or(0).max(longest_ns));
         }
         self.oldest_ns = second.oldest_ns;
@@ -238,7 +238,7 @@ fn got(plan: &Plan, guard: &Guard, window: &Snapshot, length_ns: u64, so_far: &R
 /// it is the target's time.
 fn unanswered(condition: &Threshold, window: &Snapshot) -> Option<String> {
     let q = condition.response_quantile().filter(|_| window.statuses.total() == 0)?;
-    let value = window.response_times().quantile(q)?;
+    let value = window.response_quantile(q)?;
     let holds = condition.operator().holds(value.map(|ns| ns as f64), condition.limit());
     holds.then(|| format!("≥{}", Duration(value.value)))
 }

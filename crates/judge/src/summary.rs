@@ -146,7 +146,8 @@ impl Summary {
         // The generator's health in the drain's fractions of a second says nothing about the figures.
         total.numbers.set_health(&run.measured.numbers);
         let seconds = run.measured_ns as f64 / 1e9;
-        let per_s = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
+        let over = |n: u64, seconds: f64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
+        let per_s = |n: u64| over(n, seconds);
         let due_seconds = due_ns(&plan, &run) as f64 / 1e9;
         let not_ok = total.not_ok(&plan.ok_status);
         let points = run.series.points();
@@ -188,11 +189,7 @@ impl Summary {
                 ok_per_s: per_s(ended_ok),
                 ok_low_per_s: rate.map(|(low, _)| low),
                 ok_high_per_s: rate.map(|(_, high)| high),
-                due_per_s: if due_seconds > 0.0 {
-                    run.measured.numbers.get(Counter::Due) as f64 / due_seconds
-                } else {
-                    0.0
-                },
+                due_per_s: over(run.measured.numbers.get(Counter::Due), due_seconds),
                 messages_per_s: per_s(total.numbers.get(Counter::EndedMessages)),
                 wire_in_per_s: per_s(run.measured.numbers.get(Counter::WireIn)),
                 wire_out_per_s: per_s(run.measured.numbers.get(Counter::WireOut)),

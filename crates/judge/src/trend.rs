@@ -159,13 +159,12 @@ impl Settled {
             return Self::Unknown;
         }
         // Where a call takes about as long as a point, how many end in it is a matter of moments.
-        let p50 = total.response_times().quantile(0.5).map_or(0, |p50| p50.value);
+        let p50 = total.response_quantile(0.5).map_or(0, |p50| p50.value);
         let has_rate = plan.load == Load::Closed {} && p50.saturating_mul(ROUNDS) <= usual;
         let watched = Watched::ALL.iter().filter(|figure| **figure != Watched::Rate || has_rate);
         let watched: Vec<_> = watched.copied().collect();
         // Before the first calls can have ended, a rate says nothing.
-        let median_ns = total.response_times().quantile(0.5).map_or(0, |median| median.value);
-        let is_filled = |point: &Point| point.start_ns.saturating_add(plan.warmup_ns) >= median_ns;
+        let is_filled = |point: &Point| point.start_ns.saturating_add(plan.warmup_ns) >= p50;
         let first = whole.iter().position(is_filled).unwrap_or(0);
         let warming_up = watched.iter().filter_map(|figure| {
             let skipped = if *figure == Watched::Rate { first } else { 0 };

@@ -203,8 +203,8 @@ impl<'a> Parts<'a> {
         if self.cover() { self.value } else { &self.as_read.known }
     }
 
-    /// Of response times, the values shown of calls without success; `None` where there are none, or where it was not
-    /// recorded which they are.
+    /// The response times shown of calls without success; `None` if there are none, or if the recording does not tell them
+    /// apart.
     pub fn failed(&self) -> Option<Histogram> {
         // A controller asks this of thousands of seconds a second, and most have none.
         if self.are_successes() {

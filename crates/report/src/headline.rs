@@ -468,7 +468,8 @@ pub fn no_call(summary: &Summary) -> String {
     }
 }
 
-/// What a target did of which no call of the measured part was answered, as far as that is known: it `never answered`.
+/// The predicate about a target that answered no call of the measured part: `never answered`; or, behind a warm-up, in which it
+/// may have answered, `answered nothing after the warm-up`.
 pub fn never(summary: &Summary) -> &'static str {
     if summary.plan.warmup_ns == 0 { NEVER } else { NEVER_SINCE }
 }

@@ -206,8 +206,10 @@ impl Flood {
     /// from 1; 0 without one.
     fn name(&self, call: u64, connection: u64) -> usize {
         let number = connection.checked_sub(1).and_then(|nth| self.share.number(nth));
-        let of_connection = number.and_then(|number| self.user.connection_name(number));
-        of_connection.unwrap_or_else(|| Uncarried::new(&*self.user, self.share, &self.plan).name(call))
+        match number {
+            Some(number) => self.user.connection_name(number).unwrap_or_else(|| self.user.name(call)),
+            None => Uncarried::new(&*self.user, self.share, &self.plan).name(call),
+        }
     }
 
     /// Whether new calls are made.

@@ -14,19 +14,20 @@ use crate::network::{Call, End, Recorder};
 pub(super) struct Uncarried<'a> {
     user: &'a dyn User,
     share: Share,
-    /// The most connections that this worker may have.
-    places: u64,
+    /// The most connections of all workers together.
+    connections: u32,
 }
 
 impl<'a> Uncarried<'a> {
     pub(super) fn new(user: &'a dyn User, share: Share, plan: &Plan) -> Self {
-        Self { user, share, places: share.part_of(u64::from(plan.connections.most())) }
+        Self { user, share, connections: plan.connections.most() }
     }
 
     /// The name of the call with this number. Where connections decide names, such calls are dealt to the connections in
     /// turn: any of them could have carried it.
     pub(super) fn name(self, call: u64) -> usize {
-        let place = call / self.share.count().max(1) % self.places.max(1);
+        let own = self.share.part_of(u64::from(self.connections));
+        let place = call / self.share.count().max(1) % own.max(1);
         let of_connection = self.share.number(place).and_then(|number| self.user.connection_name(number));
         of_connection.unwrap_or_else(|| self.user.name(call))
     }

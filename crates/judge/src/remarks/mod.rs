@@ -292,7 +292,7 @@ fn redirects(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
 /// Calls in flight at the end are in no throughput. After a warm-up those of the beginning make up for them; without one, ok/s
 /// at a rate λ reads low by about λ times the time of a call over the length of the run.
 fn cut_off(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
-    let p50_ns = total.response_times().quantile(0.5)?.value;
+    let p50_ns = total.response_quantile(0.5)?.value;
     let share = p50_ns as f64 / run.measured_ns.max(1) as f64;
     let in_flight = run.drained.ended_late();
     if !plan.load.is_open() || plan.warmup_ns > 0 || share <= CUT_OFF || in_flight == 0 {

@@ -42,7 +42,8 @@ impl Incomplete {
     }
 }
 
-/// Reads requests of which most have the same header fields: those of the last are remembered, and only compared.
+/// Reads requests. Most have the header fields of the one before, so these are remembered: equal ones are compared, and only
+/// others are parsed.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     /// The fields of the last request, with the empty line behind them; nothing before there is one, and where its body

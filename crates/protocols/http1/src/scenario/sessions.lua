@@ -90,7 +90,7 @@ local function field_text(what, name, value)
   return tostring(misused(what .. ": '" .. tostring(name) .. "' is " .. core.shown(value) .. ", and a value is a text or a number" .. advice, value))
 end
 
--- A key of a list beside its first `most` places; nil where there is none.
+-- A key of `list` that is none of its first `most` places; nil if it has no such key.
 local function key_beside(list, most)
   for key in pairs(list) do
     if type(key) ~= "number" or key > most then
