@@ -1,8 +1,9 @@
-//! What the layer costs a handler that does nothing: `cost WHAT N` answers N requests of a browser, one after the other and without
-//! sockets, so that its instructions can be counted (`benchmarks/coalescing/cost.py`).
+//! What the layer costs a handler that does nothing: `cost SERVER REQUEST N` answers N requests of a browser, one after the other and
+//! without sockets, so that its instructions can be counted (`benchmarks/coalescing/cost.py`).
 //!
-//! WHAT is `axum` (a router with a layer that does nothing), `axum-coalesce`, `hyper` (a connection of HTTP/1.1) or
-//! `hyper-coalesce`.
+//! SERVER is `axum` (a router with a layer that does nothing), `axum-coalesce`, `hyper` (a connection of HTTP/1.1) or
+//! `hyper-coalesce`. REQUEST is `get`, `proxied` (with five fields of a proxy before it), or one that is not coalesced: `cookie` (a GET
+//! with a cookie) or `post` (without a body).
 #![allow(clippy::print_stderr, reason = "it is an example")]
 
 use std::convert::Infallible;
@@ -49,6 +50,39 @@ const FIELDS: [(&str, &str); 15] = [
     ("Accept-Language", "en-US,en;q=0.9"),
 ];
 
+/// The fields that a proxy adds.
+const PROXYS: [(&str, &str); 5] = [
+    ("X-Forwarded-For", "203.0.113.27"),
+    ("X-Real-IP", "203.0.113.27"),
+    ("X-Forwarded-Proto", "https"),
+    ("X-Forwarded-Host", "app.example.com"),
+    ("X-Request-Id", "5f1a2b3c4d5e6f708192a3b4c5d6e7f8"),
+];
+
+/// The kind of request.
+#[derive(Clone, Copy)]
+struct Kind {
+    method: &'static str,
+    /// Fields beside [`FIELDS`].
+    more: &'static [(&'static str, &'static str)],
+}
+
+impl Kind {
+    fn by_name(name: &str) -> Option<Self> {
+        match name {
+            "get" => Some(Self { method: "GET", more: &[] }),
+            "proxied" => Some(Self { method: "GET", more: &PROXYS }),
+            "cookie" => Some(Self { method: "GET", more: &[("Cookie", "sid=0123456789abcdef")] }),
+            "post" => Some(Self { method: "POST", more: &[("Content-Length", "0")] }),
+            _ => None,
+        }
+    }
+
+    fn fields(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        FIELDS.iter().chain(self.more).copied()
+    }
+}
+
 /// A layer that does nothing.
 #[derive(Clone)]
 struct Nothing;
@@ -89,11 +123,11 @@ fn run<F: Future>(future: F) -> Option<F::Output> {
 }
 
 /// Calls the router's service.
-fn axum(app: Router, count: usize) {
+fn axum(app: Router, kind: Kind, count: usize) {
     let mut app = app.with_state::<()>(());
     for _ in 0..count {
-        let mut request = Request::builder().uri("/");
-        for (name, value) in FIELDS {
+        let mut request = Request::builder().method(kind.method).uri("/");
+        for (name, value) in kind.fields() {
             request = request.header(name, value);
         }
         let Ok(request) = request.body(Body::empty()) else { return };
@@ -141,14 +175,17 @@ impl Write for Wire {
 }
 
 /// Serves a connection.
-fn hyper<S, B>(service: S, count: usize)
+fn hyper<S, B>(service: S, kind: Kind, count: usize)
 where
     S: hyper::service::Service<Request<Incoming>, Response = Response<B>>,
     S::Error: std::error::Error + Send + Sync + 'static,
     B: http_body::Body<Error: std::error::Error + Send + Sync + 'static> + 'static,
 {
-    let fields = FIELDS.map(|(name, value)| format!("{name}: {value}\r\n")).concat();
-    let request = format!("GET / HTTP/1.1\r\n{fields}\r\n").into_bytes();
+    let mut request = format!("{} / HTTP/1.1\r\n", kind.method);
+    for (name, value) in kind.fields() {
+        request.extend([name, ": ", value, "\r\n"]);
+    }
+    let request = (request + "\r\n").into_bytes();
     let mut connection =
         std::pin::pin!(http1::Builder::new().serve_connection(Wire { request, sent: 0, left: count }, service));
     // hyper lets others have their turn now and then.
@@ -160,19 +197,21 @@ async fn handler(_: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallib
 }
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let (what, count) = (arguments.next().unwrap_or_default(), arguments.next().and_then(|count| count.parse().ok()));
-    let (Some(count), router) = (count, Router::new().route("/", get(async || "Hello World\n"))) else {
-        return eprintln!("expected one of axum, axum-coalesce, hyper and hyper-coalesce, and a number of requests");
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let [server, kind, count] = arguments.as_slice() else { return eprintln!("expected SERVER REQUEST N") };
+    let (Some(kind), Ok(count)) = (Kind::by_name(kind), count.parse()) else {
+        return eprintln!("expected get, proxied, cookie or post, and a number of requests");
     };
+    let router = Router::new().route("/", get(async || "Hello World\n").post(async || "Hello World\n"));
     let layer = CoalesceLayer::new();
-    match what.as_str() {
-        "axum" => axum(router.layer(Nothing), count),
-        "axum-coalesce" => axum(router.layer(layer.clone()), count),
-        "hyper" => hyper(hyper::service::service_fn(handler), count),
-        _ => hyper(layer.layer(service_fn(handler)), count),
+    match server.as_str() {
+        "axum" => axum(router.layer(Nothing), kind, count),
+        "axum-coalesce" => axum(router.layer(layer.clone()), kind, count),
+        "hyper" => hyper(hyper::service::service_fn(handler), kind, count),
+        "hyper-coalesce" => hyper(layer.layer(service_fn(handler)), kind, count),
+        _ => return eprintln!("expected axum, axum-coalesce, hyper or hyper-coalesce"),
     }
-    if what.ends_with("coalesce") {
+    if server.ends_with("coalesce") {
         eprintln!("{:?}", layer.counters());
     }
 }

@@ -5,7 +5,7 @@
 //! differ from request to request without a meaning for the answer) and which requests are not worth a flight (they carry
 //! credentials, or ask for an answer of their own).
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, COOKIE, DNT,
@@ -52,8 +52,8 @@ pub(crate) struct Common {
     pub(crate) usual: Role,
 }
 
-/// Lists the common fields: standard ones, and those that browsers send, by what their names begin with. Each has a number of its
-/// own.
+/// Lists the common fields: standard ones, and those that browsers and proxies send, by what their names begin with. Each has a
+/// number of its own.
 macro_rules! common_fields {
     ({ $($standard:ident => $role:ident,)+ } $($prefix:literal { $($own:ident $rest:literal => $own_role:ident,)+ })+) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "the names are those of the constants")]
@@ -99,6 +99,7 @@ common_fields! {
         DNT => Key,
         IF_NONE_MATCH => Key,
         IF_MODIFIED_SINCE => Key,
+        FORWARDED => Forwarded,
     }
     "sec-fetch-" {
         SEC_FETCH_SITE "site" => Key,
@@ -110,6 +111,19 @@ common_fields! {
         SEC_CH_UA "" => Harmless,
         SEC_CH_UA_PLATFORM "-platform" => Harmless,
         SEC_CH_UA_MOBILE "-mobile" => Key,
+    }
+    "x-" {
+        X_FORWARDED_FOR "forwarded-for" => Addresses,
+        X_FORWARDED_HOST "forwarded-host" => Key,
+        X_FORWARDED_PROTO "forwarded-proto" => Key,
+        X_REAL_IP "real-ip" => Addresses,
+        X_REQUEST_ID "request-id" => Harmless,
+    }
+    "traceparent" {
+        TRACEPARENT "" => Harmless,
+    }
+    "priority" {
+        PRIORITY "" => Harmless,
     }
 }
 
@@ -141,7 +155,6 @@ fn role_of_others(name: &HeaderName, value: &HeaderValue) -> Role {
         CONTENT_LENGTH => Role::Bars,
         CACHE_CONTROL => cache_control(value),
         PRAGMA if directives(value).any(|directive| directive.eq_ignore_ascii_case(b"no-cache")) => Role::Bars,
-        FORWARDED => Role::Forwarded,
         _ => role_by_text(name.as_str(), value),
     }
 }
@@ -161,8 +174,7 @@ fn role_by_text(name: &str, value: &HeaderValue) -> Role {
         return Role::Harmless;
     }
     match name {
-        "x-requested-with" | "x-forwarded-proto" | "x-forwarded-host" => Role::Key,
-        "x-forwarded-for" | "x-real-ip" => Role::Addresses,
+        "x-requested-with" => Role::Key,
         "x-coalesced" => Role::Mark,
         "baggage" if directives(value).all(|member| member.starts_with(b"sentry-")) => Role::Harmless,
         name if name.contains('_') => role_of_lookalike(name, value),
@@ -177,10 +189,9 @@ fn is_harmless(name: &str) -> bool {
     let is_listed = match name.len() {
         2 => name == "b3",
         6 => name == "cf-ray",
-        8 => name == "priority" || name == "newrelic",
+        8 => name == "newrelic",
         10 => name == "keep-alive" || name == "tracestate" || name == "request-id",
-        11 => name == "traceparent",
-        12 => name == "x-request-id" || name == "sentry-trace",
+        12 => name == "sentry-trace",
         13 => name == "uber-trace-id" || name == "x-b3-traceid",
         15 => name == "x-amzn-trace-id" || name == "x-request-start",
         16 => name == "x-correlation-id",
@@ -200,14 +211,38 @@ fn role_of_lookalike(name: &str, value: &HeaderValue) -> Role {
     }
 }
 
-/// Whether frameworks take a request with this field for one with another method.
+/// Whether frameworks take a request with this field for one with another method. To some of them, `_` in a name is `-`.
 fn overrides_method(name: &str) -> bool {
-    name.contains("method") && (name.contains("override") || matches!(name, "x-http-method" | "x-method"))
+    let is = |other: &str| {
+        let same = |(one, other): (u8, u8)| one == other || (one == b'_' && other == b'-');
+        name.len() == other.len() && name.bytes().zip(other.bytes()).all(same)
+    };
+    name.contains("method") && (name.contains("override") || is("x-http-method") || is("x-method"))
 }
 
-/// Whether a request has a field that overrides its method, in either spelling.
+/// Whether a request has a field that overrides its method.
 pub(crate) fn has_overridden_method(headers: &HeaderMap) -> bool {
-    headers.keys().any(|name| overrides_method(name.as_str()) || overrides_method(&name.as_str().replace('_', "-")))
+    headers.keys().any(names_a_method)
+}
+
+/// Whether a field overrides the method. All requests with cookies come here with all their fields, so the name is searched for
+/// words only if nothing else is known of it.
+#[inline]
+fn names_a_method(name: &HeaderName) -> bool {
+    Common::of(name).is_none() && name.as_str().len() >= "x-method".len() && overrides_method(name.as_str())
+}
+
+/// Whether a request has one of the standard credentials, and if so, whether it has a field that overrides its method. Takes less than
+/// to read each field's value up to the one that bars.
+pub(crate) fn has_credentials(headers: &HeaderMap) -> Option<bool> {
+    let (mut has_credentials, mut is_overridden) = (false, false);
+    for name in headers.keys() {
+        match *name {
+            COOKIE | AUTHORIZATION | PROXY_AUTHORIZATION => has_credentials = true,
+            _ => is_overridden |= names_a_method(name),
+        }
+    }
+    has_credentials.then_some(is_overridden)
 }
 
 /// Whether a field looks like a credential or a user's name. Requests with one seldom share an answer, so they are spared
@@ -301,7 +336,14 @@ fn class(address: IpAddr) -> &'static [u8] {
 
 /// An address with or without a port, as proxies write it.
 fn address(text: &[u8]) -> Option<IpAddr> {
-    let text = std::str::from_utf8(text).ok()?.trim().trim_matches('"');
+    if let Some(address) = plain_ipv4(text) {
+        return Some(address.into());
+    }
+    let text = std::str::from_utf8(text).ok()?;
+    if let Ok(address) = text.parse() {
+        return Some(address);
+    }
+    let text = text.trim().trim_matches('"');
     if let Ok(address) = text.parse() {
         return Some(address);
     }
@@ -309,6 +351,30 @@ fn address(text: &[u8]) -> Option<IpAddr> {
         return Some(socket.ip());
     }
     text.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
+}
+
+/// An IPv4 address as the standard library reads it, without the detour by text: most requests that come by a proxy have one.
+fn plain_ipv4(text: &[u8]) -> Option<Ipv4Addr> {
+    let mut octets = [0; 4];
+    let (mut at, mut digits, mut octet) = (0, 0, 0_u32);
+    for &byte in text {
+        match byte {
+            b'0'..=b'9' if digits == 0 || octet > 0 => {
+                octet = octet * 10 + u32::from(byte - b'0');
+                digits += 1;
+                if octet > 255 {
+                    return None;
+                }
+            }
+            b'.' if digits > 0 && at < 3 => {
+                *octets.get_mut(at)? = octet as u8;
+                (at, digits, octet) = (at + 1, 0, 0);
+            }
+            _ => return None,
+        }
+    }
+    *octets.get_mut(at)? = octet as u8;
+    (at == 3 && digits > 0).then(|| octets.into())
 }
 
 /// Stands before a class in the key. No field has it, so a client that says `loopback` is not taken for one at 127.0.0.1.
@@ -514,6 +580,24 @@ mod tests {
             ("for=\"10.0.0.1;host=a", "for=\"10.0.0.1;host=a"),
         ] {
             assert_eq!(written(write_forwarded, value), key);
+        }
+    }
+
+    #[test]
+    fn addresses_are_read_as_the_standard_library_reads_them() {
+        let pieces = ["", "0", "00", "1", "01", "9", "25", "255", "256", "300", "1000", "-1", "a", ".", " 1"];
+        let pairs = pieces.iter().flat_map(|one| pieces.iter().map(move |two| (one, two)));
+        let all = pairs.flat_map(|(one, two)| pieces.iter().map(move |three| (one, two, three)));
+        for (one, two, three) in all {
+            for text in [
+                format!("{one}.{two}.{three}.7"),
+                format!("7.{one}.{two}.{three}"),
+                format!("{one}.{two}.{three}"),
+                format!("{one}.{two}.{three}.7.7"),
+                format!("{one}{two}{three}"),
+            ] {
+                assert_eq!(plain_ipv4(text.as_bytes()), text.parse().ok(), "{text}");
+            }
         }
     }
 

@@ -134,6 +134,12 @@ where
         Self { state, marked: false }
     }
 
+    /// A result that is known already.
+    #[cfg(feature = "hyper")]
+    pub(crate) fn told(result: CallResult<Oneshot<S, Request<B>>>) -> Self {
+        Self { state: State::Told(Some(result)), marked: false }
+    }
+
     pub(crate) fn boards(
         shared: Arc<Shared<Oneshot<S, Request<B>>>>,
         key: Key,

@@ -23,6 +23,8 @@ struct Parts {
     key: Tape,
     /// The headers that are not in the key.
     others: Tape,
+    /// Room for what is derived from a header.
+    derived: Vec<u8>,
     /// Where the headers of the key end.
     headers: usize,
     /// Where the key ended before it was split.
@@ -91,10 +93,19 @@ impl KeyWriter {
     }
 
     /// Adds what is derived from a header, under a name that no header has.
-    pub(crate) fn derived(&mut self, name: &HeaderName, write_value: impl FnOnce(&mut Vec<u8>)) {
-        let mut derived = Vec::new();
-        write_value(&mut derived);
-        write_named(&mut self.0.key, &format!("{name}:"), &derived);
+    pub(crate) fn derived(
+        &mut self,
+        common: Option<Common>,
+        name: &HeaderName,
+        write_value: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let Parts { key, derived, .. } = &mut *self.0;
+        derived.clear();
+        write_value(derived);
+        match common {
+            Some(common) => key.write(DERIVED + u32::from(common.number), derived),
+            None => write_named(key, &format!("{name}:"), derived),
+        }
     }
 
     /// Leaves the memory to the thread's next key.
@@ -305,6 +316,8 @@ const HOST: u32 = 0x120;
 const SCHEME: u32 = 0x130;
 const AUTHORITY: u32 = 0x140;
 const OWN: u32 = 0x150;
+/// Beyond this, what is derived from a header with a common name, by the name's number.
+const DERIVED: u32 = 0x200;
 
 /// Writes a header, by its number if its name is a common one.
 fn write_header(tape: &mut Tape, common: Option<Common>, name: &HeaderName, value: &[u8]) {

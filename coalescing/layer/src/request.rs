@@ -1,5 +1,6 @@
 //! Which requests may be coalesced, and how they are told apart.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use http::request::Parts;
 use http::uri::{Authority, PathAndQuery};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 
-use crate::fields::{self, Common, IgnoredCookies, Role, has_overridden_method};
+use crate::fields::{self, Common, IgnoredCookies, Role, has_credentials, has_overridden_method};
 use crate::key::{Key, KeyWriter, Target};
 
 pub(crate) use crate::fields::MARK;
@@ -20,6 +21,11 @@ pub(crate) type KeyFunction = Arc<dyn Fn(&Parts) -> Option<Bytes> + Send + Sync>
 /// An extension of a request: the longest wait for another request's headers, in place of the layer's setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitAtMost(pub Duration);
+
+thread_local! {
+    /// Whether the last request that could not be coalesced had credentials, as most then have. Their names are looked for first.
+    static EXPECTS_CREDENTIALS: Cell<bool> = const { Cell::new(false) };
+}
 
 /// What was read of a request's head so far.
 struct HeadReader<'a> {
@@ -53,6 +59,13 @@ pub(crate) enum RequestClass {
     Writes,
 }
 
+impl RequestClass {
+    /// The class of a request with a safe method that may not be coalesced.
+    fn without_key(is_overridden: bool) -> Self {
+        if is_overridden { Self::Writes } else { Self::Passes }
+    }
+}
+
 /// A request that may be coalesced.
 pub(crate) struct Coalescible {
     pub(crate) key: Key,
@@ -72,8 +85,14 @@ impl Eligible {
         if !is_safe(request.method()) {
             return RequestClass::Writes;
         }
+        if EXPECTS_CREDENTIALS.get() && self.is_usual() {
+            if let Some(is_overridden) = has_credentials(request.headers()) {
+                return RequestClass::without_key(is_overridden);
+            }
+            EXPECTS_CREDENTIALS.set(false);
+        }
         self.find_safe(request, has_body, (epoch, place))
-            .map_or_else(|| without_key(request.headers()), RequestClass::May)
+            .map_or_else(|| RequestClass::without_key(has_overridden_method(request.headers())), RequestClass::May)
     }
 
     fn find_safe<B>(&self, request: &mut Request<B>, has_body: bool, at: (u64, u64)) -> Option<Coalescible> {
@@ -101,6 +120,7 @@ impl Eligible {
         };
         if read.is_none() {
             head.writer.discard();
+            EXPECTS_CREDENTIALS.set(has_credentials(headers).is_some());
             return None;
         }
         let HeadReader { writer, host, asks, max_age } = head;
@@ -161,11 +181,11 @@ impl Eligible {
             Role::Host => *host = Some(value),
             Role::Mark => *asks = true,
             Role::Addresses => {
-                writer.derived(name, |key| fields::write_classes(value, key));
+                writer.derived(common, name, |key| fields::write_classes(value, key));
                 writer.other(common, name, value);
             }
             Role::Forwarded => {
-                writer.derived(name, |key| fields::write_forwarded(value, key));
+                writer.derived(common, name, |key| fields::write_forwarded(value, key));
                 writer.other(common, name, value);
             }
             Role::Freshness => {
@@ -234,11 +254,6 @@ fn own_key<B>(function: &KeyFunction, request: &mut Request<B>) -> Option<Bytes>
 /// Whether a method is safe (RFC 9110, section 9.2.1). Unknown methods are not.
 fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE)
-}
-
-/// The class of a request with a safe method that may not be coalesced.
-fn without_key(headers: &HeaderMap) -> RequestClass {
-    if has_overridden_method(headers) { RequestClass::Writes } else { RequestClass::Passes }
 }
 
 #[cfg(test)]

@@ -102,7 +102,18 @@ where
             Role::Boards(key, marked) if is_polled_next => {
                 ResponseFuture::boarding(self.realm.flights(), key, Fresh { service: &self.inner, request }, marked)
             }
-            role => self.answer(role, request),
+            Role::Alone(write) => {
+                let mut service = self.inner.clone();
+                // Whoever polls the call leaves a waker then, if the service is not ready.
+                match service.poll_ready(&mut Context::from_waker(std::task::Waker::noop())) {
+                    Poll::Ready(Ok(())) => {
+                        ResponseFuture::alone(Box::pin(Oneshot::called(service.call(request))), write)
+                    }
+                    Poll::Ready(Err(error)) => ResponseFuture::told(Err(error)),
+                    Poll::Pending => ResponseFuture::alone(Box::pin(Oneshot::new(service, request)), write),
+                }
+            }
+            role @ Role::Boards(..) => self.answer(role, request),
         }
     }
 }

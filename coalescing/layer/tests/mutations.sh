@@ -74,7 +74,7 @@ what_is_held_is_fresh|flight/mod.rs|s/stream.age\(\) > most/false/
 services_have_flights_of_their_own|layer.rs|s/let common = self.common.clone\(\);/static ALL: std::sync::OnceLock<Arc<Realm>> = std::sync::OnceLock::new(); let common = Some(Arc::clone(ALL.get_or_init(|| Arc::new(self.settings.realm()))));/
 a_nominated_field_bars|fields.rs|s/if nominates_a_field\(value\) => Role::Bars/if nominates_a_field(value) => Role::Key/
 a_method_override_bars|fields.rs|s/name if overrides_method\(name\) => Role::OverridesMethod/name if overrides_method(name) => Role::Harmless/
-headers_that_say_what_was_asked_for|fields.rs|s/\| "x-forwarded-host" => Role::Key/=> Role::Key,\n        "x-forwarded-host" => Role::Harmless/
+headers_that_say_what_was_asked_for|fields.rs|s/"forwarded-host" => Key/"forwarded-host" => Harmless/
 headers_that_say_what_was_asked_for|request.rs|s/writer.derived\(name, \|key\| fields::write_forwarded\(value, key\)\);//
 headers_that_some_take_for_others|fields.rs|s/=> role_of_lookalike\(name, value\)/=> Role::Harmless/
 a_read_after_a_write|key.rs|s/self.0.epoch == other.0.epoch && //
@@ -82,7 +82,9 @@ a_read_after_a_write|writes.rs|s/(let write = Self \{[^}]*\};\s*)write.closes_fl
 a_read_after_a_write|writes.rs|s/(fn drop\(&mut self\) \{\s*)self.closes_flights\(\);/$1/
 a_write_is_over_before_its_answer|future.rs|s/write.iter\(\).for_each\(Write::closes_flights\);//
 a_write_is_over_before_the_end_of_its_answer|body.rs|s/frame.is_none\(\) \|\| body.is_end_stream\(\)/false/
-an_overridden_method_is_a_write|request.rs|s/if has_overridden_method\(headers\)/if false/
+requests_after_those_with_cookies|fields.rs|s/has_credentials.then_some\(is_overridden\)/Some(is_overridden)/
+a_write_among_requests_with_cookies|fields.rs|s/_ => is_overridden \|= names_a_method\(name\)/_ => {}/
+an_overridden_method_is_a_write|request.rs|s/if is_overridden \{/if false {/
 keys_and_heads_are_held|flight/table.rs|s/key.weight\(\)/0/g
 keys_and_heads_are_held|flight/head.rs|s/head.weight\(\)/0/
 too_many_long_requests|flight/table.rs|s/if self.held.bytes\(\) > self.limits.fair_bytes\(\) \{\s*return Boarding::Full;\s*\}//

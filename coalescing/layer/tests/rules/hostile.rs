@@ -212,6 +212,43 @@ fn an_overridden_method_is_a_write() {
     assert_eq!(origin.calls(), 1);
 }
 
+/// A request with a cookie is told by its names alone once one was seen, so what else it says must be seen there, too.
+#[test]
+fn a_write_among_requests_with_cookies_is_one() {
+    for name in ["x-http-method-override", "X-Method", "x_http_method", "x-http_method", "_method_override"] {
+        let mut origin = Origin::new();
+        let _early = origin.get("/item", &[]);
+        drop(origin.call());
+        let _cookie = origin.get("/item", &[("cookie", "sid=1")]);
+        drop(origin.call());
+        let mut write = origin.get("/item", &[("cookie", "sid=1"), (name, "DELETE")]);
+        origin.call().answer("gone");
+        write.has_all("gone");
+        let _reader = origin.get("/item", &[]);
+        assert_eq!(origin.calls(), 1, "{name}");
+    }
+}
+
+#[test]
+fn requests_after_those_with_cookies_are_coalesced() {
+    let mut origin = Origin::new();
+    for _ in 0..2 {
+        let mut own = origin.get("/page", &[("cookie", "sid=1")]);
+        origin.call().answer("own");
+        own.has_all("own");
+    }
+    let (mut one, mut two) = (origin.get("/page", &[]), origin.get("/page", &[]));
+    origin.call().answer("shared");
+    one.has_all("shared");
+    two.has_all("shared");
+    let (mut own, mut other) =
+        (origin.get("/page", &[("authorization", "a")]), origin.get("/page", &[("authorization", "a")]));
+    origin.call().answer("one");
+    origin.call().answer("other");
+    own.has_all("one");
+    other.has_all("other");
+}
+
 #[test]
 fn those_who_came_before_a_write_keep_their_flight() {
     let mut origin = Origin::new();
