@@ -5,6 +5,7 @@
 #![allow(clippy::indexing_slicing, reason = "a test fails by a panic")]
 
 mod coalescing;
+mod followers;
 mod http2;
 mod interim;
 mod smuggling;
