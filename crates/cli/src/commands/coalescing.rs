@@ -95,8 +95,8 @@ pub struct Proxy {
 
 #[derive(Debug, Args)]
 struct CoalescingFlags {
-    /// Coalesce requests that have the same value of this header, though it would keep them from it (Authorization, Cookie,
-    /// Range); and tell them apart by one that is taken for harmless
+    /// Tell requests apart by this header: by a harmless one, too (User-Agent), and by one that would keep its requests from being
+    /// coalesced (Authorization, Cookie, Range), so that those with the same value are
     #[arg(long, value_name = "NAME", requires = "coalesce")]
     key_header: Vec<HeaderName>,
     /// Take this header for harmless: coalesce requests with different values of it
@@ -112,7 +112,7 @@ struct CoalescingFlags {
     /// How long after its head an answer may be joined, if its body so far is short [default: 1s]
     #[arg(long, value_name = "T", value_parser = duration, requires = "coalesce")]
     join_late: Option<Duration>,
-    /// The bytes of an answer so far up to which it may be joined after its head [default: 256KB]
+    /// The longest that an answer's body may be when it is joined after its head [default: 256KiB]
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "coalesce")]
     join_late_bytes: Option<usize>,
     /// How often the next request leads when the answer before it was a 3xx or 4xx for its client alone [default: 2]
@@ -131,10 +131,10 @@ struct CoalescingFlags {
     /// take]
     #[arg(long, value_name = "T", value_parser = positive_duration, requires = "coalesce")]
     max_wait: Option<Duration>,
-    /// Bytes that one flight holds for slow readers, before the fast ones wait for them [default: 8MB]
+    /// Bytes that a call's answer holds for slow readers before the fast ones wait for them [default: 8MiB]
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "coalesce")]
     flight_bytes: Option<usize>,
-    /// What all flights may hold, with their keys and heads; at half of it, nothing more is coalesced [default: 256MB]
+    /// What all answers may hold together, keys and heads included; at half of it, nothing more is coalesced [default: 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "coalesce")]
     total_bytes: Option<usize>,
 }
