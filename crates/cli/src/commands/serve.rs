@@ -2,6 +2,8 @@
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
+mod llm;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,6 +37,8 @@ pub enum Server {
     Ws(Box<Ws>),
     /// A Thrift echo: every method returns its argument, in whichever protocol and transport it came
     Thrift(Box<Thrift>),
+    /// A simulated language model, with OpenAI's, Anthropic's and Ollama's APIs
+    Llm(Box<Llm>),
     /// A gRPC echo: unary calls, streams of every kind, health checking, and reflection
     Grpc(Box<Grpc>),
 }
@@ -175,12 +179,31 @@ pub struct Grpc {
     pub serving: Serving,
 }
 
-/// What every server is told.
+#[derive(Debug, Args)]
+#[command(after_help = llm::FORMULAS)]
+pub struct Llm {
+    /// Where to listen: ADDRESS:PORT, :PORT or PORT on 127.0.0.1 (0 takes a free one), or unix:PATH
+    #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:8000")]
+    pub address: Listen,
+    #[command(flatten)]
+    pub model: llm::Flags,
+    #[command(flatten)]
+    pub told: Told,
+}
+
+/// What every server on threads is told.
 #[derive(Debug, Args)]
 pub struct Serving {
     /// Threads
     #[arg(short, long, value_name = "N", value_parser = values::threads, default_value = "1")]
     pub workers: u32,
+    #[command(flatten)]
+    pub told: Told,
+}
+
+/// What every server is told.
+#[derive(Debug, Args)]
+pub struct Told {
     /// Where the randomness of delays and errors starts
     #[arg(long, value_name = "N", default_value = "0")]
     pub seed: u64,
@@ -315,6 +338,11 @@ pub fn run(args: Serve) -> Result<Exit> {
                 target(config, "calls")
             })
         }
+        Server::Llm(args) => {
+            let args = *args;
+            let model = args.model.config()?;
+            serve_on(1, args.address, args.told, |told| language_model(told, model))
+        }
         Server::Grpc(args) => {
             let args = *args;
             if let Some(path) = &args.message_log {
@@ -344,7 +372,17 @@ struct Running {
 }
 
 /// Serves until a signal, or until its time is over. `start` gets what the server was told.
-fn serve(mut address: Listen, mut told: Serving, start: impl FnOnce(Config) -> Result<Running>) -> Result<Exit> {
+fn serve(address: Listen, told: Serving, start: impl FnOnce(Config) -> Result<Running>) -> Result<Exit> {
+    serve_on(told.workers, address, told.told, start)
+}
+
+/// The same on this many threads.
+fn serve_on(
+    workers: u32,
+    mut address: Listen,
+    mut told: Told,
+    start: impl FnOnce(Config) -> Result<Running>,
+) -> Result<Exit> {
     if let Some(path) = &told.tls.write_cert {
         files::check_writable(path)?;
     }
@@ -356,7 +394,7 @@ fn serve(mut address: Listen, mut told: Serving, start: impl FnOnce(Config) -> R
         None => Ok(server),
     };
     let config =
-        Config { address, workers: told.workers as usize, tls: tls(told.tls), seed: told.seed, ..Config::default() };
+        Config { address, workers: workers as usize, tls: tls(told.tls), seed: told.seed, ..Config::default() };
     let running = start(config).and_then(behind).context("cannot serve")?;
     if let (Some(path), Some(pem)) = (write_cert, running.certificate_pem) {
         files::write(&path, pem.as_bytes())?;
@@ -376,6 +414,20 @@ fn target(config: Config, answered: &'static str) -> Result<Running> {
             let (answers, connections) = (server.requests(), server.connections());
             server.stop();
             format!("{answers} {answered} on {connections} connections")
+        }),
+    })
+}
+
+fn language_model(config: Config, model: brunt_testbed::llm::Config) -> Result<Running> {
+    let server = server::Server::start_model(config, model)?;
+    Ok(Running {
+        url: server.url(),
+        certificate_pem: server.certificate_pem().map(str::to_owned),
+        stop: Box::new(move || {
+            let (answers, connections) = (server.requests(), server.connections());
+            let totals = server.totals().to_string();
+            server.stop();
+            format!("{answers} requests on {connections} connections\n{totals}")
         }),
     })
 }

@@ -59,7 +59,7 @@ const FED: &str =
     "error: no URL is given: brunt --url-lines - http://localhost:8080/ < FILE asks for the paths on standard input";
 
 /// The flags in the brief help of commands whose flags fill more than a screen, by id.
-const BRIEF: [(&str, &[&str]); 15] = [
+const BRIEF: [(&str, &[&str]); 16] = [
     (
         "curl",
         &["url", "connections", "duration", "requests", "rate", "warmup", "once", "thresholds", "outputs", "verbose"],
@@ -112,6 +112,26 @@ const BRIEF: [(&str, &[&str]); 15] = [
     ),
     ("serve ws", &["address", "delay", "error_share", "stall", "push", "duration", "faults", "tls"]),
     ("serve thrift", &["address", "delay", "error_share", "stall", "duration", "faults", "tls"]),
+    (
+        "serve llm",
+        &[
+            "address",
+            "model",
+            "prefill",
+            "decode",
+            "slots",
+            "queue",
+            "answer_tokens",
+            "tokens_per_chunk",
+            "prefix_cache",
+            "refuse",
+            "error_in_stream",
+            "cut",
+            "api_key",
+            "stamps",
+            "duration",
+        ],
+    ),
     ("serve grpc", &["address", "delay", "error_share", "duration", "faults", "tls"]),
     ("grpc list", &["url", "service", "headers", "timeout", "connect_to", "insecure", "cacert"]),
     ("grpc describe", &["url", "symbol", "headers", "timeout", "connect_to", "insecure", "cacert"]),

@@ -258,6 +258,7 @@ const PAGES: &[&str] = &[
     "brunt-schema.1",
     "brunt-serve-grpc.1",
     "brunt-serve-http.1",
+    "brunt-serve-llm.1",
     "brunt-serve-thrift.1",
     "brunt-serve-ws.1",
     "brunt-serve.1",

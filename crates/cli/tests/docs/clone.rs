@@ -204,6 +204,7 @@ fn port(command: &str) -> u16 {
         Some("ws") => 8081,
         Some("thrift") => 9090,
         Some("grpc") => 50051,
+        Some("llm") => 8000,
         _ => 8080,
     })
 }

@@ -32,6 +32,7 @@ mod redis;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 mod report;
 mod requests;
+mod serve_llm;
 mod streams;
 mod tls;
 mod tunnels;

@@ -203,11 +203,11 @@ pub(super) fn document_head(status: u16, length: usize, persistence: Persistence
     )
 }
 
-/// The head of a stream of events.
-pub(super) fn stream_head(chunked: bool, persistence: Persistence) -> String {
+/// The head of a stream with this content type.
+pub(super) fn stream_head(content_type: &str, chunked: bool, persistence: Persistence) -> String {
     let coding = if chunked { "Transfer-Encoding: chunked\r\n" } else { "" };
     format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n{coding}{}\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nCache-Control: no-cache\r\n{coding}{}\r\n",
         persistence.header()
     )
 }

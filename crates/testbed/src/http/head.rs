@@ -62,6 +62,7 @@ pub(crate) fn reason(status: u16) -> &'static str {
         502 => "Bad Gateway",
         503 => "Service Unavailable",
         504 => "Gateway Timeout",
+        529 => "Overloaded",
         505 => "HTTP Version Not Supported",
         _ => "",
     }

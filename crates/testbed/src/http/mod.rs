@@ -22,6 +22,8 @@
 //! Long bodies are made as they are sent, so N may be any number; byte `i` of them is the same as
 //! byte `i % 64` of `a-zA-Z0-9-_`. The configured delay, queue and errors apply to default answers alone.
 //!
+//! With a [language model](crate::llm) its paths take the place of all of these.
+//!
 //! # What it does with requests
 //!
 //! HTTP/1.0 and 1.1 with persistent connections, pipelining (answers keep the order of requests),
@@ -35,6 +37,7 @@
 mod events;
 mod head;
 mod http2;
+mod model;
 mod request;
 mod request_body;
 mod response;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::events::Events;
 use super::head::{Persistence, reason};
+use crate::llm::Answer;
 use crate::service::{Kind, OUTPUT};
 
 /// Body bytes repeat with this period: byte `i` of any filler body is `ALPHABET[i % 64]`.
@@ -138,6 +139,14 @@ pub(crate) struct Piece {
     pub(crate) content: Content,
 }
 
+/// An answer of a language model, and how it is delimited.
+#[derive(Debug)]
+pub(crate) struct ModelAnswer {
+    pub(crate) answer: Answer,
+    pub(crate) persistence: Persistence,
+    pub(crate) chunked: bool,
+}
+
 /// The content of a piece, and how far it has been sent.
 #[derive(Debug)]
 pub(crate) enum Content {
@@ -161,6 +170,8 @@ pub(crate) enum Content {
     },
     /// Events one by one, each when it is due.
     Events(Events),
+    /// What a language model answers; [`Session`](super::session::Session) renders it.
+    Model(Box<ModelAnswer>),
 }
 
 impl Content {
@@ -191,6 +202,7 @@ impl Content {
                 *left == 0
             }
             Self::Events(events) => events.render(out),
+            Self::Model(_) => true,
             Self::Chunks { at, left } => {
                 if *left > 0 {
                     let data = answers.filler(*at, (*left).min(CHUNK as u64));

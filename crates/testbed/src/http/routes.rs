@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::events;
 use super::request::{Head, decimal};
 use super::shop;
+use crate::llm;
 use crate::service::MAX_DELAY;
 
 /// A path with an answer of its own.
@@ -66,6 +67,8 @@ pub(super) enum Route {
     Events(events::Request),
     /// Something in the shop.
     Shop(Box<shop::Request>),
+    /// Something of a language model.
+    Model(llm::Ask),
     /// An unknown path below `/_/`, or an invalid parameter: 404 with this text.
     Unknown(&'static str),
 }
@@ -124,7 +127,7 @@ fn special(name: &[u8], head: &Head<'_>) -> Route {
 }
 
 /// The path of an origin-form or absolute-form target (RFC 9112, section 3.2), without its query.
-fn path(target: &[u8]) -> &[u8] {
+pub(super) fn path(target: &[u8]) -> &[u8] {
     let from_path = from_path(target);
     let end = memchr::memchr2(b'?', b'#', from_path).unwrap_or(from_path.len());
     from_path.get(..end).unwrap_or_default()

@@ -5,18 +5,22 @@ use std::time::Duration;
 
 use super::events;
 use super::head::Persistence;
+use super::model;
 use super::request::{Framing, Head, MAX_HEAD, Parsed, Refusal, Version, parse};
 use super::request_body::BodyReader;
-use super::response::{Body, CONTINUE, Content, Piece, head};
-use super::routes::{Route, route};
+use super::response::{Body, CONTINUE, Content, ModelAnswer, Piece, head};
+use super::routes::{Route, path, route};
 use super::shop;
 use super::site::Site;
+use crate::llm;
 use crate::service::{Closing, Kind, OUTPUT};
 
 /// The longest body that is echoed, in bytes.
 const MAX_ECHO: usize = 1024 * 1024;
 /// The most pieces that wait on one connection before reading pauses.
 const MAX_QUEUE: usize = 1024;
+/// When a piece is due that waits for something else than a time.
+const NEVER: Duration = Duration::MAX;
 /// Nor while the pieces hold this much memory, in bytes.
 const MAX_HELD: usize = 1024 * 1024;
 
@@ -38,6 +42,7 @@ impl Request {
             Some(Route::Echo) => Some(MAX_ECHO),
             Some(Route::Events(_)) => Some(events::MAX_BODY),
             Some(Route::Shop(_)) => Some(shop::MAX_BODY),
+            Some(Route::Model(_)) => Some(llm::MAX_BODY),
             _ => None,
         }
     }
@@ -90,7 +95,19 @@ impl Session {
 
     /// When the next piece is due, if one waits.
     pub(crate) fn next_due(&self) -> Option<Duration> {
-        self.queue.front().map(|piece| piece.due)
+        self.queue.front().map(|piece| piece.due).filter(|due| *due < NEVER)
+    }
+
+    /// The connection is gone, and with it whoever waits for answers.
+    pub(crate) fn leave(&mut self, site: &mut Site) {
+        let now = site.service.now();
+        if let Some(model) = &mut site.model {
+            for piece in &mut self.queue {
+                if let Content::Model(answer) = &mut piece.content {
+                    model.leave(&mut answer.answer, now);
+                }
+            }
+        }
     }
 
     /// Takes bytes from the client and appends what can be answered at once to `out`.
@@ -151,7 +168,10 @@ impl Session {
     #[inline]
     fn begin(&mut self, head: &Head<'_>, site: &mut Site, out: &mut Vec<u8>) {
         let request = Request {
-            route: route(head),
+            route: match &site.model {
+                Some(model) => Some(Route::Model(model.ask(path(head.target), head.bytes))),
+                None => route(head),
+            },
             no_body: head.no_body,
             version: head.version,
             keep_alive: head.keep_alive,
@@ -163,7 +183,7 @@ impl Session {
         }
         let most = request.most_kept().unwrap_or(usize::MAX);
         if matches!(head.framing, Framing::Length(length) if length > most as u64) {
-            self.refuse(Refusal::BodyTooLong, site, out);
+            self.refuse_body(request.route.as_ref(), site, out);
             return;
         }
         if head.expects_continue && head.version == Version::Http11 {
@@ -186,7 +206,8 @@ impl Session {
         };
         if let Some(most) = request.most_kept() {
             if request.kept.len() + step.data.len() > most {
-                self.refuse(Refusal::BodyTooLong, site, out);
+                let route = request.route.take();
+                self.refuse_body(route.as_ref(), site, out);
                 return input.len();
             }
             request.kept.extend_from_slice(step.data);
@@ -244,6 +265,19 @@ impl Session {
         self.pump(site, out);
     }
 
+    /// The same for a body that is too long, in the words of its route.
+    fn refuse_body(&mut self, route: Option<&Route>, site: &mut Site, out: &mut Vec<u8>) {
+        let (Some(Route::Model(ask)), Some(model)) = (route, &site.model) else {
+            self.refuse(Refusal::BodyTooLong, site, out);
+            return;
+        };
+        let document = model.too_long(ask);
+        self.state = State::Over;
+        self.closing = Some(Closing::Ours);
+        self.push(Duration::ZERO, Content::own(model::document(&document, Persistence::Close, false)), true);
+        self.pump(site, out);
+    }
+
     fn push(&mut self, due: Duration, content: Content, ends_answer: bool) {
         self.held += content.held();
         self.queue.push_back(Piece { due, ends_answer, content });
@@ -259,8 +293,26 @@ impl Session {
 
     fn pump_queue(&mut self, site: &mut Site, out: &mut Vec<u8>) {
         while let Some(piece) = self.queue.front_mut() {
+            if let (Content::Model(answer), Some(model)) = (&piece.content, &site.model) {
+                piece.due = model.due(&answer.answer).unwrap_or(NEVER);
+            }
             if out.len() >= OUTPUT || !site.service.is_due(piece.due) {
                 return;
+            }
+            if let Content::Model(answer) = &mut piece.content {
+                let rendered = model::render(answer, site, out);
+                if rendered == model::Rendered::More {
+                    continue;
+                }
+                site.service.answered += 1;
+                self.queue.pop_front();
+                if rendered == model::Rendered::Torn {
+                    self.leave(site);
+                    self.queue.clear();
+                    self.state = State::Over;
+                    self.closing = Some(Closing::Ours);
+                }
+                continue;
             }
             if piece.content.render(&site.answers, out) {
                 self.held = self.held.saturating_sub(piece.content.held());
@@ -292,6 +344,7 @@ impl Answer<'_> {
                 self.session.push(due, Content::own(reply.bytes(self.persistence, self.no_body)), true);
             }
             Route::Events(request) => self.events(&request, version, body, site),
+            Route::Model(ask) => self.model(&ask, version, body, site),
             Route::Count => self.text(200, site.service.count().to_string().as_bytes()),
             Route::Unknown(text) => self.text(404, text.as_bytes()),
             Route::Status(status @ (204 | 304)) => self.streamed(status, Body::None, None),
@@ -330,13 +383,39 @@ impl Answer<'_> {
                     self.session.state = State::Over;
                     self.session.closing = Some(Closing::Ours);
                 }
-                let head = events::stream_head(chunked, self.persistence);
+                let head = events::stream_head("text/event-stream", chunked, self.persistence);
                 self.session.push(Duration::ZERO, Content::own(head), self.no_body);
                 if !self.no_body {
                     self.session.push(site.service.now() + after, Content::Events(events), true);
                 }
             }
         }
+    }
+
+    fn model(&mut self, ask: &llm::Ask, version: Version, body: &[u8], site: &mut Site) {
+        let (now, connection) = (site.service.now(), site.connection);
+        let Some(model) = &mut site.model else { return };
+        let answer = match model.answer(ask, body, now, connection) {
+            llm::Reply::Now(document) => {
+                let bytes = model::document(&document, self.persistence, self.no_body);
+                self.session.push(Duration::ZERO, Content::own(bytes), true);
+                return;
+            }
+            llm::Reply::Later(answer) => *answer,
+        };
+        let chunked = version == Version::Http11;
+        if answer.streams() {
+            if !chunked {
+                self.persistence = Persistence::Close;
+                self.session.state = State::Over;
+                self.session.closing = Some(Closing::Ours);
+            }
+            let head = events::stream_head(answer.content_type(), chunked, self.persistence);
+            self.session.push(Duration::ZERO, Content::own(head), false);
+        }
+        let due = model.due(&answer).unwrap_or(NEVER);
+        let answer = ModelAnswer { answer, persistence: self.persistence, chunked };
+        self.session.push(due, Content::Model(Box::new(answer)), true);
     }
 
     fn text(&mut self, status: u16, body: &[u8]) {

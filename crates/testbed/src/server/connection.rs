@@ -114,6 +114,11 @@ impl Connection {
         };
     }
 
+    /// It is closed: whoever waits on it for answers is gone.
+    pub(super) fn leave(&mut self, site: &mut Site) {
+        self.session.leave(site);
+    }
+
     /// Keeps the poll's interest in line with whether output is stuck.
     #[inline]
     pub(super) fn watch(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
@@ -250,7 +255,8 @@ impl Connection {
     #[inline]
     fn end(&mut self, site: &mut Site, buffers: &mut Buffers) -> io::Result<Option<Fate>> {
         let closing = match self.session.closing() {
-            _ if self.input == Input::Ended && self.session.is_idle() => Closing::Asked,
+            // A language model stops for a client that has ended its side, as its servers do.
+            _ if self.input == Input::Ended && (self.session.is_idle() || site.model.is_some()) => Closing::Asked,
             Some(closing) => closing,
             None => return Ok(None),
         };

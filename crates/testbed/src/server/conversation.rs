@@ -63,6 +63,15 @@ impl Conversation {
         each!(self, it => it.next_due(), or None)
     }
 
+    /// The connection is gone.
+    pub(super) fn leave(&mut self, site: &mut Site) {
+        match self {
+            Self::Http(session) => session.leave(site),
+            Self::Http2(connection) => connection.leave(site),
+            Self::Beginning(_) | Self::WebSocket(_) | Self::Thrift(_) => {}
+        }
+    }
+
     /// Appends what is due by now.
     #[inline]
     pub(super) fn pump(&mut self, site: &mut Site, out: &mut Vec<u8>) {

@@ -47,6 +47,7 @@ pub(crate) use listen::{Listener, bind};
 use rustls::ServerConfig;
 
 use crate::http::Site;
+use crate::llm::{self, Model};
 use crate::service::{Counters, Servers, Service};
 use crate::tls::server_config;
 use worker::Worker;
@@ -58,6 +59,7 @@ pub struct Server {
     started: Instant,
     certificate_pem: Option<String>,
     counters: Arc<[Counters]>,
+    totals: Arc<llm::Totals>,
     stopped: Arc<AtomicBool>,
     workers: Vec<(JoinHandle<io::Result<()>>, mio::Waker)>,
 }
@@ -77,8 +79,26 @@ impl Server {
     /// # Errors
     /// Figures that make no sense, an address that cannot be had, certificates that cannot be used,
     /// or a system without descriptors or threads left.
-    #[expect(clippy::needless_pass_by_value, reason = "a configuration is made for the call")]
     pub fn start(config: Config) -> Result<Self, StartError> {
+        Self::start_with(config, None)
+    }
+
+    /// Starts a server whose answers are those of a language model, on one worker: its slots, its queue and its prefix cache are one.
+    ///
+    /// # Errors
+    /// The same, and a log that cannot be created.
+    pub fn start_model(config: Config, model: llm::Config) -> Result<Self, StartError> {
+        if let Some((field, expected, got)) = model.wrong() {
+            return Err(StartError::Config { field, expected, got });
+        }
+        if config.workers != 1 {
+            return Err(StartError::Config { field: "workers", expected: "1", got: config.workers.to_string() });
+        }
+        Self::start_with(config, Some(model))
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "a configuration is made for the call")]
+    fn start_with(config: Config, mut model: Option<llm::Config>) -> Result<Self, StartError> {
         config.validate()?;
         let tls = config.tls.as_ref().map(server_config).transpose()?;
         let (tls, certificate_pem) = tls.unzip();
@@ -93,13 +113,20 @@ impl Server {
             started,
             certificate_pem,
             counters,
+            totals: Arc::default(),
             stopped: Arc::default(),
             workers: Vec::with_capacity(config.workers),
         };
         for (index, listener) in listeners.into_iter().enumerate() {
             let service = Service::new(&config, started, Arc::clone(&server.counters), servers.clone(), index);
             let stopped = Arc::clone(&server.stopped);
-            let worker = Worker::new(listener, tls.clone(), Site::new(service, config.body_bytes), stopped)
+            let mut site = Site::new(service, config.body_bytes);
+            if let Some(model) = model.take() {
+                let model = Model::new(model, config.seed, started.elapsed(), Arc::clone(&server.totals))
+                    .map_err(|source| StartError::Log { source })?;
+                site.model = Some(model);
+            }
+            let worker = Worker::new(listener, tls.clone(), site, stopped)
                 .and_then(|(worker, waker)| {
                     let name = format!("brunt-serve-{index}");
                     let thread = std::thread::Builder::new().name(name).spawn(|| worker.run())?;
@@ -154,6 +181,11 @@ impl Server {
     /// Connections accepted so far.
     pub fn connections(&self) -> u64 {
         self.sum(|worker| &worker.accepted)
+    }
+
+    /// What a language model has done so far.
+    pub fn totals(&self) -> &llm::Totals {
+        &self.totals
     }
 
     fn sum(&self, counter: impl Fn(&Counters) -> &AtomicU64) -> u64 {

@@ -98,7 +98,11 @@ impl Worker {
     }
 
     fn wait(&mut self, events: &mut Events) -> io::Result<()> {
-        let next = self.timers.first().map(|(due, _)| *due);
+        let mut next = self.timers.first().map(|(due, _)| *due);
+        if let Some(model) = &mut self.site.model {
+            self.again.extend(model.advance(self.site.service.now()));
+            next = [next, model.next_start()].into_iter().flatten().min();
+        }
         let timeout = self.alarm.set(next, || self.site.service.now())?;
         let timeout = if self.again.is_empty() { timeout } else { Some(Duration::ZERO) };
         match self.poll.poll(events, timeout) {
@@ -162,6 +166,7 @@ impl Worker {
         self.sit_out_stall();
         // An event may be for a connection that has closed since.
         let Some(connection) = self.connections.get_mut(index) else { return };
+        self.site.connection = index;
         connection.note(readable, hung_up);
         let mut fate = connection.drive(&mut self.site, &mut self.buffers);
         if connection.watch(self.poll.registry(), Token(index)).is_err() {
@@ -179,7 +184,11 @@ impl Worker {
         match fate {
             Fate::Wait => {}
             Fate::Again => self.again.push(index),
-            Fate::Close => drop(self.connections.try_remove(index)),
+            Fate::Close => {
+                if let Some(mut connection) = self.connections.try_remove(index) {
+                    connection.leave(&mut self.site);
+                }
+            }
         }
     }
 

@@ -48,6 +48,12 @@ pub enum StartError {
     /// TLS cannot be spoken as asked.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The log cannot be created.
+    #[error("cannot create the log: {source}")]
+    Log {
+        /// What the system said.
+        source: io::Error,
+    },
     /// A worker could not be set up.
     #[error("cannot set up a worker: {source}; expected descriptors and threads to be left (see ulimit -n and -u)")]
     Worker {

@@ -52,6 +52,11 @@ impl Reader {
         self.state == State::Done || self.state == State::UntilClose && session_ended && self.text.is_empty()
     }
 
+    /// Whether the answer ends here for want of the rest, its session having ended.
+    pub(super) fn is_torn(&self) -> bool {
+        !matches!(self.state, State::Done | State::UntilClose)
+    }
+
     /// The next part, if it is complete.
     pub(super) fn next(&mut self) -> Option<Part> {
         loop {

@@ -127,6 +127,11 @@ impl Http2 {
         self.streams.is_empty()
     }
 
+    /// The connection is gone, and with it whoever waits for answers.
+    pub(crate) fn leave(&mut self, site: &mut Site) {
+        self.streams.iter_mut().for_each(|stream| stream.session.leave(site));
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         lock(&self.socket.0).input.len() > MOST_INPUT
     }
@@ -193,10 +198,15 @@ impl Http2 {
         self.streams.retain_mut(|stream| {
             has_answered |= stream.go_on(site, &mut text);
             let mut shared = lock(&stream.shared);
-            let is_done = stream.reader.is_done(stream.session.closing().is_some());
+            let has_session_ended = stream.session.closing().is_some();
+            let is_torn = has_session_ended && stream.reader.is_torn();
+            let is_done = stream.reader.is_done(has_session_ended) || is_torn;
             if is_done && !shared.has_ended() {
-                shared.end();
+                shared.end(is_torn);
                 has_answered = true;
+            }
+            if shared.is_left() {
+                stream.session.leave(site);
             }
             !is_done && !shared.is_left()
         });

@@ -26,6 +26,8 @@ pub(super) struct Shared {
     /// The bytes of these.
     waiting: usize,
     has_ended: bool,
+    /// Whether it ended without all of its body.
+    is_torn: bool,
     is_left: bool,
     /// The waker of the task that waits for the answer.
     waker: Option<Waker>,
@@ -57,9 +59,10 @@ impl Shared {
         self.has_ended
     }
 
-    /// The answer is complete.
-    pub(super) fn end(&mut self) {
+    /// The answer is complete, or ends without the rest.
+    pub(super) fn end(&mut self, is_torn: bool) {
         self.has_ended = true;
+        self.is_torn = is_torn;
         self.wake();
     }
 
@@ -101,6 +104,11 @@ impl Service<Request<Incoming>> for Requests {
         Box::pin(answer.to(request))
     }
 }
+
+/// An answer that ends without the rest: its stream is reset.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer ends here, as asked for")]
+pub(super) struct Torn;
 
 /// An answer as a body for hyper. Dropping it gives the stream up.
 #[derive(Debug)]
@@ -166,9 +174,9 @@ impl Answer {
 
 impl Body for Answer {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Torn;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Torn>>> {
         let mut shared = lock(&self.0);
         if let Some(frame) = shared.parts.pop_front() {
             shared.waiting -= frame.data_ref().map_or(0, Bytes::len);
@@ -177,7 +185,7 @@ impl Body for Answer {
             return Poll::Ready(Some(Ok(frame)));
         }
         if shared.has_ended {
-            return Poll::Ready(None);
+            return Poll::Ready(shared.is_torn.then_some(Err(Torn)));
         }
         shared.waker = Some(context.waker().clone());
         Poll::Pending
@@ -185,7 +193,7 @@ impl Body for Answer {
 
     fn is_end_stream(&self) -> bool {
         let shared = lock(&self.0);
-        shared.has_ended && shared.parts.is_empty()
+        shared.has_ended && !shared.is_torn && shared.parts.is_empty()
     }
 }
 
