@@ -325,6 +325,13 @@ mod tests {
     }
 
     #[test]
+    fn a_body_bars_though_no_header_tells_of_it() {
+        let mut request = Request::builder().uri("/").body(()).unwrap();
+        let class = Eligible::default().look_at(&mut request, true, (0, 0));
+        assert!(matches!(class, RequestClass::Passes));
+    }
+
+    #[test]
     fn a_header_in_the_key_no_longer_bars() {
         let eligible = Eligible { key_headers: vec![COOKIE], ..Eligible::default() };
         let with = |cookie| find(&eligible, "GET", "/", &[("cookie", cookie)]);

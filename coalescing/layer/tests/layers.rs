@@ -276,3 +276,53 @@ async fn a_service_for_each_connection_of_hyper_coalesces_if_the_layer_is_shared
     assert_eq!((served_by_connection(alone.clone()).await, alone.counters().services), (6, 6));
     assert_eq!((served_by_connection(shared.clone()).await, shared.counters().services), (1, 1));
 }
+
+fn post() -> Request<Empty<Bytes>> {
+    Request::builder().method("POST").uri("/").body(Empty::new()).unwrap()
+}
+
+/// Under hyper, a request that is not coalesced goes to the service at once if that is ready, and waits for it if not.
+#[tokio::test]
+async fn a_request_that_goes_alone_waits_for_room_under_hyper() {
+    let gated = Gated::default();
+    let service = CoalesceLayer::new().layer(ConcurrencyLimit::new(service(&gated), 1));
+    let [mut one, mut other] = [(); 2].map(|()| Box::pin(hyper::service::Service::call(&service, post())));
+    waits(&mut one);
+    waits(&mut other);
+    assert_eq!(gated.calls(), 1);
+    gated.let_go(2);
+    let answers = tokio::join!(one, other);
+    assert!(answers.0.is_ok() && answers.1.is_ok());
+    assert_eq!(gated.calls(), 2);
+}
+
+/// A service that cannot be asked.
+#[derive(Clone, Default)]
+struct Broken(Arc<AtomicUsize>);
+
+impl Service<Request<Empty<Bytes>>> for Broken {
+    type Response = Response<Full<Bytes>>;
+    type Error = &'static str;
+    type Future = std::future::Ready<Result<Response<Full<Bytes>>, &'static str>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), &'static str>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Poll::Ready(Err("broken"))
+    }
+
+    fn call(&mut self, _: Request<Empty<Bytes>>) -> Self::Future {
+        panic!("it is called, and was not ready")
+    }
+}
+
+/// A service that has failed to become ready must not be asked again.
+#[tokio::test]
+async fn a_service_that_is_never_ready_is_asked_once_for_each_request() {
+    let broken = Broken::default();
+    let service = CoalesceLayer::new().layer(broken.clone());
+    for (asked, request) in [post(), request("/")].into_iter().enumerate() {
+        let answer = hyper::service::Service::call(&service, request).await;
+        assert_eq!(answer.map(|_| ()), Err("broken"));
+        assert_eq!(broken.0.load(Ordering::SeqCst), asked + 1);
+    }
+}

@@ -108,6 +108,20 @@ fn headers_that_say_what_was_asked_for_are_told_apart() {
     // But its class is: services trust their neighbours more than strangers.
     assert!(!join(&[("x-forwarded-for", "10.0.0.1")], &[("x-forwarded-for", "192.0.2.1")]));
     assert!(!join(&[("forwarded", "for=127.0.0.1")], &[("forwarded", "for=192.0.2.1")]));
+    assert!(join(&[("x-real-ip", "10.0.0.1")], &[("x-real-ip", "10.9.9.9")]));
+    assert!(!join(&[("x-real-ip", "10.0.0.1")], &[("x-real-ip", "192.0.2.1")]));
+    // What one header says of an address the other does not.
+    assert!(!join(&[("x-real-ip", "10.0.0.1")], &[("x-forwarded-for", "10.0.0.1")]));
+    // A key function that stands for all headers stands for these, too.
+    let by_path = CoalesceLayer::new().key_only_by(|_| Some(Bytes::new()));
+    for [one, other] in [
+        [("x-forwarded-for", "10.0.0.1"), ("x-forwarded-for", "192.0.2.1")],
+        [("forwarded", "for=10.0.0.1"), ("forwarded", "host=a")],
+    ] {
+        let mut origin = Origin::behind(by_path.separate());
+        let _clients = [origin.get("/", &[one]), origin.get("/", &[other])];
+        assert_eq!(origin.calls(), 1);
+    }
 }
 
 #[test]
@@ -237,10 +251,15 @@ fn requests_after_those_with_cookies_are_coalesced() {
         origin.call().answer("own");
         own.has_all("own");
     }
-    let (mut one, mut two) = (origin.get("/page", &[]), origin.get("/page", &[]));
+    let named = [("user-agent", "a"), ("x-page", "7")];
+    let (mut one, mut two) = (origin.get("/page", &named), origin.get("/page", &named));
     origin.call().answer("shared");
     one.has_all("shared");
     two.has_all("shared");
+    // A layer that takes a cookie for harmless looks at its value, whatever the last request had.
+    let mut ignoring = Origin::behind(CoalesceLayer::new().ignore_cookie("_ga"));
+    let _clients = ["sid=1", "_ga=1", "_ga=2"].map(|cookie| ignoring.get("/page", &[("cookie", cookie)]));
+    assert_eq!(ignoring.calls(), 2);
     let (mut own, mut other) =
         (origin.get("/page", &[("authorization", "a")]), origin.get("/page", &[("authorization", "a")]));
     origin.call().answer("one");

@@ -94,6 +94,13 @@ fn bodies_bar() {
 }
 
 #[test]
+fn what_is_more_than_a_question_goes_alone() {
+    for more in [("expect", "100-continue"), ("upgrade", "websocket"), ("if-range", "\"1\""), ("if_range", "\"1\"")] {
+        are_told_apart(&CoalesceLayer::new(), get("/", &[more]), get("/", &[more]));
+    }
+}
+
+#[test]
 fn languages_and_encodings_are_told_apart_even_without_vary() {
     for header in ["accept", "accept-encoding", "accept-language", "origin"] {
         are_told_apart(&CoalesceLayer::new(), get("/", &[(header, "one")]), get("/", &[(header, "two")]));
@@ -268,9 +275,15 @@ fn who_is_promoted_is_who_the_answer_varies_by() {
 
 #[test]
 fn clients_may_insist_on_an_answer_of_their_own() {
-    let insists = [("cache-control", "no-cache")];
-    are_told_apart(&CoalesceLayer::new(), get("/", &[]), get("/", &insists));
-    are_told_apart(&CoalesceLayer::new(), get("/", &insists), get("/", &insists));
+    for insists in [
+        ("cache-control", "no-cache"),
+        ("cache-control", "max-age=0, No-Store"),
+        ("cache-control", "only-if-cached"),
+        ("pragma", "no-cache"),
+    ] {
+        are_told_apart(&CoalesceLayer::new(), get("/", &[]), get("/", &[insists]));
+        are_told_apart(&CoalesceLayer::new(), get("/", &[insists]), get("/", &[insists]));
+    }
 }
 
 #[test]
