@@ -5,9 +5,9 @@ use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::Judgement;
 use brunt_judge::watched::WatchedSummary;
-use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan};
 use brunt_record::catalogue::Counter;
+use brunt_record::figures::OwnKind;
 use brunt_record::histogram::AtLeast;
 use brunt_record::recording::Ending;
 use brunt_record::series::Point;
@@ -86,6 +86,9 @@ pub struct Evidence {
     /// What was watched beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watched: Vec<WatchedSummary>,
+    /// The figures with which its protocol's report begins: p50 and p99 of a time, a second of a counter, the share of a rate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leading: Vec<Leading>,
     /// Its latency spectrum, and its p99 over time.
     #[serde(default, skip_serializing_if = "Outline::is_empty")]
     pub outline: Outline,
@@ -133,6 +136,7 @@ impl Evidence {
             failure: worst_failure(summary),
             interrupted: summary.run.ending == Ending::Interrupted,
             watched: summary.watched.clone(),
+            leading: leading(summary),
             outline: Outline::new(&summary.total.response_times(), summary.run.series.points()),
         }
     }
@@ -156,6 +160,40 @@ impl Evidence {
     pub fn is_trustworthy(&self) -> bool {
         self.judgement == Judgement::Trustworthy
     }
+}
+
+/// A figure of a protocol's own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Leading {
+    /// Such as `ttft p99`.
+    pub name: String,
+    /// The unit of its value: `ms`, `tokens/s`; `ratio` for a share, 0 to 1.
+    pub unit: String,
+    /// In its unit.
+    pub value: f64,
+}
+
+fn leading(summary: &Summary) -> Vec<Leading> {
+    let leads = |name: &str| summary.plan.own.iter().any(|figure| figure.leads && figure.name == name);
+    let mut all = Vec::new();
+    for own in summary.breakdown.own.iter().filter(|own| leads(&own.name)) {
+        let figures = &own.figures;
+        let mut put = |what: &str, unit: &str, value: Option<f64>| {
+            let name = format!("{}{what}", own.name);
+            all.extend(value.map(|value| Leading { name, unit: unit.to_owned(), value }));
+        };
+        match figures.kind {
+            OwnKind::Trend => {
+                put(" p50", &figures.unit, figures.quantile(0.5));
+                put(" p99", &figures.unit, figures.quantile(0.99));
+            }
+            OwnKind::Counter => put("/s", "", own.per_s),
+            OwnKind::Rate => put("", "ratio", figures.share()),
+            OwnKind::Gauge => put("", &figures.unit, figures.last()),
+        }
+    }
+    all
 }
 
 /// Such as `timeout: no answer in 10s`, or `status 503`.
@@ -212,7 +250,7 @@ const SURE: f64 = 3.0;
 pub fn falls_behind(plan: &Plan, points: &[Point]) -> f64 {
     let Load::Open { profile, arrivals } = &plan.load else { return 0.0 };
     let mut slower = slowing(points);
-    if *arrivals == Spread::Poisson && slower > 0.0 {
+    if arrivals.is_random() && slower > 0.0 {
         slower = slower.min(missing(points, |seconds| profile.calls_held_until(seconds)));
     }
     slower.max(backlog(points)).clamp(0.0, 1.0)
@@ -302,6 +340,7 @@ mod tests {
     use brunt_record::snapshot::Snapshot;
 
     use super::*;
+    use brunt_plan::arrivals::Spread;
 
     /// The share by which a target falls behind, given the calls due and ended in each second.
     fn behind(seconds: &[(u64, u64)]) -> f64 {

@@ -34,6 +34,7 @@ use crate::users::VirtualUsers;
 use crate::watchdog::Watchdog;
 use crate::worker::{self, Report, Shared, Worker};
 use crate::{Finished, Observer, Part, RunningTotal, Surrounded, limits};
+use brunt_protocol::meter::Meter;
 use brunt_protocol::scenario::Value;
 use brunt_protocol::{Prepared, Registry, Scheme};
 use brunt_script::{Begun, FloodPlace, FloodScript, ScriptHost, Scripted, Session};
@@ -177,6 +178,8 @@ struct WorkerPart<W> {
     origins: Origins,
     /// The connections that it will have, if that is known.
     connections: usize,
+    /// What its protocol measures by itself.
+    meter: Option<Box<dyn Meter>>,
 }
 
 /// The parts of a flood's workers.
@@ -212,7 +215,7 @@ fn flood_parts(
         let load =
             Flood::new(Arc::clone(plan), share, connections, user, quotas.clone(), several).within(horizon.clone());
         let load = load.changed_by(&shared.control);
-        WorkerPart { load, origins, connections }
+        WorkerPart { load, origins, connections, meter: prepared.meter() }
     };
     portion.shares().map(part).collect()
 }
@@ -267,8 +270,10 @@ fn with_users<M: Machine>(
     let cast = surroundings.cast(given.machine, &given.part.tallies, &shared)?;
     let mut watchdog = Watchdog::new(cast.iter().map(|cast| cast.users.heart()))
         .knowing(cast.first().map(|cast| cast.users.functions()).unwrap_or_default());
-    let parts: Vec<WorkerPart<VirtualUsers>> =
-        cast.into_iter().map(|Cast { users, origins }| WorkerPart { load: users, origins, connections: 0 }).collect();
+    let parts: Vec<WorkerPart<VirtualUsers>> = cast
+        .into_iter()
+        .map(|Cast { users, origins }| WorkerPart { load: users, origins, connections: 0, meter: None })
+        .collect();
     let left = surroundings.left();
     if left.stopped.is_some() {
         shared.end();
@@ -424,10 +429,10 @@ fn carry_out_after<M: Machine, W: Workload<M::Driver> + Send + 'static>(
     }
     let (sender, reports) = channel();
     let mut workers = Vec::new();
-    for (number, WorkerPart { load, origins, connections }) in (0..).zip(parts) {
+    for (number, WorkerPart { load, origins, connections, meter }) in (0..).zip(parts) {
         let driver = worker::make_driver(machine, connections)?;
         let worker = Worker::new(Arc::clone(shared), driver, origins, number, load, sender.clone());
-        workers.push((number, worker.sampled_by(samples.as_ref())));
+        workers.push((number, worker.sampled_by(samples.as_ref()).metered_by(meter)));
     }
     drop(sender);
     let mut threads = Vec::new();

@@ -173,6 +173,7 @@ impl<'a> Surroundings<'a> {
             connections: 1.into(),
             load: Load::Closed {},
             stop: Stop::default(),
+            own: Vec::new(),
             thresholds: Vec::new(),
             guards: Vec::new(),
             watches: Vec::new(),

@@ -114,7 +114,13 @@ fn loaded(
     scenarios.own = options.declared(probed.has_summary, &probed.metrics);
     if may_fail {
         let kind = OwnKind::Counter;
-        scenarios.own.push(DeclaredFigure { name: FAILS.to_owned(), kind, holds_unrecorded: true });
+        scenarios.own.push(DeclaredFigure {
+            name: FAILS.to_owned(),
+            kind,
+            unit: String::new(),
+            leads: false,
+            holds_unrecorded: true,
+        });
     }
     scenarios.hosts = options.hosts.clone();
     scenarios.setup_timeout_ns = options.setup_timeout_ns;

@@ -276,11 +276,23 @@ impl Options {
     pub(crate) fn declared(&self, has_summary: bool, own: &[(String, OwnKind)]) -> Vec<DeclaredFigure> {
         let mut declared: Vec<DeclaredFigure> = own
             .iter()
-            .map(|(name, kind)| DeclaredFigure { name: name.clone(), kind: *kind, holds_unrecorded: true })
+            .map(|(name, kind)| DeclaredFigure {
+                name: name.clone(),
+                kind: *kind,
+                unit: String::new(),
+                leads: false,
+                holds_unrecorded: true,
+            })
             .collect();
         for figure in self.figures(has_summary, own) {
             if declared.iter().all(|known| known.name != figure.name) {
-                declared.push(DeclaredFigure { name: figure.name, kind: figure.kind, holds_unrecorded: true });
+                declared.push(DeclaredFigure {
+                    name: figure.name,
+                    kind: figure.kind,
+                    unit: String::new(),
+                    leads: false,
+                    holds_unrecorded: true,
+                });
             }
         }
         declared

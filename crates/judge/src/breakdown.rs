@@ -249,7 +249,7 @@ impl Breakdown {
             groups: groups(total),
             checks: checks(total),
             scenarios: scenarios(total),
-            own: own(total, seconds),
+            own: own(plan, total, seconds),
             crowded: crowded(total),
         }
     }
@@ -280,14 +280,17 @@ fn checks(total: &Figures) -> Vec<CheckBreakdown> {
     checks.collect()
 }
 
-fn own(total: &Figures, seconds: f64) -> Vec<OwnBreakdown> {
+/// A protocol's figures come in the order in which it declares them.
+fn own(plan: &Plan, total: &Figures, seconds: f64) -> Vec<OwnBreakdown> {
     let per_s = |figures: &OwnFigures| figures.sum().filter(|_| seconds > 0.0).map(|sum| sum / seconds);
     let one = |(name, figures): (&str, &OwnFigures)| OwnBreakdown {
         name: name.to_owned(),
         figures: figures.clone(),
         per_s: per_s(figures),
     };
-    total.own.iter().map(one).collect()
+    let mut all: Vec<_> = total.own.iter().map(one).collect();
+    all.sort_by_key(|own| plan.own.iter().position(|figure| figure.is_called(&own.name)).unwrap_or(usize::MAX));
+    all
 }
 
 fn scenarios(total: &Figures) -> Vec<ScenarioBreakdown> {

@@ -155,18 +155,18 @@ impl UserArrivals {
 
     fn begin_step(&mut self) {
         self.random = match self.curve.steps.get(self.step) {
-            Some(&Step::Rate { from, to, seconds }) if self.spread == Spread::Poisson => {
+            Some(&Step::Rate { from, to, seconds }) if self.spread.is_random() => {
                 let seed = mix(self.seed ^ self.step as u64);
                 let profile = Profile::new(vec![Segment { from, to, seconds }]);
                 // A rate of 0 throughout is not a profile: nobody comes.
-                profile.ok().map(|profile| Arrivals::new(profile, Spread::Poisson, self.share, seed, None))
+                profile.ok().map(|profile| Arrivals::new(profile, self.spread, self.share, seed, None))
             }
             _ => None,
         };
         self.drawn = 0;
     }
 
-    fn poisson(&mut self) -> Option<f64> {
+    fn by_chance(&mut self) -> Option<f64> {
         loop {
             let step = self.curve.steps.get(self.step)?;
             let begun = self.curve.seconds_before.get(self.step)?;
@@ -196,7 +196,7 @@ impl Iterator for UserArrivals {
     fn next(&mut self) -> Option<u64> {
         let seconds = match self.spread {
             Spread::Uniform => self.uniform(),
-            Spread::Poisson => self.poisson(),
+            Spread::Poisson | Spread::Bursty { .. } => self.by_chance(),
         };
         seconds.map(|seconds| (seconds * 1e9) as u64)
     }

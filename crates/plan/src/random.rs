@@ -86,6 +86,12 @@ impl Random {
         unit_of(self.next_u64())
     }
 
+    /// Normal with mean 0 and deviation 1 (Box and Muller, "A note on the generation of random normal deviates", 1958).
+    pub fn normal(&mut self) -> f64 {
+        let (radius, angle) = (self.unit(), self.unit());
+        (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
+    }
+
     /// Exponential with mean 1: −ln(U).
     pub fn exponential(&mut self) -> f64 {
         -self.unit().ln()

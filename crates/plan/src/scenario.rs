@@ -86,6 +86,12 @@ pub struct DeclaredFigure {
     /// Its kind: `counter`, `rate`, `trend` or `gauge`.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: OwnKind,
+    /// The unit of its values; empty for plain numbers. The limits of figures in `s`, `ms` or `us` may be durations.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// Whether a report begins with it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub leads: bool,
     /// Whether its thresholds hold where nothing was recorded.
     #[serde(default, skip_serializing_if = "is_false")]
     pub holds_unrecorded: bool,

@@ -9,6 +9,7 @@
 //! | [`Prepared`] | the protocol made ready for one plan | as long as the run |
 //! | [`Client`] | the state of one connection | as long as its connection |
 //! | [`User`](user::User) | the source of calls on one worker | as long as the run |
+//! | [`Meter`](meter::Meter) | what the protocol measures by itself on one worker; optional | as long as the run |
 //! | [`Replay`](replay::Replay) | the calls of a log on one worker | as long as the run |
 //! | [`Dialect`](scenario::Dialect), [`Caller`](scenario::Caller) | the protocol's own words in scenarios; optional | |
 //!
@@ -25,6 +26,7 @@ pub mod headers;
 pub mod lines;
 mod message;
 pub mod messages;
+pub mod meter;
 pub mod names;
 mod options;
 mod protocol;

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brunt_plan::plan::{Plan, ProtocolOptions};
+use brunt_plan::scenario::DeclaredFigure;
 use brunt_plan::target::Target;
 use brunt_record::outcome::OkStatus;
 
 use crate::client::{Client, Direction};
 use crate::flags::{Flag, FlagValues, shown_options};
+use crate::meter::Meter;
 use crate::options::OptionsError;
 use crate::scenario::Dialect;
 use crate::traced::Tracing;
@@ -128,6 +130,11 @@ pub trait Protocol: Send + Sync {
         OkStatus::default()
     }
 
+    /// How long its calls may take unless the plan says otherwise, in nanoseconds; `None` for what is usual.
+    fn usual_timeout_ns(&self) -> Option<u64> {
+        None
+    }
+
     /// The flags for its options.
     fn flags(&self) -> &[Flag] {
         &[]
@@ -158,6 +165,11 @@ pub trait Protocol: Send + Sync {
     /// # Errors
     /// Says what in the plan is wrong (file, line, option) and what to do.
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError>;
+
+    /// The figures that [`Prepared::meter`] measures in a run by these options, by which thresholds may name them.
+    fn own_figures(&self, _options: &ProtocolOptions) -> Vec<DeclaredFigure> {
+        Vec::new()
+    }
 
     /// Its library in scenarios, if it has words of its own there. Otherwise it is `brunt.SCHEME`, by its first scheme,
     /// and its options and calls have the names of its flags: `brunt.memcached{ address = … }:call{ item = "a" }`.
@@ -223,6 +235,12 @@ pub trait Prepared: Send + Sync {
 
     /// The source of calls on one worker, unless a script is it.
     fn user(&self) -> Box<dyn User>;
+
+    /// What measures the calls of one worker beside what every call has, if the protocol has figures of its own. Its clients keep
+    /// what it reads.
+    fn meter(&self) -> Option<Box<dyn Meter>> {
+        None
+    }
 
     /// Where calls go, by the numbers of [`User::target`]; empty where all go to the plan's target. Their schemes are this
     /// protocol's.

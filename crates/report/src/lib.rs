@@ -6,6 +6,7 @@
 //! | view | for | the verdict |
 //! | --- | --- | --- |
 //! | [`text`] | people | above all where it is bad, below the figures else, and again beside what it spoils |
+//! | [`vllm`] | dashboards that read vLLM's results | a field of brunt's own |
 //! | [`wrk`] | scripts that parse wrk's output | after wrk's last line, unless the figures can be trusted |
 //! | [`json`] | programs; its recording is read back | `verdict`, and `spoiled` in each point of `series` |
 //! | [`csv`] | data frames, spreadsheets and plots: a row a second, and more by `kind` | a column |
@@ -48,6 +49,7 @@ pub mod schema;
 mod skipped;
 mod style;
 pub mod text;
+pub mod vllm;
 pub mod wrk;
 
 pub use format::FormatError;
@@ -64,6 +66,8 @@ pub enum Format {
     Text,
     /// As wrk prints it, for scripts that parse that.
     Wrk,
+    /// As vLLM's `bench serve` writes it, for dashboards that read that: of runs against language models.
+    Vllm,
     /// Everything, for programs.
     Json,
     /// The run second by second, for spreadsheets and plots.
@@ -87,12 +91,14 @@ struct View {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 7] = [Self::Text, Self::Wrk, Self::Json, Self::Csv, Self::Junit, Self::Html, Self::Markdown];
+    pub const ALL: [Self; 8] =
+        [Self::Text, Self::Wrk, Self::Vllm, Self::Json, Self::Csv, Self::Junit, Self::Html, Self::Markdown];
 
     const fn view(self) -> View {
         let (name, extension, write): (_, _, WriteView) = match self {
             Self::Text => ("text", Some("txt"), |mut out, summary, style| text::write(&mut out, summary, style)),
             Self::Wrk => ("wrk", None, |mut out, summary, style| wrk::write(&mut out, summary, style)),
+            Self::Vllm => ("vllm", None, |mut out, summary, style| vllm::write(&mut out, summary, style)),
             Self::Json => ("json", Some("json"), |mut out, summary, _| json::write(&mut out, summary)),
             Self::Csv => ("csv", Some("csv"), |mut out, summary, _| csv::write(&mut out, summary)),
             Self::Junit => ("junit", Some("xml"), |mut out, summary, _| junit::write(&mut out, summary)),
@@ -141,7 +147,7 @@ mod tests {
         }
         assert_eq!(
             "pdf".parse::<Format>().unwrap_err().to_string(),
-            "expected one of the formats text, wrk, json, csv, junit, html and markdown, got 'pdf'"
+            "expected one of the formats text, wrk, vllm, json, csv, junit, html and markdown, got 'pdf'"
         );
     }
 

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
+use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Proxy, Sandbox};
 use brunt_plan::profile::Profile;
 use brunt_plan::threshold::{Guard, GuardAction, Threshold};
@@ -80,9 +81,10 @@ pub struct Load {
     /// The rates of a kept run as brunt ctl or a guard changed them while it went on; RUN as in brunt show
     #[arg(long, value_name = "from-run:RUN", value_parser = values::from_run, conflicts_with = "rate")]
     pub profile: Option<String>,
-    /// How the due times of a rate are spread: evenly, or as independent users arrive [default: uniform]
-    #[arg(long, value_name = "HOW")]
-    pub arrivals: Option<Arrivals>,
+    /// How the due times of a rate are spread: uniform, poisson (as independent users arrive), or in bursts: bursty:0.5 has gaps by a
+    /// gamma distribution of this shape; 1 is poisson, less is burstier [default: uniform]
+    #[arg(long, value_name = "HOW", value_parser = values::arrivals)]
+    pub arrivals: Option<Spread>,
     /// Warm up for this long before the measured part; the result leaves these calls out [default: 0]
     #[arg(short, long, alias = "warm-up", value_name = "T", value_parser = values::duration)]
     pub warmup: Option<u64>,
@@ -107,15 +109,6 @@ pub struct Trial {
     /// With --once: print secrets (authorization, cookies) as they are
     #[arg(long, requires = "once")]
     pub show_secrets: bool,
-}
-
-/// How due times are spread.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Arrivals {
-    /// Evenly
-    Uniform,
-    /// As independent users arrive: exponential gaps
-    Poisson,
 }
 
 /// The request.

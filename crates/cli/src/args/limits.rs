@@ -2,6 +2,7 @@
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
+use brunt_protocol::Protocol;
 use brunt_record::SECOND_NS;
 use clap::Args;
 
@@ -32,6 +33,11 @@ impl Limits {
     /// How long a call may take, in nanoseconds.
     pub fn timeout_ns(&self) -> u64 {
         self.timeout.unwrap_or(DEFAULT_TIMEOUT_NS)
+    }
+
+    /// The same for calls of this protocol, which may take longer by their nature.
+    pub fn timeout_ns_of(&self, protocol: &dyn Protocol) -> u64 {
+        self.timeout.unwrap_or_else(|| protocol.usual_timeout_ns().unwrap_or(DEFAULT_TIMEOUT_NS))
     }
 
     /// How long connecting may take, in nanoseconds.

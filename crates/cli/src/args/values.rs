@@ -9,6 +9,7 @@ use brunt_decide::capacity::LOWEST_RATE;
 use brunt_decide::compare::LEAST_ROUNDS;
 use brunt_decide::sweep::{Steps, StepsError};
 use brunt_engine::trace::Level;
+use brunt_plan::arrivals::{SHAPES_MILLI, Spread};
 use brunt_plan::plan::{MOST_CONNECTIONS, MOST_PIPELINED, Proxy};
 use brunt_plan::profile::HIGHEST_RATE;
 use brunt_plan::secret::Template;
@@ -46,6 +47,20 @@ pub fn within(count: u64, range: &RangeInclusive<u32>) -> Read<u32> {
 
 fn count_in(text: &str, range: &RangeInclusive<u32>) -> Read<u32> {
     within(units::parse_count(text).map_err(|e| e.to_string())?, range)
+}
+
+/// How due times are spread: `uniform`, `poisson`, `bursty:0.5`.
+pub fn arrivals(text: &str) -> Read<Spread> {
+    let expected = || format!("expected uniform, poisson or bursty:0.5 (a shape from 0.01 to 1000), not '{text}'");
+    match text {
+        "uniform" => Ok(Spread::Uniform),
+        "poisson" => Ok(Spread::Poisson),
+        _ => {
+            let shape: f64 = text.strip_prefix("bursty:").and_then(|shape| shape.parse().ok()).ok_or_else(expected)?;
+            let shape_milli = (shape * 1000.0).round() as u32;
+            if SHAPES_MILLI.contains(&shape_milli) { Ok(Spread::Bursty { shape_milli }) } else { Err(expected()) }
+        }
+    }
 }
 
 pub fn connections(text: &str) -> Read<u32> {

@@ -11,7 +11,6 @@ use std::thread::available_parallelism;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use brunt_plan::arrivals::Spread;
 use brunt_plan::connections::Connections;
 use brunt_plan::content::Content;
 use brunt_plan::environment::Environment;
@@ -27,7 +26,7 @@ use brunt_protocol::{Registry, options_of, options_read};
 use brunt_record::SECOND_NS;
 
 use self::asking::Asker;
-use crate::args::bench::{Arrivals, Bench, Connecting, Saving};
+use crate::args::bench::{Bench, Connecting, Saving};
 use crate::args::{self, Program, ProtocolFlags, values};
 use crate::{files, foreign};
 
@@ -194,7 +193,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
     }
     let args::Load { connections, threads, warmup, .. } = bench.load;
     let limits = &bench.limits;
-    let (timeout_ns, connect_timeout_ns) = (limits.timeout_ns(), limits.connect_timeout_ns());
+    let (timeout_ns, connect_timeout_ns) = (limits.timeout_ns_of(protocol), limits.connect_timeout_ns());
     let transport = transport(&bench.connecting, tls(&bench.tls)?)?;
     let asker = Arc::new(Asker::new(transport.clone(), timeout_ns, connect_timeout_ns, registry));
     if bench.request.compressed && !matches!(url.target.scheme.as_str(), "http" | "https") {
@@ -217,9 +216,11 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         Some(threads) => given_workers(threads, connections.most())?,
         None => default_workers(&load, script.is_some(), connections.most()),
     };
+    let options = asker.told(options_of(protocol, &given))?;
+    let own = protocol.own_figures(&options);
     Ok(Plan {
         version: PLAN_VERSION,
-        protocol: asker.told(options_of(protocol, &given))?,
+        protocol: options,
         target: url.target,
         script,
         scenarios: None,
@@ -236,6 +237,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         pipeline,
         transport,
         ok_status: bench.request.ok_status.clone().unwrap_or_else(|| protocol.ok_status()),
+        own,
         thresholds: Vec::new(),
         guards: Vec::new(),
         guard_action: brunt_plan::threshold::GuardAction::Stop,
@@ -345,10 +347,7 @@ fn in_flight(bench: &Bench, load: &Load, is_multiplexed: bool) -> Result<u32> {
 }
 
 fn load(args: &args::Load, saving: &Saving) -> Result<Load> {
-    let spread = match args.arrivals {
-        Some(Arrivals::Poisson) => Spread::Poisson,
-        Some(Arrivals::Uniform) | None => Spread::Uniform,
-    };
+    let spread = args.arrivals.unwrap_or_default();
     let repeated = args.profile.as_ref().map(|run| {
         repeated::profile(run, saving.store.as_deref()).with_context(|| format!("--profile from-run:{run}"))
     });

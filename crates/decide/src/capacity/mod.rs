@@ -138,7 +138,7 @@ pub fn trial_ns(asked_ns: u64, length: Length, rate_per_s: f64, arrivals: Spread
     let time_of = |calls: f64| (calls / rate_per_s.max(f64::MIN_POSITIVE) * 1e9).min(1e15).ceil() as u64;
     let full = match arrivals {
         Spread::Uniform => asked_ns,
-        Spread::Poisson => asked_ns.max(time_of(FEWEST_RANDOM_CALLS)),
+        Spread::Poisson | Spread::Bursty { .. } => asked_ns.max(time_of(FEWEST_RANDOM_CALLS)),
     };
     match length {
         Length::Full => full,

@@ -48,6 +48,7 @@ fn evidence(met: bool, trusted: bool) -> Evidence {
         failure: String::new(),
         interrupted: false,
         watched: Vec::new(),
+        leading: Vec::new(),
         outline: crate::outline::Outline::default(),
     }
 }

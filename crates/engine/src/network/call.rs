@@ -359,6 +359,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.recorder.snapshot.came(&came);
         }
         self.recorder.message_by_end(Core::All, at);
+        if self.meter.is_some() {
+            self.meter_message(token, id, at);
+        }
         load.streamed(self, &MessageOf { token, id, tag, status, came, at, counts, now });
         self.connections[token].generation == generation
     }
@@ -648,6 +651,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         if call.streams {
             self.end_stream(load, id, &call, end, now);
+        }
+        if self.meter.is_some() {
+            self.meter_end(id, &call, end, now);
         }
         load.ended(self, &call, end, now);
     }

@@ -314,6 +314,13 @@ pub(crate) struct CallId {
     generation: u32,
 }
 
+impl CallId {
+    /// One number for it.
+    pub(super) const fn number(self) -> u64 {
+        (self.generation as u64) << 32 | self.slot as u64
+    }
+}
+
 #[cfg(test)]
 impl CallId {
     /// A name for tests of lists.

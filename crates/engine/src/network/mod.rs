@@ -19,6 +19,7 @@ pub(crate) mod growth;
 mod holding;
 mod kinds;
 mod looks;
+mod metering;
 pub(crate) mod origins;
 pub(crate) mod pool;
 mod receiving;
@@ -35,6 +36,8 @@ use std::io;
 use brunt_plan::plan::{ArrivalTimes, Plan};
 use brunt_record::outcome::OkStatus;
 use brunt_record::time::Tick;
+
+use brunt_protocol::meter::Meter;
 
 use self::attempts::Attempts;
 use self::calls::Calls;
@@ -107,6 +110,8 @@ pub(crate) struct Network<D, T> {
     /// Deadlines of connections.
     deadlines: Deadlines,
     inbound: Inbound,
+    /// What the protocol measures by itself.
+    meter: Option<Box<dyn Meter>>,
     /// Bytes of the connection being handled, on their way to its socket: empty before another has its turn. What is cleared was
     /// never sent.
     outgoing: Vec<u8>,
@@ -135,6 +140,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             stops: Stops::default(),
             deadlines: Deadlines::default(),
             inbound,
+            meter: None,
             outgoing: Vec::new(),
         }
     }

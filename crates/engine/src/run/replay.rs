@@ -53,6 +53,7 @@ fn replay<M: Machine>(
             load: Replaying::new(log, plan, share, thinks).within(shared.line.horizon()),
             origins,
             connections: 0,
+            meter: prepared.meter(),
         }
     };
     let parts = portion.shares().zip(logs).map(part).collect();

@@ -13,6 +13,7 @@ use brunt_record::time::Tick;
 
 use super::{Part, Trace, Traced};
 use crate::transport::Clock;
+use brunt_protocol::meter::Meter;
 use brunt_protocol::user::{Message, User};
 use brunt_protocol::{
     Answer, AnswerParts, Client, Direction, FailedCall, KeptAnswer, Malformed, Narration, Narrator, Opening, Pending,
@@ -83,6 +84,10 @@ impl Shared {
 impl Prepared for FloodTrace {
     fn client(&self, keep: bool) -> Box<dyn Client> {
         self.client_of(0, keep)
+    }
+
+    fn meter(&self) -> Option<Box<dyn Meter>> {
+        self.shared.prepared.meter()
     }
 
     fn client_of(&self, number: u64, keep: bool) -> Box<dyn Client> {

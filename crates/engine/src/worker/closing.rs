@@ -48,6 +48,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         let end = self.second.begins() + length_ns;
         let oldest_due = self.network.oldest_due().unwrap_or(Tick::NEVER).min(self.load.next_due());
         self.network.note_events(end);
+        self.network.take_metered(end);
         let mut snapshot = self.network.recorder_mut().take();
         snapshot.hide(&self.shared.secrets);
         Interval {

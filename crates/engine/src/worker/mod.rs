@@ -18,6 +18,7 @@ use std::sync::mpsc::Sender;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::stop::StopHandle;
+use brunt_protocol::meter::Meter;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Placed, Timing, Timings, places};
 use brunt_record::redaction::Secrets;
@@ -183,6 +184,12 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         if let Some(samples) = samples {
             self.network.sample(Arc::clone(samples), self.number);
         }
+        self
+    }
+
+    /// The same worker, whose calls the protocol measures by itself.
+    pub(crate) fn metered_by(mut self, meter: Option<Box<dyn Meter>>) -> Self {
+        self.network.metered_by(meter);
         self
     }
 

@@ -461,7 +461,15 @@ mod tests {
         ];
         let scenarios = serde_json::json!({"files": [], "populations": []});
         let scenarios = Scenarios {
-            own: own.map(|(name, kind)| DeclaredFigure { name: name.to_owned(), kind, holds_unrecorded: false }).into(),
+            own: own
+                .map(|(name, kind)| DeclaredFigure {
+                    name: name.to_owned(),
+                    kind,
+                    unit: String::new(),
+                    leads: false,
+                    holds_unrecorded: false,
+                })
+                .into(),
             ..serde_json::from_value(scenarios).unwrap()
         };
         let summary = Summary::new(Plan { scenarios: Some(scenarios), ..plan }, run);

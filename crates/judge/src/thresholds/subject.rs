@@ -34,13 +34,8 @@ pub struct Standing<'a> {
     pub most_users: u64,
     /// Connections of a closed flood, each of which has a server or not at any moment; `None` for other runs.
     pub flood_connections: Option<u32>,
-    /// The figures that the run's script declares.
-    pub own: &'a [DeclaredFigure],
-}
-
-/// The figures that the script of `plan` declares.
-fn declared(plan: &Plan) -> &[DeclaredFigure] {
-    plan.scenarios.as_ref().map_or(&[], |scenarios| &scenarios.own)
+    /// The run's plan, whose protocol and script declare figures.
+    pub plan: &'a Plan,
 }
 
 /// How long calls were due in a finished run, in nanoseconds. A replay goes on until its last answer, and its log says when its requests were due.
@@ -72,7 +67,7 @@ impl<'a> Standing<'a> {
             ok: &plan.ok_status,
             most_users: run.series.most_users(),
             flood_connections: Self::flood_connections(plan),
-            own: declared(plan),
+            plan,
         }
     }
 
@@ -86,7 +81,7 @@ impl<'a> Standing<'a> {
             ok: &plan.ok_status,
             most_users: so_far.most_users,
             flood_connections: Self::flood_connections(plan),
-            own: declared(plan),
+            plan,
         }
     }
 
@@ -244,7 +239,7 @@ impl<'a> Subject<'a> {
         if base.is_empty() {
             return String::new();
         }
-        if standing.own.iter().any(|figure| figure.name == base) {
+        if standing.plan.own_figures().any(|figure| figure.name == base) {
             let all = standing.total.figures.own.iter().filter_map(|(name, _)| name.strip_prefix(base));
             let tagged: Vec<_> = all.filter(|tags| tags.starts_with('{')).take(MOST_SHOWN).collect();
             return format!(
@@ -265,7 +260,7 @@ impl<'a> Subject<'a> {
             Kind::Check => all.checks.iter().map(|(name, _)| name).collect(),
             Kind::Scenario => all.scenarios.iter().map(|(name, _)| name).collect(),
             Kind::Own => {
-                let declared = standing.own.iter().map(|figure| figure.name.as_str());
+                let declared = standing.plan.own_figures().map(|figure| figure.name.as_str());
                 declared.chain(all.own.iter().map(|(name, _)| name)).collect()
             }
             Kind::Calls | Kind::Watched => Vec::new(),
@@ -294,8 +289,8 @@ impl<'a> Subject<'a> {
                 all.scenarios.get(name).map(|scenario| Self::Scenario(scenario, measured.scenarios.get(name)))
             }
             Kind::Own => all.own.get(name).map(Self::Own).or_else(|| {
-                let exact = standing.own.iter().find(|figure| figure.name == name);
-                let declared = exact.or_else(|| standing.own.iter().find(|figure| figure.is_called(name)))?;
+                let exact = standing.plan.own_figures().find(|figure| figure.name == name);
+                let declared = exact.or_else(|| standing.plan.own_figures().find(|figure| figure.is_called(name)))?;
                 // There are values with other tags, but none with these, which may be misspelt.
                 let has_others = declared.name != name && all.own.get(&declared.name).is_some();
                 (!has_others).then_some(Self::Unrecorded(declared))

@@ -191,7 +191,7 @@ impl Subject<'_> {
         let own = match *self {
             Self::Own(own) => Some(own),
             Self::Unrecorded(declared) => {
-                nothing = OwnFigures::new(declared.kind, "");
+                nothing = OwnFigures::new(declared.kind, &declared.unit);
                 Some(&nothing)
             }
             _ => None,
@@ -200,6 +200,12 @@ impl Subject<'_> {
             (Some(own), Figure::Own(_) | Figure::Rate) => {
                 let of = if let Figure::Own(of) = figure { of } else { OfOwn::Rate };
                 return Ok(of_own(of, own, standing.measured_ns as f64 / 1e9)?.map(AtLeast::exactly));
+            }
+            // The limit of a figure whose values are times may be a duration.
+            (Some(own), Figure::Time(_, statistic)) => {
+                let unit_ns = own.unit_ns().ok_or(NoSuchFigure)?;
+                let value = of_own(OfOwn::Statistic(statistic), own, 0.0)?;
+                return Ok(value.map(|value| AtLeast::exactly(value * unit_ns)));
             }
             (Some(_), _) | (None, Figure::Own(_)) => return Err(NoSuchFigure),
             (None, _) => {}

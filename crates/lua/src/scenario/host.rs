@@ -58,7 +58,13 @@ impl Declared {
     pub(super) fn own_figures(&self) -> Vec<DeclaredFigure> {
         self.own
             .iter()
-            .map(|(name, own)| DeclaredFigure { name: name.clone(), kind: own.kind, holds_unrecorded: false })
+            .map(|(name, own)| DeclaredFigure {
+                name: name.clone(),
+                kind: own.kind,
+                unit: own.unit.clone(),
+                leads: false,
+                holds_unrecorded: false,
+            })
             .collect()
     }
 }

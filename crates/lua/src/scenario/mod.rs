@@ -94,7 +94,8 @@ fn loaded(
     let target = declared.clients.iter().find_map(|client| client.base.clone());
     let own = declared.own_figures();
     for threshold in &declared.thresholds {
-        let checked = threshold.check_own(&own).and_then(|()| threshold.check_scenario(&names));
+        let checked =
+            threshold.check_own(&own.iter().collect::<Vec<_>>()).and_then(|()| threshold.check_scenario(&names));
         checked.map_err(|e| ScriptError::new(&script.name, format!("brunt.expect: {e}")))?;
     }
     let mut files = vec![script];

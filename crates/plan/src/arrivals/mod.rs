@@ -1,5 +1,6 @@
 //! When the calls of the open model are due.
 
+mod bursty;
 mod poisson;
 mod uniform;
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::profile::Profile;
 use crate::share::Share;
 
+use self::bursty::Bursty;
 use self::poisson::Poisson;
 use self::uniform::Uniform;
 
@@ -21,6 +23,30 @@ pub enum Spread {
     Uniform,
     /// As independent users arrive: exponential gaps, a Poisson process with the profile as its intensity.
     Poisson,
+    /// In bursts: gaps by a gamma distribution of this shape, in thousandths. 1000 is a Poisson process; the less, the burstier.
+    Bursty {
+        /// Above 0.
+        shape_milli: u32,
+    },
+}
+
+/// The least and the greatest shape of gaps, in thousandths.
+pub const SHAPES_MILLI: std::ops::RangeInclusive<u32> = 10..=1_000_000;
+
+impl Spread {
+    /// Whether chance says when calls are due.
+    pub const fn is_random(self) -> bool {
+        !matches!(self, Self::Uniform)
+    }
+
+    /// Its name, as people read it.
+    pub fn in_words(self) -> String {
+        match self {
+            Self::Uniform => "uniform".to_owned(),
+            Self::Poisson => "poisson".to_owned(),
+            Self::Bursty { shape_milli } => format!("bursty ({})", f64::from(shape_milli) / 1000.0),
+        }
+    }
 }
 
 /// One worker's share of a run's due times: a growing sequence, endless or finite. Pure arithmetic from the profile: it
@@ -38,6 +64,7 @@ pub struct Arrivals {
 enum Kind {
     Uniform(Uniform),
     Poisson(Box<Poisson>),
+    Bursty(Box<Bursty>),
 }
 
 /// One arrival.
@@ -59,6 +86,9 @@ impl Arrivals {
         let kind = match spread {
             Spread::Uniform => Kind::Uniform(Uniform::new(share, requests)),
             Spread::Poisson => Kind::Poisson(Box::new(Poisson::new(&profile, share, seed, requests))),
+            Spread::Bursty { shape_milli } => {
+                Kind::Bursty(Box::new(Bursty::new(share, f64::from(shape_milli) / 1000.0, seed, requests)))
+            }
         };
         Self { profile, kind }
     }
@@ -72,6 +102,7 @@ impl Arrivals {
         match &mut self.kind {
             Kind::Uniform(uniform) => uniform.pass(&self.profile, until_ns),
             Kind::Poisson(poisson) => poisson.pass(&self.profile, until_ns),
+            Kind::Bursty(bursty) => bursty.pass(&self.profile, until_ns),
         }
     }
 
@@ -82,6 +113,7 @@ impl Arrivals {
         match &mut self.kind {
             Kind::Uniform(uniform) => uniform.change(),
             Kind::Poisson(poisson) => poisson.change(profile),
+            Kind::Bursty(bursty) => bursty.change(profile),
         }
     }
 
@@ -90,6 +122,7 @@ impl Arrivals {
         match &mut self.kind {
             Kind::Uniform(uniform) => uniform.give_back(),
             Kind::Poisson(poisson) => poisson.give_back(),
+            Kind::Bursty(bursty) => bursty.give_back(),
         }
     }
 }
@@ -106,6 +139,7 @@ impl Iterator for Arrivals {
         match &mut self.kind {
             Kind::Uniform(uniform) => uniform.next(&self.profile),
             Kind::Poisson(poisson) => poisson.next(&self.profile),
+            Kind::Bursty(bursty) => bursty.next(&self.profile),
         }
     }
 }

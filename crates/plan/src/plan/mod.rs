@@ -27,7 +27,7 @@ use crate::content::Content;
 use crate::environment::Environment;
 use crate::profile::Profile;
 use crate::replay::Replay;
-use crate::scenario::Scenarios;
+use crate::scenario::{DeclaredFigure, Scenarios};
 use crate::secret::{SecretError, Template, references, shown_argument, shown_url};
 use crate::share::Share;
 use crate::target::Target;
@@ -85,6 +85,9 @@ pub struct Plan {
     pub transport: Transport,
     /// Which statuses are a success.
     pub ok_status: OkStatus,
+    /// The figures that its protocol measures by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<DeclaredFigure>,
     /// Conditions that must hold at the end.
     pub thresholds: Vec<Threshold>,
     /// Conditions that end the run early.
@@ -271,6 +274,11 @@ impl Plan {
         self.thresholds.iter().chain(self.guards.iter().map(Guard::condition))
     }
 
+    /// The figures that its protocol and its script declare for themselves.
+    pub fn own_figures(&self) -> impl Iterator<Item = &DeclaredFigure> + Clone {
+        self.own.iter().chain(self.scenarios.iter().flat_map(|scenarios| &scenarios.own))
+    }
+
     /// The variables that it refers to, with their values in this process's environment.
     pub fn referenced_environment(&self) -> Environment {
         Environment::here(self.references())
@@ -322,6 +330,7 @@ impl Plan {
             pipeline: 1,
             transport: Transport::default(),
             ok_status: OkStatus::default(),
+            own: Vec::new(),
             thresholds: Vec::new(),
             guards: Vec::new(),
             guard_action: GuardAction::Stop,

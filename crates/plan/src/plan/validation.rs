@@ -129,8 +129,8 @@ impl Plan {
                 why: "a proxy connects to hosts and ports",
             });
         }
-        let own = self.scenarios.as_ref().map_or(&[][..], |scenarios| &scenarios.own);
-        self.conditions().try_for_each(|threshold| threshold.check_own(own))?;
+        let own: Vec<_> = self.own_figures().collect();
+        self.conditions().try_for_each(|threshold| threshold.check_own(&own))?;
         if self.watches.len() > MOST_WATCHES {
             return Err(PlanError::Watch(format!("at most {MOST_WATCHES} may be watched, not {}", self.watches.len())));
         }

@@ -88,6 +88,8 @@ pub fn shown_json(value: &Value, is_secret: &impl Fn(&str) -> Option<bool>) -> V
             .iter()
             .map(|(name, value)| {
                 let hides = !value.is_null() && is_secret(name).unwrap_or_else(|| is_secret_json_field(name));
+                // A number of tokens, as language models count them, is none.
+                let hides = hides && !(value.is_number() && name.to_ascii_lowercase().ends_with("tokens"));
                 (name.clone(), if hides { hidden_json(value) } else { shown_json(value, is_secret) })
             })
             .collect(),

@@ -35,6 +35,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use brunt_record::catalogue::Timing;
+use brunt_record::figures::time_unit_ns;
 use brunt_record::histogram::{AtLeast, fewest_calls};
 
 use crate::scenario::DeclaredFigure;
@@ -379,7 +380,7 @@ impl Threshold {
     ///
     /// # Errors
     /// Names the limit that another figure of this name would need, or the figures that there are.
-    pub fn check_own(&self, declared: &[DeclaredFigure]) -> Result<(), ThresholdError> {
+    pub fn check_own(&self, declared: &[&DeclaredFigure]) -> Result<(), ThresholdError> {
         let Some((kind, name)) = self.subject() else { return Ok(()) };
         if let Some(own) = declared.iter().find(|figure| figure.is_called(name)) {
             return match kind {
@@ -414,6 +415,7 @@ impl Threshold {
         let wanted = self.sides().0.rsplit_once(':').map_or("", |(_, figure)| figure).trim();
         let problem = match (self.figure, OfOwn::parse(wanted)) {
             (Figure::Own(_) | Figure::Rate, Some(of)) if of.is_of(own.kind) => return Ok(()),
+            (Figure::Time(..), Some(of)) if of.is_of(own.kind) && time_unit_ns(&own.unit).is_some() => return Ok(()),
             (_, Some(of)) if of.is_of(own.kind) => {
                 format!("'{}' is a {kind} of the script: its limit is a plain number, in the script's unit", own.name)
             }

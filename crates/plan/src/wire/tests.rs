@@ -122,6 +122,8 @@ fn scenarios() -> impl Strategy<Value = Scenarios> {
             own: vec![DeclaredFigure {
                 name: "coins".to_owned(),
                 kind: brunt_record::figures::OwnKind::Counter,
+                unit: "eur".to_owned(),
+                leads: true,
                 holds_unrecorded: false,
             }],
         })
@@ -219,6 +221,7 @@ fn plans() -> impl Strategy<Value = Plan> {
             pipeline,
             transport,
             ok_status: if reconnect { OkStatus::of_scenarios() } else { OkStatus::default() },
+            own: Vec::new(),
             thresholds: judged.into_iter().filter_map(|text| text.parse().ok()).collect(),
             guards: Vec::new(),
             guard_action: crate::threshold::GuardAction::Stop,

@@ -69,6 +69,16 @@ pub struct OwnFigures {
     ends: Option<(i64, i64)>,
 }
 
+/// How many nanoseconds a unit of time is; `None` for another unit.
+pub fn time_unit_ns(unit: &str) -> Option<f64> {
+    match unit {
+        "s" => Some(1e9),
+        "ms" => Some(1e6),
+        "us" | "µs" => Some(1e3),
+        _ => None,
+    }
+}
+
 /// A value in millionths; values beyond the range count as its limit.
 fn parts(value: f64) -> i64 {
     (value * PARTS).round() as i64
@@ -98,6 +108,30 @@ impl OwnFigures {
                 self.ends = Some((least.min(value), greatest.max(value)));
             }
         }
+    }
+
+    /// The same, `times` times over. For a rate the value is how often it was true, and `times` how often it could have been.
+    pub fn record_times(&mut self, value: f64, times: u64, now: u64) {
+        match self.kind {
+            OwnKind::Trend => {
+                self.count += times;
+                self.values.record_n(parts(value).max(0).cast_unsigned(), times);
+            }
+            OwnKind::Rate => {
+                self.count += times;
+                self.sum = self.sum.saturating_add(value as i64);
+            }
+            OwnKind::Counter => {
+                self.count += times;
+                self.sum = self.sum.saturating_add(parts(value * times as f64));
+            }
+            OwnKind::Gauge => self.record(value, now),
+        }
+    }
+
+    /// How many nanoseconds its unit is, if its values are times.
+    pub fn unit_ns(&self) -> Option<f64> {
+        time_unit_ns(&self.unit)
     }
 
     /// The sum of a counter.

@@ -100,10 +100,10 @@ pub(super) fn how(plan: &Plan, capacity: &Capacity) -> String {
         (Searched::Connections, _) => {
             format!("at most {}, {trials}", connections(settings.highest))
         }
-        (Searched::Rate, Load::Open { arrivals: Spread::Poisson, .. }) => {
-            format!("{}, poisson arrivals, {trials}", concurrency(plan))
+        (Searched::Rate, load) => {
+            let arrivals = if let Load::Open { arrivals, .. } = load { *arrivals } else { Spread::Uniform };
+            format!("{}, {} arrivals, {trials}", concurrency(plan), arrivals.in_words())
         }
-        (Searched::Rate, _) => format!("{}, uniform arrivals, {trials}", concurrency(plan)),
     }
 }
 

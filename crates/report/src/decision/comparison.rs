@@ -7,6 +7,7 @@ use brunt_decide::evidence::Evidence;
 use brunt_plan::units::{Duration, Number};
 
 use super::cases::before_all;
+use super::leading;
 use super::not_made::not_made;
 use super::plot::Around;
 use super::runs::{self, COLUMNS};
@@ -32,6 +33,7 @@ pub(super) fn text(compared: &Compared, label: Vec<String>, paint: Paint) -> Str
     if let Some(comparison) = &compared.comparison {
         sections.push(differences(comparison, paint));
     }
+    sections.push(leading::section(&by_side(compared), "each side", paint));
     sections.push(watched::section(&by_side(compared), paint));
     sections.push(conditions(compared, paint));
     let sections = sections.iter().filter(|lines| !lines.is_empty());

@@ -17,6 +17,7 @@ use crate::text::{self, origin_lines};
 mod capacity;
 mod cases;
 mod comparison;
+mod leading;
 mod not_made;
 mod page;
 mod plot;

@@ -4,6 +4,7 @@ use brunt_decide::evidence::Evidence;
 use brunt_decide::sweep::{Choice, ENOUGH, Fit, Interval, Law, NoFit, Peak, Step, Sweep};
 use brunt_plan::plan::{Load, Plan};
 
+use super::leading;
 use super::not_made::not_made;
 use super::plot::Logarithmic;
 use super::runs::{self, COLUMNS, rate};
@@ -39,6 +40,7 @@ pub(super) fn text(plan: &Plan, sweep: &Sweep, label: Vec<String>, paint: Paint)
                 Some((count(step.value), vec![evidence]))
             })
             .collect();
+        sections.push(leading::section(&rows, &plan.target.scheme, paint));
         sections.push(watched::section(&rows, paint));
         sections.push(latency(sweep, paint));
         sections.push(outcomes(sweep, paint));

@@ -5,7 +5,7 @@ use brunt_judge::watched::WatchedSummary;
 use brunt_plan::watch::shown_value;
 use brunt_record::histogram::AtLeast;
 
-use crate::columns;
+use super::leading::aligned;
 use crate::numbers::{clean, duration};
 use crate::style::Paint;
 
@@ -42,15 +42,7 @@ pub(super) fn table(rows: &[(String, Vec<&Evidence>)]) -> Option<Vec<Vec<String>
 /// The same as a section of text; empty without watched figures.
 pub(super) fn section(rows: &[(String, Vec<&Evidence>)], paint: Paint) -> Vec<String> {
     let Some(table) = table(rows) else { return Vec::new() };
-    let width = |at: usize| table.iter().filter_map(|row| row.get(at)).map(|cell| columns::width(cell)).max();
-    let widths: Vec<_> = (0..table.first().map_or(0, Vec::len)).map(|at| width(at).unwrap_or(0)).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("  {}", columns::padded_left(cell, *width)));
-        cells.collect::<String>()
-    };
-    let mut lines = vec![paint.strong("Watched")];
-    lines.extend(table.iter().enumerate().map(|(at, row)| if at == 0 { paint.faint(line(row)) } else { line(row) }));
-    lines
+    aligned("Watched", &table, paint)
 }
 
 fn has_cost(rows: &[(String, Vec<&Evidence>)], name: &str) -> bool {

@@ -16,6 +16,7 @@ mod messages;
 mod names;
 mod outcomes;
 mod over_time;
+mod own;
 mod plan;
 pub(crate) mod replay;
 mod single;
@@ -26,6 +27,7 @@ mod watched;
 pub use outcomes::rows_of;
 pub(crate) use outcomes::{connections as connections_in_words, events, sum as sum_of_outcomes};
 pub(crate) use over_time::{marks, sign};
+pub(crate) use own::{are_of_protocol, title as own_title};
 pub use plan::{concurrency, scenario_list};
 pub(crate) use plan::{connections_of, heading as plan_heading, in_words as plan_in_words, moment, origin_lines};
 pub(crate) use verdict::in_brief;
@@ -50,6 +52,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
         }
         sections.push(verdict::statements(&remarks, paint));
         sections.push(single::section(summary, paint));
+        sections.push(own::of_single(summary, paint));
         sections.push(thresholds(summary, paint));
         return write_sections(out, &sections);
     }
@@ -62,8 +65,15 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     if summary.answered() {
         sections.push(throughput::section(summary, paint, style.detail == Detail::Verbose));
         sections.push(latency::section(summary, paint, style.detail == Detail::Verbose));
+        // What a protocol measures by itself stands for what is known of any message.
+        let of_protocol = are_of_protocol(summary);
+        if of_protocol {
+            sections.push(own::section(summary, paint));
+        }
         sections.push(over_time::section(summary, &statements, paint));
-        sections.push(messages::section(summary, paint, style.detail == Detail::Verbose));
+        if !of_protocol || style.detail == Detail::Verbose {
+            sections.push(messages::section(summary, paint, style.detail == Detail::Verbose));
+        }
     } else {
         if summary.has_only_carried() {
             sections.push(throughput::section(summary, paint, false));

@@ -1,13 +1,13 @@
 //! Figures by name: requests and tags, groups, checks, scenarios.
 
-use brunt_judge::breakdown::{CallBreakdown, CheckBreakdown, GroupBreakdown, OwnBreakdown, ScenarioBreakdown};
+use brunt_judge::breakdown::{CallBreakdown, CheckBreakdown, GroupBreakdown, ScenarioBreakdown};
 use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
 use brunt_plan::units::Number;
 use brunt_record::catalogue::{Counter, Numbers};
-use brunt_record::figures::{MOST_NAMES, OwnKind};
+use brunt_record::figures::MOST_NAMES;
 
-use super::{WIDTH, wrapped};
+use super::{WIDTH, own, wrapped};
 use crate::columns;
 use crate::numbers::{brief, clean, count, counted, duration, percent};
 use crate::style::{Paint, Role};
@@ -33,7 +33,7 @@ pub(super) fn sections(summary: &Summary, paint: Paint) -> Vec<Vec<String>> {
         groups(&names.groups, paint),
         checks(&names.checks, paint),
         scenarios(summary, paint),
-        own(&names.own, paint),
+        if own::are_of_protocol(summary) { Vec::new() } else { own::section(summary, paint) },
         crowded(&names.crowded, paint),
     ]
 }
@@ -250,42 +250,6 @@ fn one_scenario(scenario: &ScenarioBreakdown, paint: Paint) -> Vec<String> {
         lines.push("      …".to_owned());
     }
     lines
-}
-
-/// Figures of the script's own, a line each.
-fn own(all: &[OwnBreakdown], paint: Paint) -> Vec<String> {
-    if all.is_empty() {
-        return Vec::new();
-    }
-    let mut lines = vec![paint.strong("Figures of the script")];
-    lines.extend(rows(all, paint, |own| format!("{}{}", named(&own.name), own_text(own))));
-    lines
-}
-
-/// The value of a script's own figure: `12 eur`, `p50 12, p95 80, p99 80, max 90 eur (of 312)`.
-fn own_text(own: &OwnBreakdown) -> String {
-    let figures = &own.figures;
-    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| Number(value).to_string());
-    let unit = if figures.unit.is_empty() { String::new() } else { format!(" {}", brief(&figures.unit)) };
-    let of = count(figures.count);
-    match figures.kind {
-        OwnKind::Counter => format!("{}{unit}, {}/s", number(figures.sum()), number(own.per_s)),
-        OwnKind::Rate => {
-            let share = figures.share().map_or_else(|| "-".to_owned(), percent);
-            format!("{share} of {of}")
-        }
-        OwnKind::Trend => {
-            let shown = ["p50", "p95", "p99"];
-            let quantiles = figures.quantiles();
-            let shown = quantiles.iter().filter(|(name, _)| shown.contains(name));
-            let shown: Vec<_> = shown.map(|(name, value)| format!("{name} {}", Number(*value))).collect();
-            format!("{}, max {}{unit} (of {of})", shown.join(", "), number(figures.max()))
-        }
-        OwnKind::Gauge => {
-            let (last, min, max) = (number(figures.last()), number(figures.min()), number(figures.max()));
-            format!("{last}{unit} in the end, {min} to {max}")
-        }
-    }
 }
 
 fn crowded(kinds: &[&str], paint: Paint) -> Vec<String> {

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use brunt_judge::summary::Summary;
-use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{ArrivalTimes, Load, Origin, Plan};
 use brunt_plan::scenario::{Population, Scenarios, Step};
 use brunt_plan::units::{Duration, ExactDuration};
@@ -189,8 +188,8 @@ fn plain_names(population: &Population) -> String {
 
 fn population_text(population: &Population, all: &[Population]) -> String {
     let mut parts: Vec<_> = population.steps.iter().map(step).collect();
-    if population.is_open() && population.arrivals == Spread::Poisson {
-        parts.push("poisson arrivals".to_owned());
+    if population.is_open() && population.arrivals.is_random() {
+        parts.push(format!("{} arrivals", population.arrivals.in_words()));
     }
     parts.extend(population.most_alive.map(|most| format!("at most {most} alive")));
     parts.extend(population.reuse_users.then(|| "users reused".to_owned()));
@@ -262,11 +261,7 @@ fn load(plan: &Plan) -> String {
     match &plan.load {
         Load::Closed {} => "closed model".to_owned(),
         Load::Open { profile, arrivals } => {
-            let arrivals = match arrivals {
-                Spread::Uniform => "uniform",
-                Spread::Poisson => "poisson",
-            };
-            format!("open model, rate {profile}, {arrivals} arrivals")
+            format!("open model, rate {profile}, {} arrivals", arrivals.in_words())
         }
         Load::Replay(replay) => clean(&replay.title()).into_owned(),
     }

@@ -55,6 +55,7 @@ pub fn evidence(per_s: f64, seconds: u64, typical_ns: u64) -> Evidence {
         failure: String::new(),
         interrupted: false,
         watched: Vec::new(),
+        leading: Vec::new(),
         outline: outline(due, typical_ns, seconds),
     }
 }

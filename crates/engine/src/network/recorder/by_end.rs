@@ -101,6 +101,11 @@ impl Recorder {
         }
     }
 
+    /// Whether what arrived at `at` is in the throughput.
+    pub(crate) fn is_within(&self, at: Tick) -> bool {
+        at >= self.by_end.from && at < self.by_end.stop
+    }
+
     /// A call of `core` was answered at `at`, with success or not.
     #[inline]
     pub(crate) fn answered_by_end(&mut self, core: Core, at: Tick, is_ok: bool) {

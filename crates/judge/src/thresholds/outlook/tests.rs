@@ -37,7 +37,7 @@ fn standing<'a>(snapshot: &'a Snapshot, ok: &'a OkStatus, seconds: u64) -> Stand
         ok,
         most_users: 0,
         flood_connections: None,
-        own: &[],
+        plan: Box::leak(Box::new(crate::fixtures::plan())),
     }
 }
 

@@ -73,6 +73,7 @@ pub(super) fn page(decision: Decision<'_>, found: Runs<'_>, live: Option<&str>) 
         };
         content.found.push((verdicts, role));
         content.sections.push(runs::section(&evidence, found));
+        content.sections.extend(runs::leading(&evidence));
         content.sections.extend(runs::watched(&evidence));
     }
     content.found.extend(decision.lacking().losses.iter().map(|loss| (loss.clone(), Role::Warning)));

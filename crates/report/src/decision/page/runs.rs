@@ -6,7 +6,7 @@ use brunt_plan::units::Clock;
 use brunt_record::histogram::AtLeast;
 
 use super::super::runs as figures;
-use super::super::watched;
+use super::super::{leading, watched};
 use super::Runs;
 use super::drawing::{Axis, Chart, How, Line, Measured, Sign, plots};
 use crate::markup::Html;
@@ -63,16 +63,28 @@ pub(super) fn section(evidence: &[(String, &Evidence)], found: Runs<'_>) -> Sect
 
 /// What was watched beside each of them: means, and the target's CPU time for each call. `None` without watched figures.
 pub(super) fn watched(evidence: &[(String, &Evidence)]) -> Option<Section> {
-    let rows: Vec<_> = evidence.iter().map(|(name, run)| (name.clone(), vec![*run])).collect();
-    let means = watched::table(&rows)?;
-    let (head, rows) = means.split_first()?;
+    of_table("watched", "Watched", "means over each run", &watched::table(&by_run(evidence))?)
+}
+
+/// The figures with which the report of their protocol begins. `None` without such figures.
+pub(super) fn leading(evidence: &[(String, &Evidence)]) -> Option<Section> {
+    of_table("leading", "Figures of the protocol", "of each run", &leading::table(&by_run(evidence))?)
+}
+
+fn by_run<'a>(evidence: &[(String, &'a Evidence)]) -> Vec<(String, Vec<&'a Evidence>)> {
+    evidence.iter().map(|(name, run)| (name.clone(), vec![*run])).collect()
+}
+
+/// A section with a table of words, whose first row names its columns.
+fn of_table(id: &'static str, title: &str, caption: &str, rows: &[Vec<String>]) -> Option<Section> {
+    let (head, rows) = rows.split_first()?;
     let names = head.iter().skip(1).map(Column::figure);
     let columns = std::iter::once(Column::words("run")).chain(names).collect();
-    let mut table = Table::new("watched", "means over each run", columns);
+    let mut table = Table::new(id, caption, columns);
     for row in rows {
         table.push(row.iter().map(|cell| Cell::new(cell.as_str())).collect());
     }
-    let mut section = Section::new("watched", "Watched");
+    let mut section = Section::new(id, title);
     section.tools.push(table.csv());
     table.write(&mut section.body);
     Some(section)

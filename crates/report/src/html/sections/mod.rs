@@ -16,6 +16,7 @@ use super::over_time::Moment;
 use super::shown::Shown;
 use super::stretches::Stretch;
 use crate::page::{Section, repeat};
+use crate::text::are_of_protocol;
 
 pub(super) use load::each;
 pub(super) use running::state;
@@ -27,10 +28,15 @@ pub(super) fn sections(
     moments: &[Moment],
     live: Option<&LastSecond>,
 ) -> Vec<Section> {
-    let mut sections =
-        vec![requests::requests(shown), outcomes::outcomes(shown, live), distribution::distribution(shown)];
+    let own = names::own_figures(shown);
+    let of_protocol = are_of_protocol(shown.summary);
+    // What a protocol measures is what its users look for first.
+    let (first, last) = if of_protocol { (Some(own), None) } else { (None, Some(own)) };
+    let mut sections: Vec<_> = first.into_iter().collect();
+    sections.extend([requests::requests(shown), outcomes::outcomes(shown, live), distribution::distribution(shown)]);
     sections.push(replay::replay(shown));
     sections.extend(names::names(shown));
+    sections.extend(last);
     sections.extend([
         latency::latency(shown),
         agents::agents(shown, live),

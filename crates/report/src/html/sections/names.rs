@@ -1,12 +1,14 @@
 //! Names of scripts besides requests: groups, checks, scenarios, figures of their own.
 
 use brunt_judge::distribution::Distribution;
-use brunt_plan::units::Number;
+use brunt_plan::units::{Duration, Number};
+use brunt_record::figures::time_unit_ns;
 
 use super::super::shown::Shown;
 use crate::json::{Names, OwnFigure};
 use crate::numbers::{clean, count, counted, duration, percent};
 use crate::page::{Cell, Column, Section, Table};
+use crate::text::{are_of_protocol, own_title};
 
 /// The quantiles that tables have.
 const SHOWN: [&str; 3] = ["p50", "p95", "p99"];
@@ -14,7 +16,16 @@ const SHOWN: [&str; 3] = ["p50", "p95", "p99"];
 /// The sections of these names; empty ones have no body.
 pub(super) fn names(shown: Shown<'_>) -> Vec<Section> {
     let Some(names) = shown.names else { return Vec::new() };
-    vec![checks(names), groups(names), scenarios(names), own(names)]
+    vec![checks(names), groups(names), scenarios(names)]
+}
+
+/// The figures of a protocol, or of a script.
+pub(super) fn own_figures(shown: Shown<'_>) -> Section {
+    let title = own_title(shown.summary);
+    match shown.names {
+        Some(names) => own(names, &title, are_of_protocol(shown.summary)),
+        None => Section::new("own", title),
+    }
 }
 
 fn put(mut section: Section, table: &Table) -> Section {
@@ -149,21 +160,26 @@ fn scenarios(names: &Names<'_>) -> Section {
     section
 }
 
-fn own(names: &Names<'_>) -> Section {
-    let section = Section::new("own", "Figures of the script");
+fn own(names: &Names<'_>, title: &str, of_protocol: bool) -> Section {
+    let section = Section::new("own", title);
     if names.own.is_empty() {
         return section;
     }
-    let value = |n: Option<f64>| n.map_or_else(Cell::none, |n| Cell::sorted(Number(n).to_string(), n));
+    let in_unit = |unit: &str, n: f64| match time_unit_ns(unit) {
+        Some(ns) => Duration((n * ns).round().max(0.0) as u64).to_string(),
+        None => Number(n).to_string(),
+    };
+    let value = |unit: &str, n: Option<f64>| n.map_or_else(Cell::none, |n| Cell::sorted(in_unit(unit, n), n));
     let first = |one: &OwnFigure<'_>| match (one.ratio, one.sum) {
         (Some(ratio), _) => Cell::sorted(percent(ratio), ratio),
         (None, Some(sum)) => Cell::sorted(format!("{}, {}/s", Number(sum), Number(one.sum_per_s.unwrap_or(0.0))), sum),
-        (None, None) => value(one.last),
+        (None, None) => value(one.unit, one.last),
     };
     let mut columns = vec![Column::words("figure"), Column::words("kind"), Column::words("unit")];
     columns.extend(["recorded", "value"].into_iter().chain(SHOWN).chain(["mean", "min", "max"]).map(Column::figure));
-    let caption = "counted by the script itself: the sum of a counter, the share of a rate, the last value of a gauge, the distribution of a trend";
-    let mut table = Table::new("own", caption, columns).sortable();
+    let whose = if of_protocol { "measured by the protocol" } else { "counted by the script itself" };
+    let caption = ": the sum of a counter, the share of a rate, the last value of a gauge, the distribution of a trend";
+    let mut table = Table::new("own", format!("{whose}{caption}"), columns).sortable();
     for one in &names.own {
         let quantile =
             |name: &str| one.quantiles.iter().find(|quantile| quantile.name == name).map(|quantile| quantile.value);
@@ -174,8 +190,8 @@ fn own(names: &Names<'_>) -> Section {
             Cell::sorted(count(one.count), one.count as f64),
             first(one),
         ];
-        cells.extend(SHOWN.map(|name| value(quantile(name))));
-        cells.extend([one.mean, one.min, one.max].map(value));
+        cells.extend(SHOWN.map(|name| value(one.unit, quantile(name))));
+        cells.extend([one.mean, one.min, one.max].map(|n| value(one.unit, n)));
         table.push(cells);
     }
     put(section, &table)

@@ -1,0 +1,134 @@
+//! Figures that a protocol measures by itself, or that a script declares: times in a table, each other figure in a line.
+
+use brunt_judge::breakdown::OwnBreakdown;
+use brunt_judge::summary::Summary;
+use brunt_plan::units::{Duration, Number};
+use brunt_record::figures::{OwnFigures, OwnKind};
+
+use crate::columns;
+use crate::numbers::{brief, clean, count, percent};
+use crate::style::Paint;
+
+/// The widths of names, of how often a figure was recorded, and of times.
+const NAME: usize = 20;
+const TIMES: usize = 9;
+const COLUMN: usize = 10;
+/// The percentiles of times.
+const SHOWN: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+/// The most figures of a script.
+const MOST_ROWS: usize = 25;
+
+/// Whether the figures are a protocol's, and not a script's.
+pub(crate) fn are_of_protocol(summary: &Summary) -> bool {
+    !summary.plan.own.is_empty() && !summary.breakdown.own.is_empty()
+}
+
+/// What such figures are called.
+pub(crate) fn title(summary: &Summary) -> String {
+    if are_of_protocol(summary) {
+        format!("Figures of {}", summary.plan.target.scheme)
+    } else {
+        "Figures of the script".to_owned()
+    }
+}
+
+/// The section; empty without such figures.
+pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
+    let all = &summary.breakdown.own;
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let title = paint.strong(format!("{:<NAME$}", title(summary)));
+    let shown = all.len().min(MOST_ROWS);
+    let (times, others): (Vec<_>, Vec<_>) = all.iter().take(shown).partition(|own| is_time(&own.figures));
+    let mut head = title;
+    if !times.is_empty() {
+        let columns = SHOWN.iter().map(|(name, _)| *name).chain(["max"]);
+        let columns = columns.fold(format!("{:>TIMES$}", "values"), |line, name| line + &format!("{name:>COLUMN$}"));
+        head += &paint.faint(columns);
+    }
+    let mut lines = vec![head];
+    lines.extend(times.iter().map(|own| row(own, paint)));
+    lines.extend(others.iter().map(|own| format!("{}{}", name(&own.name), text(own))));
+    if all.len() > shown {
+        let more = format!("  … and {} more, in -o FILE.json and -o FILE.csv", count((all.len() - shown) as u64));
+        lines.push(paint.faint(more));
+    }
+    lines
+}
+
+/// What a protocol has measured of a single call: a value each.
+pub(super) fn of_single(summary: &Summary, paint: Paint) -> Vec<String> {
+    if !are_of_protocol(summary) {
+        return Vec::new();
+    }
+    let value = |own: &OwnBreakdown| {
+        let figures = &own.figures;
+        let unit_ns = figures.unit_ns().filter(|_| is_time(figures));
+        let text = match (figures.kind, unit_ns, figures.quantile(0.5)) {
+            (OwnKind::Trend, Some(unit_ns), Some(value)) => Duration((value * unit_ns).round() as u64).to_string(),
+            (OwnKind::Trend, None, Some(value)) => format!("{} {}", Number(value), brief(&figures.unit)),
+            (OwnKind::Counter, ..) => format!("{} {}", Number(figures.sum()?), brief(&figures.unit)),
+            _ => return None,
+        };
+        Some(format!("{}{}", name(&own.name), text.trim_end()))
+    };
+    let mut lines = vec![paint.strong(title(summary))];
+    lines.extend(summary.breakdown.own.iter().filter_map(value));
+    lines
+}
+
+/// Whether it is a distribution of times.
+fn is_time(figures: &OwnFigures) -> bool {
+    figures.kind == OwnKind::Trend && figures.unit_ns().is_some()
+}
+
+/// A name as wide as its column, or cut to it.
+fn name(name: &str) -> String {
+    let name = clean(name);
+    let width = NAME - 3;
+    let text = if columns::width(&name) > width {
+        format!("{}…", columns::cut(&name, width - 1))
+    } else {
+        name.into_owned()
+    };
+    format!("  {} ", columns::padded(&text, width))
+}
+
+/// The distribution of a time.
+fn row(own: &OwnBreakdown, paint: Paint) -> String {
+    let figures = &own.figures;
+    let unit_ns = figures.unit_ns().unwrap_or(1.0);
+    let cell = |value: Option<f64>| {
+        let text = value.map_or_else(|| "-".to_owned(), |value| Duration((value * unit_ns).round() as u64).to_string());
+        format!("{text:>COLUMN$}")
+    };
+    let cells: String = SHOWN.iter().map(|(_, q)| figures.quantile(*q)).chain([figures.max()]).map(cell).collect();
+    format!("{}{}{cells}", name(&own.name), paint.faint(format!("{:>TIMES$}", count(figures.count))))
+}
+
+/// The value of another figure: `12 eur`, `p50 12, p95 80, p99 80, max 90 eur (of 312)`.
+fn text(own: &OwnBreakdown) -> String {
+    let figures = &own.figures;
+    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| Number(value).to_string());
+    let unit = if figures.unit.is_empty() { String::new() } else { format!(" {}", brief(&figures.unit)) };
+    let of = count(figures.count);
+    match figures.kind {
+        OwnKind::Counter => format!("{}{unit}, {}/s", number(figures.sum()), number(own.per_s)),
+        OwnKind::Rate => {
+            let share = figures.share().map_or_else(|| "-".to_owned(), percent);
+            format!("{share} of {of}")
+        }
+        OwnKind::Trend => {
+            let shown = ["p50", "p95", "p99"];
+            let quantiles = figures.quantiles();
+            let shown = quantiles.iter().filter(|(name, _)| shown.contains(name));
+            let shown: Vec<_> = shown.map(|(name, value)| format!("{name} {}", Number(*value))).collect();
+            format!("{}, max {}{unit} (of {of})", shown.join(", "), number(figures.max()))
+        }
+        OwnKind::Gauge => {
+            let (last, min, max) = (number(figures.last()), number(figures.min()), number(figures.max()));
+            format!("{last}{unit} in the end, {min} to {max}")
+        }
+    }
+}
