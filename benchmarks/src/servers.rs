@@ -77,6 +77,21 @@ impl Server {
         Ok(Self { process, url, about: format!("brunt serve {protocol} --workers 1"), count, _folder: None })
     }
 
+    /// brunt's simulated language model, with further `options`. Its URL has the scheme of language models.
+    pub fn llm(setup: &Setup, options: &[&str]) -> anyhow::Result<Self> {
+        let mut command = pinned(setup.server_core, &setup.brunt);
+        command.args(["serve", "llm", "127.0.0.1:0", "--slots", "65536", "--duration"]);
+        command.arg(format!("{}s", LONGEST_RUN.as_secs())).args(options);
+        let mut process = Process::server(command, "brunt serve llm")?;
+        let mut line = String::new();
+        BufReader::new(process.stdout()?).read_line(&mut line)?;
+        let url = line.trim().strip_prefix("listening on ").context("brunt serve llm does not start")?;
+        let url = url.replacen("http://", "llm://", 1);
+        let count = Count { port: 0, read: |_| None };
+        let about = format!("brunt serve llm {}", options.join(" "));
+        Ok(Self { process, url, about, count, _folder: None })
+    }
+
     /// brunt's built-in gRPC echo, which logs when it sent each message.
     pub fn grpc(setup: &Setup, log: &Path) -> anyhow::Result<Self> {
         let mut command = pinned(setup.server_core, &setup.brunt);

@@ -12,6 +12,7 @@ mod http2;
 mod https;
 mod instructions;
 mod javascript;
+mod llm;
 mod protocols;
 mod rate;
 mod replay;
@@ -66,6 +67,7 @@ pub const BENCHES: &[Bench] = &[
     scenario::BENCH,
     users::BENCH,
     javascript::BENCH,
+    llm::BENCH,
     agents::BENCH,
     rate::BENCH,
     replay::BENCH,

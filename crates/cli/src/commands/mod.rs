@@ -17,6 +17,7 @@ pub mod grpc;
 pub mod help;
 pub mod import;
 pub mod init;
+pub mod llm;
 pub mod man;
 pub mod replay;
 pub mod report;
@@ -38,7 +39,7 @@ use crate::args::{Bench, Program, ProtocolFlags};
 use crate::exit::Exit;
 
 /// The commands besides the program's own that take the flags of runs and protocols.
-pub const WITH_RUNS: [&str; 6] = ["bench", "curl", "find", "compare", "sweep", "doctor"];
+pub const WITH_RUNS: [&str; 7] = ["bench", "curl", "llm", "find", "compare", "sweep", "doctor"];
 
 /// A subcommand, in the order of the help.
 #[derive(Debug, Subcommand)]
@@ -51,6 +52,10 @@ pub enum Command {
     /// Run the request of a curl command as load
     #[command(override_usage = "brunt curl 'curl …' [OPTIONS]\n       brunt curl [OPTIONS] -- URL [CURL'S OPTIONS]")]
     Curl(Box<Bench>),
+    // Likewise `bench`'s (`llm::expanded`).
+    /// Put load on a server of a language model: time to first token, tokens a second, goodput
+    #[command(override_usage = "brunt llm [OPTIONS] URL")]
+    Llm(Box<Bench>),
     Run(Box<run::Run>),
     Check(check::Check),
     Replay(Box<replay::Replay>),
@@ -87,7 +92,7 @@ impl Command {
     /// For any mistake in the command line or a file, and any failure of a run.
     pub fn run(self, program: &Program) -> Result<Exit> {
         match self {
-            Self::Bench(args) | Self::Curl(args) => bench::run(&args, program),
+            Self::Bench(args) | Self::Curl(args) | Self::Llm(args) => bench::run(&args, program),
             Self::Run(args) => run::run(&args, program),
             Self::Check(args) => check::run(&args, program),
             Self::Replay(args) => replay::run(&args, program),
@@ -120,7 +125,9 @@ impl Command {
     /// Fills in the values of a run's flags, for the commands of [`WITH_RUNS`].
     pub fn fill(&mut self, matches: &ArgMatches, registry: &Registry) {
         match self {
-            Self::Bench(bench) | Self::Curl(bench) => bench.protocol = ProtocolFlags::new(matches, registry),
+            Self::Bench(bench) | Self::Curl(bench) | Self::Llm(bench) => {
+                bench.protocol = ProtocolFlags::new(matches, registry);
+            }
             Self::Find(find) => find.run.run.fill(matches, registry),
             Self::Sweep(sweep) => sweep.run.run.fill(matches, registry),
             Self::Compare(compare) => compare.run.fill(matches, registry),

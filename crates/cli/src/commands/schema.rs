@@ -74,11 +74,16 @@ pub(super) fn config(definitions: &Command) -> Value {
 /// The rough form of a threshold, as a regular expression: a figure, an operator, a limit.
 const THRESHOLD: &str = "^[^<>=].*(<=|>=|==|<|>)\\s*[0-9.].*$";
 
+/// The form of how due times are spread.
+const ARRIVALS: &str = "^(uniform|poisson|bursty:[0-9.]+)$";
+
 /// The schema of a flag's value.
 fn described(arg: &Arg) -> Value {
     let known: Vec<String> = arg.get_possible_values().iter().map(|known| known.get_name().to_owned()).collect();
     let value = if arg.get_id() == "thresholds" {
         json!({ "type": "string", "pattern": THRESHOLD, "examples": ["p99<50ms", "error_rate<0.1%", "rate>10k abort"] })
+    } else if arg.get_id() == "arrivals" {
+        json!({ "type": "string", "pattern": ARRIVALS, "examples": ["uniform", "poisson", "bursty:0.5"] })
     } else if known.is_empty() {
         json!({ "type": ["string", "number"] })
     } else {

@@ -24,7 +24,7 @@ macro_rules! topic {
 }
 
 /// Every page, in the order in which a new user needs them.
-pub const TOPICS: [Topic; 35] = [
+pub const TOPICS: [Topic; 36] = [
     topic!("install", "packages, from source, container, service"),
     topic!("first", "a first run: one request, a load, a page to show"),
     topic!("load", "closed and open model, rates and ramps, how long, how many connections"),
@@ -45,6 +45,7 @@ pub const TOPICS: [Topic; 35] = [
     topic!("editors", "completion, and brunt check: what is misspelt, before there is load"),
     topic!("machines", "one run on many machines, by agents over NATS"),
     topic!("streams", "answers that come as messages: events, tokens of language models"),
+    topic!("llm", "language models: time to first token, tokens a second, goodput"),
     topic!("wrk-scripts", "wrk's Lua scripts as they are"),
     topic!("settings", "flags without typing them: brunt.toml, BRUNT_*"),
     topic!("websocket", "WebSocket"),

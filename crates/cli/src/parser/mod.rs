@@ -114,6 +114,7 @@ pub fn read(definitions: &clap::Command, registry: &Registry) -> Result<(Args, A
     let curl = commands::curl::expanded(&words)
         .map_err(|error| clap::Error::raw(ErrorKind::ValueValidation, format!("{error:#}\n")))?;
     let words = curl.unwrap_or(words);
+    let words = commands::llm::expanded(&words, commands::llm::has_key()).unwrap_or(words);
     let inherited = Inherited::read(definitions, &words, &inherited::variables())
         .map_err(|error| clap::Error::raw(ErrorKind::ValueValidation, format!("{error:#}\n")))?;
     let words = inherited.applied(words);

@@ -39,8 +39,8 @@ Commands
   run, check, init  users by a script, in Lua or of k6
   replay            the requests of an access log, at its times
   import, curl      HAR, OpenAPI, Postman, curl as scenarios; curl as load
-  find              the highest rate that meets thresholds
-  compare, sweep    A against B; a run for each of several values
+  llm               a language model: time to first token, tokens/s, goodput
+  find, compare, sweep  the highest rate; A against B; several values
   runs, show, report, ui runs that were kept, here or in a browser
   serve, demo       the built-in target; watch it freeze
   grpc              services and messages that a gRPC server has
@@ -211,6 +211,12 @@ pub fn shown(error: &clap::Error) -> Option<ExitCode> {
     match error.kind() {
         ErrorKind::DisplayHelp if is_top && !words.iter().any(|word| word == "--help-all") => {
             Some(console::print(HELP.as_bytes()).map_or(Exit::Wrong, |()| Exit::Done).into())
+        }
+        ErrorKind::DisplayHelp
+            if words.first().is_some_and(|word| word == commands::llm::NAME)
+                && !words.iter().any(|word| word == "--help-all") =>
+        {
+            Some(console::print(commands::llm::HELP.as_bytes()).map_or(Exit::Wrong, |()| Exit::Done).into())
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if words.is_empty() => {
             let is_fed = std::fs::metadata("/dev/stdin").is_ok_and(|input| input.is_file());

@@ -326,6 +326,7 @@ fn the_schema_of_the_file_knows_its_flags() {
             true,
         ),
         ("threads = 2\nthreshold = 'home:p95 <= 10ms'\narrivals = 'poisson'", true),
+        ("arrivals = 'bursty:0.5'", true),
         ("threshold = ['p99 50ms']", false),
         ("arrivals = 'gauss'", false),
         ("treshold = ['p99<50ms']", false),

@@ -237,6 +237,8 @@ const PAGES: &[&str] = &[
     "brunt-init.1",
     "brunt-install.7",
     "brunt-javascript.7",
+    "brunt-llm.1",
+    "brunt-llm.7",
     "brunt-load.7",
     "brunt-locust-jmeter.7",
     "brunt-machines.7",

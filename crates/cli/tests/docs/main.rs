@@ -64,6 +64,7 @@ pages! {
     scenarios: "docs/scenarios.md",
     target: "docs/target.md",
     streams: "docs/streams.md",
+    llm: "docs/llm.md",
     tcp: "docs/tcp.md",
     thresholds: "docs/thresholds.md",
     thrift: "docs/thrift.md",

@@ -21,6 +21,7 @@ mod installed;
 mod keep_alive;
 mod limits;
 mod lives;
+mod llm;
 mod nginx;
 mod once;
 mod outages;

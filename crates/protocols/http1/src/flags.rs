@@ -11,6 +11,14 @@ use super::line;
 use super::options::{Content, Lines, Options, Order, Version};
 use super::request::check_method;
 
+/// The flag `--http`: the version.
+pub const HTTP: Flag = Flag::new(
+    "http",
+    Takes::OneOf("VERSION", Version::NAMES),
+    "The version of HTTP: 2 is agreed on in the TLS handshake, and assumed of http:// targets; auto takes what the \
+     TLS handshake chooses [default: 1.1]",
+);
+
 /// The flags of HTTP.
 pub(super) const FLAGS: [Flag; 14] = [
     Flag::new("method", Takes::Text("M"), "The method [default: GET, or POST with a body]").short('m').checked(method),
@@ -43,12 +51,7 @@ pub(super) const FLAGS: [Flag; 14] = [
     LAST_MESSAGE,
     STALL_TIMEOUT,
     TRACE,
-    Flag::new(
-        "http",
-        Takes::OneOf("VERSION", Version::NAMES),
-        "The version of HTTP: 2 is agreed on in the TLS handshake, and assumed of http:// targets; auto takes what the \
-         TLS handshake chooses [default: 1.1]",
-    ),
+    HTTP,
 ];
 
 /// The options that the flags ask for.

@@ -34,6 +34,7 @@ use brunt_protocol::traced::Tracing;
 use brunt_protocol::user::User;
 use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme, read_options};
 
+pub use self::flags::HTTP;
 pub use self::response::{Parser, Step};
 
 /// The highest status (RFC 9110, section 15).
@@ -169,6 +170,7 @@ mod tests {
             pipeline: 1,
             transport: Transport::default(),
             ok_status: brunt_record::outcome::OkStatus::default(),
+            own: Vec::new(),
             thresholds: Vec::new(),
             guards: Vec::new(),
             guard_action: brunt_plan::threshold::GuardAction::Stop,

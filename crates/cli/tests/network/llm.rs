@@ -1,0 +1,156 @@
+//! Load on language models, against the simulated one: every figure by arithmetic, and what goes wrong by its name.
+
+use brunt_testbed::llm::{Answers, Config, Speed};
+use brunt_testbed::server::{self, Server};
+use serde_json::Value;
+
+use crate::program;
+use crate::report::{Report, report};
+
+fn start(model: Config) -> Server {
+    Server::start_model(server::Config::default(), model).unwrap()
+}
+
+/// A model that answers 100 tokens a second, and reads 10,000 of a prompt.
+fn model(chunk: u64) -> Config {
+    let default = Config::default();
+    Config {
+        speed: Speed { decode: 100.0, prefill: 10_000.0 },
+        answers: Answers { per_chunk: chunk, ..default.answers },
+        ..default
+    }
+}
+
+/// The URL of a server, as of a language model.
+fn url(server: &Server) -> String {
+    server.url().replacen("http://", "llm://", 1)
+}
+
+fn run(status: i32, server: &Server, flags: &[&str]) -> Report {
+    let url = url(server);
+    report(status, [flags, &[&url]].concat())
+}
+
+/// A figure of the protocol's own.
+fn own<'r>(report: &'r Report, name: &str) -> &'r Value {
+    let all = report.at("/names/own").as_array().unwrap();
+    all.iter().find(|own| own["name"] == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+fn number(report: &Report, name: &str, what: &str) -> f64 {
+    own(report, name)[what].as_f64().unwrap_or_else(|| panic!("{name} has no {what}"))
+}
+
+#[test]
+fn tokens_and_their_times_are_those_of_the_formulas() {
+    for chunk in [1, 3, 8] {
+        let server = start(model(chunk));
+        // The server counts as it goes, so that no token has to be dealt.
+        let counts = r#"{"stream_options": {"include_usage": true, "continuous_usage_stats": true}}"#;
+        let flags = ["-c", "4", "-n", "12", "--input-tokens", "300", "--output-tokens", "24", "--extra-body", counts];
+        let report = run(0, &server, &flags);
+        report.assert_all(12, 200);
+        assert_eq!(own(&report, "tokens_estimated")["ratio"], 0.0);
+        // The server counts words, and a prompt is as long as was asked.
+        for what in ["min", "max"] {
+            assert_eq!(number(&report, "input_length", what), 300.0);
+            assert_eq!(number(&report, "output_length", what), 24.0);
+        }
+        assert_eq!(number(&report, "output_tokens", "sum"), 12.0 * 24.0);
+        // 300 / 10,000 s to the first token, and an event waits for its last one.
+        let first_ms = 30.0 + (chunk - 1) as f64 * 10.0;
+        assert!(number(&report, "ttft", "min") >= first_ms - 0.1, "{chunk}");
+        // The gaps of tokens add up to the time between the first event and the last: 10 ms a token.
+        let later = 24 - chunk;
+        assert_eq!(number(&report, "itl", "count"), 12.0 * later as f64);
+        assert!(number(&report, "tpot", "min") >= 8.0 && number(&report, "tpot", "mean") >= 9.9, "{chunk}");
+        assert_eq!(number(&report, "chunk_gap", "count"), 12.0 * (24 / chunk - 1) as f64);
+        assert_eq!(number(&report, "finish_length", "sum"), 12.0);
+        assert_eq!(own(&report, "attainment")["ratio"], 1.0);
+    }
+}
+
+#[test]
+fn each_api_is_spoken() {
+    for api in ["chat", "completions", "anthropic", "ollama", "ollama-generate"] {
+        let server = start(model(1));
+        let flags = ["--api", api, "-c", "2", "-n", "4", "--input-tokens", "50", "--output-tokens", "5"];
+        let report = run(0, &server, &flags);
+        report.assert_all(4, 200);
+        assert_eq!(number(&report, "output_tokens", "sum"), 20.0, "{api}");
+        assert_eq!(number(&report, "input_tokens", "sum"), 200.0, "{api}");
+        let whole = run(0, &server, &[&flags[..], &["--no-stream"]].concat());
+        whole.assert_all(4, 200);
+        assert_eq!(number(&whole, "output_tokens", "sum"), 20.0, "{api}");
+        assert!(whole.at("/names/own").as_array().unwrap().iter().all(|own| own["name"] != "ttft"), "{api}");
+    }
+}
+
+#[test]
+fn reasoning_and_a_late_answer_have_times_of_their_own() {
+    let default = model(1);
+    let server = start(Config { answers: Answers { reasoning: 5, ..default.answers }, ..default });
+    let report = run(0, &server, &["-c", "1", "-n", "3", "--input-tokens", "10", "--output-tokens", "10"]);
+    let apart = number(&report, "ttft_content", "min") - number(&report, "ttft", "max");
+    assert!(apart > 30.0, "five tokens of 10 ms come before the answer: {apart}");
+}
+
+#[test]
+fn prompts_share_what_they_are_told_to_share() {
+    let cached = |prefix: &str| {
+        let default = model(1);
+        let server = start(Config { prefix_cache: true, ..default });
+        let flags = ["-c", "1", "-n", "5", "--input-tokens", "160", "--output-tokens", "1", "--prefix-tokens", prefix];
+        let report = run(0, &server, &flags);
+        let all = report.at("/names/own").as_array().unwrap().clone();
+        all.iter().find(|own| own["name"] == "cached_tokens").map_or(0.0, |own| own["sum"].as_f64().unwrap())
+    };
+    assert_eq!(cached("0"), 0.0);
+    // Whole blocks of 16, in all answers but the first.
+    assert_eq!(cached("64"), 4.0 * 64.0);
+}
+
+#[test]
+fn answers_that_go_wrong_have_a_name_and_are_not_good() {
+    let mut config = model(1);
+    config.faults.error_in_stream = 1.0;
+    let server = start(config);
+    let flags = ["-c", "4", "-n", "8", "--input-tokens", "10", "--output-tokens", "12"];
+    let failed = run(1, &server, &flags);
+    assert_eq!(failed.failures().get("exception"), Some(&8));
+    assert_eq!(own(&failed, "attainment")["ratio"], 0.0);
+    assert!(number(&failed, "output_tokens", "sum") > 0.0, "tokens of answers that never ended count");
+    // Whoever hangs up on a first question is told, and no load begins.
+    let mut config = model(1);
+    config.faults.cut = 1.0;
+    let server = start(config);
+    let refused = program::run([&flags[..], &[&url(&server)]].concat());
+    assert!(refused.stderr.contains("the server cannot be asked before the load"), "{refused:?}");
+}
+
+#[test]
+fn objectives_decide_what_is_good_and_thresholds_hold_durations() {
+    let server = start(model(1));
+    let common = ["-c", "1", "-n", "3", "--input-tokens", "400", "--output-tokens", "4"];
+    let with = |status, flags: &[&str]| run(status, &server, &[&common[..], flags].concat());
+    let missed = with(1, &["--objectives", "ttft<20ms", "--threshold", "attainment:share>50%"]);
+    assert_eq!(own(&missed, "attainment")["ratio"], 0.0);
+    let met = with(
+        0,
+        &["--objectives", "ttft<5s,tpot<5s", "--threshold", "attainment:share>50%", "--threshold", "ttft:p50<5s"],
+    );
+    assert_eq!((own(&met, "attainment")["ratio"].as_f64(), number(&met, "goodput", "sum")), (Some(1.0), 3.0));
+    with(1, &["--threshold", "ttft:p50<5ms"]);
+}
+
+#[test]
+fn requests_come_at_their_rate_whatever_answers_take() {
+    let mut config = model(1);
+    config.slots = 1;
+    let server = start(config);
+    // One request takes 60 ms, and 50 a second come: they wait in line, and the first tokens are late from when they were due.
+    let flags = ["-r", "50", "-d", "1s", "--input-tokens", "100", "--output-tokens", "5", "--arrivals", "bursty:0.5"];
+    let report = run(0, &server, &flags);
+    assert!(report.outcome("due") > 15, "{}", report.outcome("due"));
+    assert!(number(&report, "ttft", "max") > 300.0);
+}

@@ -1,0 +1,269 @@
+//! The flags of language models, and the options that they make.
+
+use brunt_http1::HTTP;
+use brunt_http1::options::{Options as Http, Version};
+use brunt_plan::content::Content;
+use brunt_plan::plan::ProtocolOptions;
+use brunt_protocol::OptionsError;
+use brunt_protocol::discovery::Reply;
+use brunt_protocol::flags::{Flag, FlagValues, Takes};
+use brunt_protocol::headers::{HEADER, Header, headers};
+use brunt_protocol::messages::{STALL_TIMEOUT, stall_timeout};
+use serde_json::{Map, Value};
+
+use crate::dialect::{Dialect, Limit, Taken, first_model};
+use crate::event::{of_ollama, of_openai};
+use crate::length::Length;
+use crate::objectives::Objectives;
+use crate::options::{Options, Question};
+use crate::prompt::{Prompts, Rate, of_words};
+
+/// The tokens of a prompt where nothing is said of them.
+const USUAL_INPUT: Length = Length::Fixed(512.0);
+/// The tokens of an answer where nothing is said of them.
+const USUAL_OUTPUT: Length = Length::Fixed(128.0);
+/// The words of the two prompts by which a server is asked how it counts tokens.
+const FEW_WORDS: u32 = 16;
+const MANY_WORDS: u32 = 216;
+/// The most of an answer that an error shows, in characters.
+const MOST_SHOWN: usize = 200;
+/// The version of Anthropic's API whose documentation this follows.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// The flags.
+pub(super) const FLAGS: [Flag; 14] = [
+    Flag::new("model", Takes::Text("NAME"), "The model [default: the first that the server lists]"),
+    Flag::new(
+        "api",
+        Takes::OneOf("API", &["chat", "completions", "anthropic", "ollama", "ollama-generate"]),
+        "How the server is asked [default: as the URL's path says, or OpenAI's chat]",
+    ),
+    Flag::new(
+        "input-tokens",
+        Takes::Text("N"),
+        "Tokens of a prompt: 512, normal:512,64, lognormal:512,200 or uniform:100,900 [default: 512]",
+    )
+    .checked(length)
+    .conflicts_with(&["dataset"]),
+    Flag::new("output-tokens", Takes::Text("N"), "The most tokens of an answer, likewise [default: 128]")
+        .checked(length),
+    Flag::new(
+        "prefix-tokens",
+        Takes::Text("N"),
+        "Tokens with which all prompts begin alike, before their own [default: 0]",
+    )
+    .checked(count)
+    .conflicts_with(&["dataset"]),
+    Flag::new(
+        "dataset",
+        Takes::File("F"),
+        "Prompts from a file, in turn: ShareGPT's JSON, or a text or a JSON object with a prompt in each line",
+    ),
+    Flag::new(
+        "ignore-eos",
+        Takes::Nothing,
+        "Answers go on up to --output-tokens, whatever the model would say (vLLM, SGLang)",
+    ),
+    Flag::new("no-stream", Takes::Nothing, "Ask for answers as a whole: only their length and their end are known"),
+    Flag::new(
+        "objectives",
+        Takes::Text("LIMITS"),
+        "What a good answer keeps, such as ttft<500ms,tpot<50ms,latency<10s: goodput and attainment are of these",
+    )
+    .checked(objectives),
+    Flag::new("api-key", Takes::Text("KEY"), "The key, sent as the API has it; @NAME is taken from the environment")
+        .secret(),
+    Flag::new("extra-body", Takes::TextOrFile("JSON|@F"), "Further fields of each body, as a JSON object")
+        .checked(object),
+    HEADER,
+    STALL_TIMEOUT,
+    HTTP,
+];
+
+fn length(text: &str) -> Result<(), String> {
+    text.parse::<Length>().map(drop)
+}
+
+fn objectives(text: &str) -> Result<(), String> {
+    text.parse::<Objectives>().map(drop)
+}
+
+fn count(text: &str) -> Result<(), String> {
+    match text.parse::<u32>() {
+        Ok(tokens) if f64::from(tokens) <= crate::length::MOST_TOKENS => Ok(()),
+        _ => Err("expected a number of tokens".to_owned()),
+    }
+}
+
+fn object(text: &str) -> Result<(), String> {
+    read_object(text.as_bytes()).map(drop)
+}
+
+fn read_object(text: &[u8]) -> Result<Map<String, Value>, String> {
+    let read = serde_json::from_slice(text);
+    read.map_err(|error| format!("expected a JSON object such as {{\"temperature\": 0}}: {error}"))
+}
+
+fn wrong(flag: &'static str) -> impl Fn(String) -> OptionsError {
+    move |problem| OptionsError(format!("--{flag}: {problem}"))
+}
+
+/// The options that the flags ask for. The server is asked for its model, for how it counts tokens and for what it takes.
+pub(super) fn options(given: &FlagValues) -> Result<ProtocolOptions, OptionsError> {
+    let of_length =
+        |flag: &'static str, usual: Length| given.text(flag).map_or(Ok(usual), str::parse).map_err(wrong(flag));
+    let api = given.text("api").and_then(Dialect::named);
+    let extra = given.bytes("extra-body").map(|text| read_object(&text).map_err(wrong("extra-body"))).transpose()?;
+    let http = http(given, api)?;
+    let prompts = match given.file("dataset") {
+        Some((file, content)) => Prompts::Given { file: file.to_owned(), content: content.clone() },
+        None => Prompts::Made {
+            input: of_length("input-tokens", USUAL_INPUT)?,
+            prefix: given.text("prefix-tokens").and_then(|text| text.parse().ok()).unwrap_or(0),
+            rate: Rate::default(),
+        },
+    };
+    let mut options = Options {
+        api,
+        model: given.text("model").unwrap_or_default().to_owned(),
+        stream: !given.has("no-stream"),
+        prompts,
+        output: Some(of_length("output-tokens", USUAL_OUTPUT)?),
+        ignore_eos: given.has("ignore-eos"),
+        extra: extra.unwrap_or_default(),
+        taken: Taken::default(),
+        objectives: given.text("objectives").map(str::parse).transpose().map_err(wrong("objectives"))?,
+        stall_ns: stall_timeout(given)?,
+        http: Value::Null,
+        asks: None,
+    };
+    // A dataset has to be right before anybody is asked.
+    options.prompts.ready(0)?;
+    let server = Server { given, http: &http };
+    if options.model.is_empty() {
+        options.model = server.model(&options)?;
+    }
+    server.learn(&mut options)?;
+    Ok(options.to_protocol(&http))
+}
+
+/// The options of HTTP: where the key goes, and what is asked for.
+fn http(given: &FlagValues, api: Option<Dialect>) -> Result<Http, OptionsError> {
+    let mut headers = headers(given)?;
+    let has = |headers: &[Header], name: &str| headers.iter().any(|header| header.name().eq_ignore_ascii_case(name));
+    let is_anthropic = api == Some(Dialect::Messages);
+    if let Some(key) = given.text("api-key") {
+        headers.push(if is_anthropic {
+            Header::new("x-api-key", key)
+        } else {
+            Header::new("Authorization", format!("Bearer {key}"))
+        });
+    }
+    if is_anthropic && !has(&headers, "anthropic-version") {
+        headers.push(Header::new("anthropic-version", ANTHROPIC_VERSION));
+    }
+    if !has(&headers, "content-type") {
+        headers.push(Header::new("Content-Type", "application/json"));
+    }
+    Ok(Http {
+        method: "POST".to_owned(),
+        headers,
+        http: given.text("http").and_then(Version::named).unwrap_or_default(),
+        ..Http::default()
+    })
+}
+
+/// A server that is asked before the load.
+struct Server<'a> {
+    given: &'a FlagValues,
+    http: &'a Http,
+}
+
+impl Server<'_> {
+    fn ask(&self, options: &Options) -> Result<Reply, OptionsError> {
+        let mut http = self.http.clone();
+        if options.asks == Some(Question::Models) {
+            "GET".clone_into(&mut http.method);
+        }
+        let reply = self.given.ask(&options.to_protocol(&http));
+        reply.map_err(|problem| OptionsError(format!("the server cannot be asked before the load: {problem}")))
+    }
+
+    /// The first model that the server lists.
+    fn model(&self, options: &Options) -> Result<String, OptionsError> {
+        let reply = self.ask(&Options { asks: Some(Question::Models), ..options.clone() })?;
+        let of = first_model(&reply.kept.body);
+        of.filter(|_| reply.status == 200).ok_or_else(|| {
+            OptionsError(format!(
+                "--model is not given, and the server lists no models: {} {}",
+                reply.status,
+                excerpt(&reply.kept.body)
+            ))
+        })
+    }
+
+    /// Learns what the server takes, and how many tokens words are: by three calls.
+    fn learn(&self, options: &mut Options) -> Result<(), OptionsError> {
+        let question = |options: &Options, words: u32, stream: bool| Options {
+            asks: Some(Question::Answer),
+            stream,
+            prompts: Prompts::Given {
+                file: "a first prompt".to_owned(),
+                content: Content(of_words(u64::from(words), words).into_bytes()),
+            },
+            output: Some(Length::Fixed(1.0)),
+            ignore_eos: false,
+            ..options.clone()
+        };
+        let mut few = self.ask(&question(options, FEW_WORDS, false))?;
+        if few.status == 400 {
+            let other = Taken { limit: Limit::MaxCompletionTokens, ..options.taken };
+            let again = self.ask(&question(&Options { taken: other, ..options.clone() }, FEW_WORDS, false))?;
+            if again.status == 200 {
+                options.taken = other;
+                few = again;
+            }
+        }
+        // A server that is broken or busy may answer others: that is what the load is to show.
+        if few.status == 429 || few.status >= 500 {
+            return Ok(());
+        }
+        if few.status != 200 {
+            return Err(OptionsError(format!(
+                "the server answers a first prompt by {}: {}",
+                few.status,
+                excerpt(&few.kept.body)
+            )));
+        }
+        // One that ends a stream early was understood.
+        if options.stream && self.ask(&question(options, FEW_WORDS, true)).is_ok_and(|reply| reply.status == 400) {
+            options.taken.stream_options = false;
+        }
+        if let Prompts::Made { .. } = options.prompts
+            && let Some(tokens) = input_tokens(&few.kept.body)
+        {
+            let many = self.ask(&question(options, MANY_WORDS, false))?;
+            let by = input_tokens(&many.kept.body).and_then(|many| Rate::by((FEW_WORDS, tokens), (MANY_WORDS, many)));
+            if let (Some(by), Prompts::Made { rate, .. }) = (by, &mut options.prompts) {
+                *rate = by;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The tokens of the prompt, by the whole answer of any dialect.
+fn input_tokens(body: &[u8]) -> Option<u32> {
+    let of = |event: Option<crate::event::Event>| event.and_then(|event| event.usage.input);
+    of(of_openai(body)).or_else(|| of(of_ollama(body)))
+}
+
+/// The beginning of an answer, for people.
+fn excerpt(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let shown: String = text.chars().filter(|c| !c.is_control()).take(MOST_SHOWN).collect();
+    if shown.is_empty() { "an empty answer".to_owned() } else { shown }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! How many tokens: a number, or a distribution of numbers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use brunt_plan::random::Random;
+use serde::{Deserialize, Serialize};
+
+/// The most tokens of a prompt or an answer.
+pub const MOST_TOKENS: f64 = 2_000_000.0;
+
+/// How many tokens prompts, or answers, have.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Length {
+    /// The same for all.
+    Fixed(f64),
+    /// Normal, by mean and standard deviation.
+    Normal(f64, f64),
+    /// The logarithm is normal; by mean and standard deviation of the lengths themselves.
+    LogNormal(f64, f64),
+    /// Equally often each, from the first to the second.
+    Uniform(f64, f64),
+}
+
+/// Makes a distribution of two numbers.
+type Make = fn(f64, f64) -> Length;
+
+/// The names of distributions.
+const NAMES: [(&str, Make); 3] =
+    [("normal", Length::Normal), ("lognormal", Length::LogNormal), ("uniform", Length::Uniform)];
+
+impl Length {
+    /// A length at random.
+    pub fn draw(self, random: &mut Random) -> u32 {
+        let drawn = match self {
+            Self::Fixed(tokens) => tokens,
+            Self::Normal(mean, deviation) => mean + deviation * random.normal(),
+            Self::LogNormal(mean, deviation) => {
+                // Mean m and deviation s of the lengths: σ² = ln(1 + s²/m²), µ = ln m − σ²/2.
+                let variance = (deviation / mean).powi(2).ln_1p();
+                (mean.ln() - variance / 2.0 + variance.sqrt() * random.normal()).exp()
+            }
+            Self::Uniform(least, most) => least + ((most - least + 1.0) * random.unit()).floor(),
+        };
+        drawn.round().clamp(1.0, MOST_TOKENS) as u32
+    }
+
+    /// Its mean, in tokens.
+    pub fn mean(self) -> f64 {
+        match self {
+            Self::Fixed(mean) | Self::Normal(mean, _) | Self::LogNormal(mean, _) => mean,
+            Self::Uniform(least, most) => f64::midpoint(least, most),
+        }
+    }
+}
+
+impl FromStr for Length {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || {
+            format!(
+                "expected a number of tokens from 1 to {MOST_TOKENS}, or normal:512,64, lognormal:512,64 (mean and deviation) or \
+                 uniform:100,900, not '{text}'"
+            )
+        };
+        let tokens = |text: &str| {
+            let tokens: Option<f64> = text.trim().parse().ok();
+            tokens.filter(|tokens| (0.0..=MOST_TOKENS).contains(tokens)).ok_or_else(expected)
+        };
+        let positive = |tokens: f64| if tokens >= 1.0 { Ok(tokens) } else { Err(expected()) };
+        let Some((name, numbers)) = text.split_once(':') else { return positive(tokens(text)?).map(Self::Fixed) };
+        let (_, make) = NAMES.iter().find(|(known, _)| *known == name.trim()).ok_or_else(expected)?;
+        let (first, second) = numbers.split_once(',').ok_or_else(expected)?;
+        let (first, second) = (positive(tokens(first)?)?, tokens(second)?);
+        let made = make(first, second);
+        match made {
+            Self::Uniform(least, most) if most < least => Err(expected()),
+            made => Ok(made),
+        }
+    }
+}
+
+impl TryFrom<String> for Length {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Length> for String {
+    fn from(length: Length) -> Self {
+        length.to_string()
+    }
+}
+
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(tokens) => write!(f, "{tokens}"),
+            Self::Normal(mean, deviation) => write!(f, "normal:{mean},{deviation}"),
+            Self::LogNormal(mean, deviation) => write!(f, "lognormal:{mean},{deviation}"),
+            Self::Uniform(least, most) => write!(f, "uniform:{least},{most}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_written_as_they_are_read() {
+        for text in ["512", "normal:512,64", "lognormal:300,200", "uniform:100,900"] {
+            assert_eq!(text.parse::<Length>().unwrap().to_string(), text);
+        }
+        for wrong in ["", "0", "-1", "x", "normal:512", "normal:0,3", "uniform:9,3", "gamma:1,2", "3000000", "NaN"] {
+            let problem = wrong.parse::<Length>().unwrap_err();
+            assert!(problem.ends_with(&format!("not '{wrong}'")), "{problem}");
+        }
+    }
+
+    #[test]
+    fn lengths_have_their_mean_and_deviation() {
+        for (text, mean, deviation) in [
+            ("512", 512.0, 0.0),
+            ("normal:512,64", 512.0, 64.0),
+            ("lognormal:300,200", 300.0, 200.0),
+            ("uniform:100,900", 500.0, 231.2),
+        ] {
+            let (length, mut random) = (text.parse::<Length>().unwrap(), Random::new(7, 0));
+            let drawn: Vec<f64> = (0..100_000).map(|_| f64::from(length.draw(&mut random))).collect();
+            let seen = drawn.iter().sum::<f64>() / drawn.len() as f64;
+            let spread = (drawn.iter().map(|n| (n - seen).powi(2)).sum::<f64>() / drawn.len() as f64).sqrt();
+            assert!(
+                (seen - mean).abs() < 0.02 * mean && (spread - deviation).abs() < 0.03 * mean,
+                "{text}: {seen} {spread}"
+            );
+            assert!(length.mean().total_cmp(&mean).is_eq());
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! The figures of language models, from the times of events and from what these say.
+//!
+//! | figure | definition |
+//! | --- | --- |
+//! | `ttft` | from when a request was due to its first event with text: of an answer, of reasoning, or of a tool's call |
+//! | `ttft_sent` | the same from when it was sent |
+//! | `ttft_content` | the same as `ttft` to the first text of the answer itself, where others came before |
+//! | `chunk_gap` | from one event with text to the next |
+//! | `itl` | a gap g before an event of k tokens counts k times, as g / k: their sum is the time from the first event to the last |
+//! | `tpot` | (last − first) / (n − k₁), of an answer of n tokens, k₁ of them in its first event; none where n = k₁ |
+//! | `output_tokens` | tokens in events that arrived within the measured time, of whatever request |
+//!
+//! How many tokens an event has: what the server counts with each event, or its count at the end, dealt to the events by the lengths of
+//! their texts, or one an event where it counts nothing. `tokens_estimated` is the share of tokens that were not counted by the server.
+//!
+//! A request without a first token when its time was over is in `ttft` with the time that it waited: as long at least.
+
+use brunt_plan::random::ByNumber;
+use brunt_plan::scenario::DeclaredFigure;
+use brunt_protocol::AnswerParts;
+use brunt_protocol::meter::{Meter, MeteredEnd, MeteredSecond, Reading};
+use brunt_record::figures::{OwnFigures, OwnKind};
+use brunt_record::histogram::Histogram;
+use brunt_record::outcome::Failure;
+
+use crate::event::{Finish, Text};
+use crate::facts::{self, Ended};
+use crate::objectives::{Objectives, Times};
+
+/// The most events of an answer whose tokens wait for its end.
+const MOST_EVENTS: usize = 65_536;
+/// A gap this many times the median is a stall.
+const STALL: u64 = 10;
+/// The fewest gaps of which a median is taken.
+const FEWEST_GAPS: u64 = 100;
+
+/// The figures, in the order in which a report has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+enum Name {
+    Ttft,
+    TtftSent,
+    TtftContent,
+    Tpot,
+    Itl,
+    ChunkGap,
+    OutputTokens,
+    InputTokens,
+    CachedTokens,
+    Good,
+    Attainment,
+    UserTokens,
+    OutputLength,
+    InputLength,
+    Stalls,
+    FinishStop,
+    FinishLength,
+    FinishTool,
+    FinishOther,
+    TokensEstimated,
+}
+
+const FIGURES: [(Name, &str, OwnKind, &str); 20] = [
+    (Name::Ttft, "ttft", OwnKind::Trend, "ms"),
+    (Name::TtftSent, "ttft_sent", OwnKind::Trend, "ms"),
+    (Name::TtftContent, "ttft_content", OwnKind::Trend, "ms"),
+    (Name::Tpot, "tpot", OwnKind::Trend, "ms"),
+    (Name::Itl, "itl", OwnKind::Trend, "ms"),
+    (Name::ChunkGap, "chunk_gap", OwnKind::Trend, "ms"),
+    (Name::OutputTokens, "output_tokens", OwnKind::Counter, "tokens"),
+    (Name::InputTokens, "input_tokens", OwnKind::Counter, "tokens"),
+    (Name::CachedTokens, "cached_tokens", OwnKind::Counter, "tokens"),
+    (Name::Good, "goodput", OwnKind::Counter, "answers"),
+    (Name::Attainment, "attainment", OwnKind::Rate, ""),
+    (Name::UserTokens, "user_tokens", OwnKind::Trend, "tokens/s"),
+    (Name::OutputLength, "output_length", OwnKind::Trend, "tokens"),
+    (Name::InputLength, "input_length", OwnKind::Trend, "tokens"),
+    (Name::Stalls, "stalls", OwnKind::Counter, ""),
+    (Name::FinishStop, "finish_stop", OwnKind::Counter, ""),
+    (Name::FinishLength, "finish_length", OwnKind::Counter, ""),
+    (Name::FinishTool, "finish_tool", OwnKind::Counter, ""),
+    (Name::FinishOther, "finish_other", OwnKind::Counter, ""),
+    (Name::TokensEstimated, "tokens_estimated", OwnKind::Rate, ""),
+];
+
+/// The figures for thresholds; with objectives a report begins with how many answers met them, too.
+pub fn declared(has_objectives: bool) -> Vec<DeclaredFigure> {
+    let one = |(_, name, kind, unit): &(Name, &str, OwnKind, &str)| DeclaredFigure {
+        name: (*name).to_owned(),
+        kind: *kind,
+        unit: (*unit).to_owned(),
+        leads: matches!(*name, "ttft" | "output_tokens") || has_objectives && *name == "attainment",
+        holds_unrecorded: false,
+    };
+    FIGURES.iter().map(one).collect()
+}
+
+/// An event of an answer, which waits for the end.
+#[derive(Debug, Clone, Copy)]
+struct Chunk {
+    /// From the event before, in nanoseconds; 0 of the first.
+    gap_ns: u64,
+    bytes: u32,
+    /// The server's count up to here.
+    output: Option<u32>,
+    is_within: bool,
+}
+
+/// An answer that goes on.
+#[derive(Debug, Default)]
+struct Flow {
+    chunks: Vec<Chunk>,
+    first_due_ns: u64,
+    first_at_ns: u64,
+    last_at_ns: u64,
+    has_other_text: bool,
+    has_content: bool,
+    /// Tokens counted so far within the measured time, before the answer's own count was known.
+    counted: f64,
+}
+
+/// Measures the answers of one worker.
+pub struct TokenMeter {
+    flows: ByNumber<Flow>,
+    figures: Vec<OwnFigures>,
+    objectives: Objectives,
+    /// All gaps so far, and what is a stall by them, in nanoseconds.
+    gaps: Histogram,
+    stall_ns: u64,
+    /// Tokens an event so far: of answers that were counted, tokens and events.
+    tokens: f64,
+    events: f64,
+}
+
+impl TokenMeter {
+    /// A meter with these objectives of answers.
+    pub fn new(objectives: Objectives) -> Self {
+        Self {
+            flows: ByNumber::default(),
+            figures: FIGURES.iter().map(|(_, _, kind, unit)| OwnFigures::new(*kind, unit)).collect(),
+            objectives,
+            gaps: Histogram::default(),
+            stall_ns: u64::MAX,
+            tokens: 0.0,
+            events: 0.0,
+        }
+    }
+
+    fn record(&mut self, name: Name, value: f64, times: u64, at_ns: u64) {
+        if let Some(figure) = self.figures.get_mut(name as usize) {
+            figure.record_times(value, times, at_ns);
+        }
+    }
+
+    fn record_ns(&mut self, name: Name, ns: u64, at_ns: u64) {
+        self.record(name, ns as f64 / 1e6, 1, at_ns);
+    }
+
+    /// The tokens that an event has, as far as is known before the end.
+    fn usual(&self) -> f64 {
+        if self.events > 0.0 { self.tokens / self.events } else { 1.0 }
+    }
+
+    /// The answer's tokens, by event; and whether the server has counted them.
+    fn deal(&self, flow: &Flow, ended: &Ended) -> (Vec<u64>, bool) {
+        let chunks = &flow.chunks;
+        if chunks.iter().all(|chunk| chunk.output.is_some()) && !chunks.is_empty() {
+            let mut before = 0;
+            let count = |chunk: &Chunk| {
+                let so_far = u64::from(chunk.output.unwrap_or(0));
+                let tokens = so_far.saturating_sub(before);
+                before = before.max(so_far);
+                tokens
+            };
+            return (chunks.iter().map(count).collect(), true);
+        }
+        let is_counted = ended.usage.output.is_some();
+        let all = ended.usage.output.map_or_else(|| self.usual() * chunks.len() as f64, f64::from).max(1.0).round();
+        if all as usize == chunks.len() {
+            return (vec![1; chunks.len()], is_counted);
+        }
+        let bytes: f64 = chunks.iter().map(|chunk| f64::from(chunk.bytes.max(1))).sum();
+        let (mut so_far, mut before) = (0.0, 0.0_f64);
+        let share = |chunk: &Chunk| {
+            so_far += f64::from(chunk.bytes.max(1));
+            let dealt = (all * so_far / bytes).round();
+            let tokens = dealt - before;
+            before = dealt;
+            tokens.max(0.0) as u64
+        };
+        (chunks.iter().map(share).collect(), false)
+    }
+
+    /// An answer with events has ended. Returns the mean time for a token after the first event, in nanoseconds.
+    fn settle(&mut self, flow: &Flow, ended: &Ended, reading: &Reading) -> Option<u64> {
+        let (tokens, is_counted) = self.deal(flow, ended);
+        let all: u64 = tokens.iter().sum();
+        let within: u64 =
+            tokens.iter().zip(&flow.chunks).filter(|(_, chunk)| chunk.is_within).map(|(tokens, _)| tokens).sum();
+        // What was counted as it came is put right.
+        let correction = within as f64 - flow.counted;
+        if correction != 0.0 {
+            self.record(Name::OutputTokens, correction, 1, reading.at_ns);
+        }
+        if ended.usage.output.is_some() {
+            self.tokens += all as f64;
+            self.events += flow.chunks.len() as f64;
+        }
+        if !reading.counts {
+            return None;
+        }
+        self.record(Name::TokensEstimated, if is_counted { 0.0 } else { all as f64 }, all, reading.at_ns);
+        let mut gap_ns = 0;
+        for (tokens, chunk) in tokens.iter().zip(&flow.chunks).skip(1) {
+            gap_ns += chunk.gap_ns;
+            if *tokens > 0 {
+                self.record(Name::Itl, gap_ns as f64 / *tokens as f64 / 1e6, *tokens, reading.at_ns);
+                gap_ns = 0;
+            }
+        }
+        let first = tokens.first().copied().unwrap_or(0).max(1);
+        let later = all.checked_sub(first).filter(|later| *later > 0)?;
+        let between_ns = flow.last_at_ns.saturating_sub(flow.first_at_ns);
+        if between_ns > 0 {
+            self.record(Name::UserTokens, later as f64 * 1e9 / between_ns as f64, 1, reading.at_ns);
+        }
+        let tpot = between_ns as f64 / later as f64;
+        self.record(Name::Tpot, tpot / 1e6, 1, reading.at_ns);
+        Some(tpot as u64)
+    }
+
+    /// What an answer that was a success says of itself.
+    fn answered(&mut self, ended: &Ended, events: usize, reading: &Reading) {
+        if reading.is_within {
+            if let Some(input) = ended.usage.input {
+                self.record(Name::InputTokens, f64::from(input), 1, reading.at_ns);
+            }
+            if let Some(cached) = ended.usage.cached {
+                self.record(Name::CachedTokens, f64::from(cached), 1, reading.at_ns);
+            }
+            // An answer that came whole came at its end.
+            if let (0, Some(output)) = (events, ended.usage.output) {
+                self.record(Name::OutputTokens, f64::from(output), 1, reading.at_ns);
+            }
+        }
+        if !reading.counts {
+            return;
+        }
+        if let Some(input) = ended.usage.input {
+            self.record(Name::InputLength, f64::from(input), 1, reading.at_ns);
+        }
+        let output = ended.usage.output.map_or((self.usual() * events as f64).round(), f64::from);
+        self.record(Name::OutputLength, output, 1, reading.at_ns);
+        let finish = match ended.finish {
+            Some(Finish::Stop) => Name::FinishStop,
+            Some(Finish::Length) => Name::FinishLength,
+            Some(Finish::Tool) => Name::FinishTool,
+            Some(Finish::Other) | None => Name::FinishOther,
+        };
+        self.record(finish, 1.0, 1, reading.at_ns);
+    }
+}
+
+impl Meter for TokenMeter {
+    fn message(&mut self, reading: &Reading, parts: AnswerParts<'_>) {
+        let Some(said) = facts::read_message(parts.body) else { return };
+        let usual = self.usual();
+        let mut flow = self.flows.remove(&reading.call).unwrap_or_default();
+        let at = reading.at_ns;
+        let is_first = flow.first_at_ns == 0;
+        let gap_ns = if is_first { 0 } else { at.saturating_sub(flow.last_at_ns) };
+        if is_first {
+            flow.first_at_ns = at.max(1);
+            flow.first_due_ns = reading.after_due_ns;
+        }
+        flow.last_at_ns = at.max(flow.last_at_ns);
+        if reading.counts {
+            if is_first {
+                self.record_ns(Name::Ttft, reading.after_due_ns, at);
+                self.record_ns(Name::TtftSent, reading.after_sent_ns.unwrap_or(reading.after_due_ns), at);
+            } else {
+                self.record_ns(Name::ChunkGap, gap_ns, at);
+                self.gaps.record(gap_ns);
+                if gap_ns > self.stall_ns {
+                    self.record(Name::Stalls, 1.0, 1, at);
+                }
+            }
+            if said.kind == Text::Content && !flow.has_content && flow.has_other_text {
+                self.record_ns(Name::TtftContent, reading.after_due_ns, at);
+            }
+        }
+        flow.has_content |= said.kind == Text::Content;
+        flow.has_other_text |= said.kind != Text::Content;
+        let before = flow.chunks.last().and_then(|chunk| chunk.output).unwrap_or(0);
+        let tokens = said.output.map_or(usual, |output| f64::from(output.saturating_sub(before)));
+        if reading.is_within {
+            flow.counted += tokens;
+            self.record(Name::OutputTokens, tokens, 1, at);
+        }
+        let chunk = Chunk { gap_ns, bytes: said.bytes, output: said.output, is_within: reading.is_within };
+        if flow.chunks.len() < MOST_EVENTS {
+            flow.chunks.push(chunk);
+        } else if let Some(last) = flow.chunks.last_mut() {
+            // Beyond the limit events join the last one.
+            last.gap_ns += chunk.gap_ns;
+            last.bytes = last.bytes.saturating_add(chunk.bytes);
+            last.output = chunk.output.or(last.output);
+            last.is_within &= chunk.is_within;
+        }
+        self.flows.insert(reading.call, flow);
+    }
+
+    fn ended(&mut self, reading: &Reading, end: MeteredEnd<'_>) {
+        let flow = self.flows.remove(&reading.call);
+        let ended = match end {
+            MeteredEnd::Answered { parts, .. } => facts::read_end(parts.body),
+            MeteredEnd::Failed(_) | MeteredEnd::CutShort | MeteredEnd::Unsent => Ended::default(),
+        };
+        let is_ok = matches!(end, MeteredEnd::Answered { ok: true, .. });
+        let tpot_ns = flow.as_ref().and_then(|flow| self.settle(flow, &ended, reading));
+        if is_ok {
+            self.answered(&ended, flow.as_ref().map_or(0, |flow| flow.chunks.len()), reading);
+        }
+        // It would have come later, if at all.
+        let waited_in_vain =
+            matches!(end, MeteredEnd::CutShort | MeteredEnd::Failed(Failure::Timeout | Failure::Stalled));
+        if flow.is_none() && waited_in_vain && reading.counts && reading.after_sent_ns.is_some() {
+            self.record_ns(Name::Ttft, reading.after_due_ns, reading.at_ns);
+        }
+        let times = Times {
+            ttft_ns: flow.as_ref().map(|flow| flow.first_due_ns).or(Some(reading.after_due_ns)),
+            tpot_ns,
+            latency_ns: reading.after_due_ns,
+        };
+        let is_good = is_ok && self.objectives.are_met(&times);
+        if reading.counts && end != MeteredEnd::Unsent {
+            self.record(Name::Attainment, f64::from(u8::from(is_good)), 1, reading.at_ns);
+        }
+        if is_good && reading.is_within {
+            self.record(Name::Good, 1.0, 1, reading.at_ns);
+        }
+    }
+
+    fn take(&mut self, second: &MeteredSecond, add: &mut dyn FnMut(&str, &OwnFigures)) {
+        self.record(Name::Attainment, 0.0, second.unsent, second.ends_ns);
+        if self.gaps.count() >= FEWEST_GAPS {
+            self.stall_ns = self.gaps.quantile(0.5).unwrap_or(u64::MAX).max(1).saturating_mul(STALL);
+        }
+        for ((_, name, kind, unit), figure) in FIGURES.iter().zip(&mut self.figures) {
+            if figure.count > 0 {
+                add(name, figure);
+                *figure = OwnFigures::new(*kind, unit);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

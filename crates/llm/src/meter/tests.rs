@@ -1,0 +1,187 @@
+use brunt_protocol::AnswerParts;
+
+use super::*;
+use crate::event::Usage;
+
+const MS: u64 = 1_000_000;
+
+/// A worker's meter in a test, with the calls that it was told of.
+struct Told {
+    meter: TokenMeter,
+    facts: Vec<u8>,
+}
+
+impl Told {
+    fn new(objectives: &str) -> Self {
+        let objectives = if objectives.is_empty() { Objectives::default() } else { objectives.parse().unwrap() };
+        Self { meter: TokenMeter::new(objectives), facts: Vec::new() }
+    }
+
+    /// Every call is due at 0 and sent a millisecond later.
+    fn reading(call: u64, at_ms: u64) -> Reading {
+        Reading {
+            call,
+            after_due_ns: at_ms * MS,
+            after_sent_ns: Some((at_ms - 1) * MS),
+            at_ns: 1 + at_ms * MS,
+            counts: true,
+            is_within: at_ms < 1000,
+        }
+    }
+
+    fn said(&mut self, call: u64, at_ms: u64, kind: Text, bytes: u32, output: Option<u32>) {
+        facts::write_message(&mut self.facts, kind, bytes, output);
+        self.meter.message(&Self::reading(call, at_ms), AnswerParts { head: &[], body: &self.facts });
+    }
+
+    fn ended(&mut self, call: u64, at_ms: u64, output: Option<u32>) {
+        let usage = Usage { input: Some(30), output, cached: None };
+        facts::write_end(&mut self.facts, &usage, Some(Finish::Stop), 0);
+        let end = MeteredEnd::Answered { ok: true, parts: AnswerParts { head: &[], body: &self.facts } };
+        self.meter.ended(&Self::reading(call, at_ms), end);
+    }
+
+    fn figures(&mut self, unsent: u64) -> std::collections::BTreeMap<String, OwnFigures> {
+        let mut all = std::collections::BTreeMap::new();
+        self.meter.take(&MeteredSecond { unsent, ends_ns: 1 }, &mut |name, figures| {
+            all.insert(name.to_owned(), figures.clone());
+        });
+        all
+    }
+}
+
+/// Means of these trends, in their order.
+fn means(all: &std::collections::BTreeMap<String, OwnFigures>, names: &[&str]) -> Vec<f64> {
+    names.iter().map(|name| (all[*name].mean().unwrap() * 1000.0).round() / 1000.0).collect()
+}
+
+#[test]
+fn an_answer_of_single_tokens_has_the_times_of_its_events() {
+    let mut told = Told::new("");
+    for at in [100, 120, 150, 160] {
+        told.said(7, at, Text::Content, 4, None);
+    }
+    told.ended(7, 161, Some(4));
+    let all = told.figures(0);
+    assert_eq!(
+        means(&all, &["ttft", "ttft_sent", "tpot", "itl", "chunk_gap", "user_tokens"]),
+        [100.0, 99.0, 20.0, 20.0, 20.0, 50.0]
+    );
+    assert_eq!((all["itl"].count, all["itl"].max()), (3, Some(30.0)));
+    assert_eq!(all["output_tokens"].sum(), Some(4.0));
+    assert_eq!(
+        (all["tokens_estimated"].share(), all["attainment"].share(), all["goodput"].sum()),
+        (Some(0.0), Some(1.0), Some(1.0))
+    );
+}
+
+#[test]
+fn tokens_of_an_event_share_its_gap() {
+    // Eight tokens in three events: 2, 4 and 2 by the lengths of their texts.
+    let mut told = Told::new("");
+    for (at, bytes) in [(100, 10), (180, 20), (220, 10)] {
+        told.said(1, at, Text::Content, bytes, None);
+    }
+    told.ended(1, 230, Some(8));
+    let all = told.figures(0);
+    // (220 − 100) / (8 − 2)
+    assert_eq!(means(&all, &["tpot", "itl", "chunk_gap"]), [20.0, 20.0, 60.0]);
+    assert_eq!((all["itl"].count, all["tokens_estimated"].share()), (6, Some(1.0)));
+    let sum = all["itl"].mean().unwrap() * all["itl"].count as f64;
+    assert!((sum - 120.0).abs() < 1e-6, "the gaps of tokens add up to the time between the first event and the last");
+}
+
+#[test]
+fn tokens_that_the_server_counts_as_it_goes_are_not_estimated() {
+    let mut told = Told::new("");
+    for (at, output) in [(100, 1), (140, 5), (200, 6)] {
+        told.said(1, at, Text::Content, 10, Some(output));
+    }
+    told.ended(1, 201, Some(6));
+    let all = told.figures(0);
+    assert_eq!((all["itl"].count, all["itl"].min(), all["itl"].max()), (5, Some(10.0), Some(60.0)));
+    assert_eq!((all["output_tokens"].sum(), all["tokens_estimated"].share()), (Some(6.0), Some(0.0)));
+}
+
+#[test]
+fn tokens_count_when_they_arrive_even_of_answers_that_never_end() {
+    let mut told = Told::new("");
+    for at in [900, 950, 1050] {
+        told.said(1, at, Text::Content, 4, None);
+    }
+    told.meter.ended(&Told::reading(1, 1100), MeteredEnd::CutShort);
+    let all = told.figures(0);
+    assert_eq!(all["output_tokens"].sum(), Some(2.0), "the third came after the measured time");
+    assert_eq!((all["attainment"].share(), all.contains_key("goodput")), (Some(0.0), false));
+    // Twice as many tokens as events, known at the end: what was counted on the way is put right.
+    for at in [900, 950, 1050] {
+        told.said(2, at, Text::Content, 4, None);
+    }
+    assert_eq!(told.figures(0)["output_tokens"].sum(), Some(2.0));
+    told.ended(2, 1100, Some(6));
+    assert_eq!(told.figures(0)["output_tokens"].sum(), Some(2.0));
+}
+
+#[test]
+fn reasoning_comes_before_content() {
+    let mut told = Told::new("");
+    told.said(1, 50, Text::Reasoning, 4, None);
+    told.said(1, 300, Text::Content, 4, None);
+    told.said(1, 320, Text::Content, 4, None);
+    told.ended(1, 321, Some(3));
+    let all = told.figures(0);
+    assert_eq!(means(&all, &["ttft", "ttft_content"]), [50.0, 300.0]);
+    assert_eq!(all["ttft_content"].count, 1);
+}
+
+#[test]
+fn what_never_came_is_in_the_time_to_the_first_token() {
+    let mut told = Told::new("");
+    told.meter.ended(&Told::reading(1, 800), MeteredEnd::Failed(Failure::Timeout));
+    told.meter.ended(&Told::reading(2, 10), MeteredEnd::Failed(Failure::Closed));
+    let all = told.figures(0);
+    assert_eq!((all["ttft"].count, all["ttft"].max()), (1, Some(800.0)));
+    assert_eq!(all["attainment"].share(), Some(0.0));
+}
+
+#[test]
+fn goodput_is_of_answers_that_met_all_objectives() {
+    let mut told = Told::new("ttft<100ms,tpot<25ms");
+    let answer = |told: &mut Told, call: u64, first: u64, gap: u64| {
+        told.said(call, first, Text::Content, 4, None);
+        told.said(call, first + gap, Text::Content, 4, None);
+        told.ended(call, first + gap, Some(2));
+    };
+    answer(&mut told, 1, 99, 20);
+    answer(&mut told, 2, 100, 20);
+    answer(&mut told, 3, 50, 30);
+    // One token has no time for a token after it.
+    told.said(4, 60, Text::Content, 4, None);
+    told.ended(4, 60, Some(1));
+    // A good one that ended after the measured time is no goodput, and is attained.
+    answer(&mut told, 5, 90, 20);
+    told.said(6, 95, Text::Content, 4, None);
+    told.ended(6, 1200, Some(1));
+    let all = told.figures(2);
+    assert_eq!((all["goodput"].sum(), all["attainment"].share()), (Some(3.0), Some(0.5)));
+}
+
+#[test]
+fn a_long_gap_among_short_ones_is_a_stall() {
+    let mut told = Told::new("");
+    for at in 1..200 {
+        told.said(1, 10 + at * 2, Text::Content, 4, None);
+    }
+    assert!(!told.figures(0).contains_key("stalls"));
+    told.said(1, 408 + 19, Text::Content, 4, None);
+    told.said(1, 408 + 60, Text::Content, 4, None);
+    assert_eq!(told.figures(0)["stalls"].sum(), Some(1.0));
+}
+
+#[test]
+fn figures_are_declared_in_the_order_of_their_names() {
+    for ((name, ..), place) in FIGURES.iter().zip(0..) {
+        assert_eq!(*name as usize, place);
+    }
+    assert!(declared(false).iter().any(|figure| figure.name == "ttft" && figure.unit == "ms"));
+}
