@@ -119,6 +119,7 @@ fn loaded(
             kind,
             unit: String::new(),
             leads: false,
+            minor: false,
             holds_unrecorded: true,
         });
     }

@@ -281,6 +281,7 @@ impl Options {
                 kind: *kind,
                 unit: String::new(),
                 leads: false,
+                minor: false,
                 holds_unrecorded: true,
             })
             .collect();
@@ -291,6 +292,7 @@ impl Options {
                     kind: figure.kind,
                     unit: String::new(),
                     leads: false,
+                    minor: false,
                     holds_unrecorded: true,
                 });
             }

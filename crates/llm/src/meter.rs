@@ -83,6 +83,18 @@ const FIGURES: [(Name, &str, OwnKind, &str); 20] = [
     (Name::TokensEstimated, "tokens_estimated", OwnKind::Rate, ""),
 ];
 
+/// Those that only the whole report shows.
+const MINOR: [&str; 8] = [
+    "ttft_sent",
+    "chunk_gap",
+    "user_tokens",
+    "input_length",
+    "finish_stop",
+    "finish_length",
+    "finish_tool",
+    "finish_other",
+];
+
 /// The figures for thresholds; with objectives a report begins with how many answers met them, too.
 pub fn declared(has_objectives: bool) -> Vec<DeclaredFigure> {
     let one = |(_, name, kind, unit): &(Name, &str, OwnKind, &str)| DeclaredFigure {
@@ -90,6 +102,7 @@ pub fn declared(has_objectives: bool) -> Vec<DeclaredFigure> {
         kind: *kind,
         unit: (*unit).to_owned(),
         leads: matches!(*name, "ttft" | "output_tokens") || has_objectives && *name == "attainment",
+        minor: MINOR.contains(name),
         holds_unrecorded: false,
     };
     FIGURES.iter().map(one).collect()

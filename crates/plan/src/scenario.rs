@@ -92,6 +92,9 @@ pub struct DeclaredFigure {
     /// Whether a report begins with it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub leads: bool,
+    /// Whether only the whole report shows it (`-v`).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub minor: bool,
     /// Whether its thresholds hold where nothing was recorded.
     #[serde(default, skip_serializing_if = "is_false")]
     pub holds_unrecorded: bool,

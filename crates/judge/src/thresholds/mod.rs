@@ -467,6 +467,7 @@ mod tests {
                     kind,
                     unit: String::new(),
                     leads: false,
+                    minor: false,
                     holds_unrecorded: false,
                 })
                 .into(),

@@ -63,6 +63,7 @@ impl Declared {
                 kind: own.kind,
                 unit: own.unit.clone(),
                 leads: false,
+                minor: false,
                 holds_unrecorded: false,
             })
             .collect()

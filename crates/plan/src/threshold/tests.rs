@@ -90,6 +90,7 @@ fn a_figure_that_the_script_does_not_declare_is_refused() {
         kind,
         unit: String::new(),
         leads: false,
+        minor: false,
         holds_unrecorded: false,
     };
     let declared = [declared("coins", OwnKind::Counter), declared("basket", OwnKind::Trend)];

@@ -124,6 +124,7 @@ fn scenarios() -> impl Strategy<Value = Scenarios> {
                 kind: brunt_record::figures::OwnKind::Counter,
                 unit: "eur".to_owned(),
                 leads: true,
+                minor: false,
                 holds_unrecorded: false,
             }],
         })

@@ -68,7 +68,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
         // What a protocol measures by itself stands for what is known of any message.
         let of_protocol = are_of_protocol(summary);
         if of_protocol {
-            sections.push(own::section(summary, paint));
+            sections.push(own::section(summary, paint, style.detail == Detail::Verbose));
         }
         sections.push(over_time::section(summary, &statements, paint));
         if !of_protocol || style.detail == Detail::Verbose {

@@ -33,7 +33,7 @@ pub(super) fn sections(summary: &Summary, paint: Paint) -> Vec<Vec<String>> {
         groups(&names.groups, paint),
         checks(&names.checks, paint),
         scenarios(summary, paint),
-        if own::are_of_protocol(summary) { Vec::new() } else { own::section(summary, paint) },
+        if own::are_of_protocol(summary) { Vec::new() } else { own::section(summary, paint, true) },
         crowded(&names.crowded, paint),
     ]
 }

@@ -33,14 +33,15 @@ pub(crate) fn title(summary: &Summary) -> String {
 }
 
 /// The section; empty without such figures.
-pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
-    let all = &summary.breakdown.own;
+pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
+    let is_minor = |name: &str| summary.plan.own.iter().any(|figure| figure.minor && figure.name == name);
+    let all: Vec<_> = summary.breakdown.own.iter().filter(|own| verbose || !is_minor(&own.name)).collect();
     if all.is_empty() {
         return Vec::new();
     }
     let title = paint.strong(format!("{:<NAME$}", title(summary)));
     let shown = all.len().min(MOST_ROWS);
-    let (times, others): (Vec<_>, Vec<_>) = all.iter().take(shown).partition(|own| is_time(&own.figures));
+    let (times, others): (Vec<_>, Vec<_>) = all.iter().copied().take(shown).partition(|own| is_time(&own.figures));
     let mut head = title;
     if !times.is_empty() {
         let columns = SHOWN.iter().map(|(name, _)| *name).chain(["max"]);
