@@ -3,7 +3,7 @@
 #![no_main]
 
 use brunt_llm::dialect::Dialect;
-use brunt_llm::prompt::Prompts;
+use brunt_llm::prompt::{Prompts, Rate};
 use brunt_plan::content::Content;
 use libfuzzer_sys::fuzz_target;
 
@@ -14,6 +14,6 @@ fuzz_target!(|data: &[u8]| {
             assert!(event.text.is_none_or(|(_, bytes)| bytes as usize <= data.len()));
         }
     }
-    let file = Prompts::Given { file: "f".to_owned(), content: Content(data.to_vec()) };
+    let file = Prompts::Given { file: "f".to_owned(), content: Content(data.to_vec()), rate: Rate::default() };
     drop(file.ready(0));
 });

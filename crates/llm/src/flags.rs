@@ -116,7 +116,9 @@ pub(super) fn options(given: &FlagValues) -> Result<ProtocolOptions, OptionsErro
     let extra = given.bytes("extra-body").map(|text| read_object(&text).map_err(wrong("extra-body"))).transpose()?;
     let http = http(given, api)?;
     let prompts = match given.file("dataset") {
-        Some((file, content)) => Prompts::Given { file: file.to_owned(), content: content.clone() },
+        Some((file, content)) => {
+            Prompts::Given { file: file.to_owned(), content: content.clone(), rate: Rate::default() }
+        }
         None => Prompts::Made {
             input: of_length("input-tokens", USUAL_INPUT)?,
             prefix: given.text("prefix-tokens").and_then(|text| text.parse().ok()).unwrap_or(0),
@@ -210,6 +212,7 @@ impl Server<'_> {
             prompts: Prompts::Given {
                 file: "a first prompt".to_owned(),
                 content: Content(of_words(u64::from(words), words).into_bytes()),
+                rate: Rate::default(),
             },
             output: Some(Length::Fixed(1.0)),
             ignore_eos: false,
@@ -239,14 +242,11 @@ impl Server<'_> {
         if options.stream && self.ask(&question(options, FEW_WORDS, true)).is_ok_and(|reply| reply.status == 400) {
             options.taken.stream_options = false;
         }
-        if let Prompts::Made { .. } = options.prompts
-            && let Some(tokens) = input_tokens(&few.kept.body)
-        {
+        if let Some(tokens) = input_tokens(&few.kept.body) {
             let many = self.ask(&question(options, MANY_WORDS, false))?;
             let by = input_tokens(&many.kept.body).and_then(|many| Rate::by((FEW_WORDS, tokens), (MANY_WORDS, many)));
-            if let (Some(by), Prompts::Made { rate, .. }) = (by, &mut options.prompts) {
-                *rate = by;
-            }
+            let (Prompts::Made { rate, .. } | Prompts::Given { rate, .. }) = &mut options.prompts;
+            *rate = by.unwrap_or(*rate);
         }
         Ok(())
     }

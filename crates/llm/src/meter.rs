@@ -28,7 +28,7 @@ use crate::facts::{self, Ended};
 use crate::objectives::{Objectives, Times};
 
 /// The most events of an answer whose tokens wait for its end.
-const MOST_EVENTS: usize = 65_536;
+const MOST_EVENTS: usize = 16_384;
 /// A gap this many times the median is a stall.
 const STALL: u64 = 10;
 /// The fewest gaps of which a median is taken.

@@ -9,7 +9,7 @@ use brunt_protocol::OptionsError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::length::Length;
+use crate::length::{Length, MOST_TOKENS};
 
 /// Words that most tokenizers have as one token each, with the blank before them: common English words.
 const WORDS: [&str; 128] = [
@@ -76,8 +76,12 @@ pub enum Prompts {
     Given {
         /// The file's name, for errors.
         file: String,
-        /// Its content: a list of conversations as `ShareGPT` has them, or a JSON text or object in each line.
+        /// Its content: a list of conversations as `ShareGPT` has them, or a JSON text or object in each line; or the lengths of a
+        /// trace.
         content: Content,
+        /// How many tokens words are, where prompts are made by their lengths.
+        #[serde(default)]
+        rate: Rate,
     },
 }
 
@@ -96,17 +100,41 @@ pub enum Source {
         seed: u64,
     },
     /// They are given.
-    Given(Vec<Given>),
+    Given {
+        /// All of them.
+        all: Vec<Given>,
+        /// How many tokens words are.
+        rate: Rate,
+        /// The run's seed.
+        seed: u64,
+    },
 }
 
-/// A prompt of a file, escaped for JSON, and the tokens of its answer if the file says so.
+/// A prompt of a file, and the tokens of its answer if the file says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// Its text.
-    pub text: String,
+    /// The prompt.
+    pub prompt: Text,
     /// The most tokens of its answer.
     pub output: Option<u32>,
 }
+
+/// A prompt of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Text {
+    /// Its text, escaped for JSON.
+    Whole(String),
+    /// Its tokens, and the blocks that it begins with: those of the same number are alike in all prompts.
+    Tokens {
+        /// How many.
+        tokens: u32,
+        /// The blocks' numbers, each for [`BLOCK_TOKENS`].
+        blocks: Vec<u64>,
+    },
+}
+
+/// The tokens of a block of a trace, as Mooncake's have them.
+pub const BLOCK_TOKENS: u32 = 512;
 
 impl Prompts {
     /// Makes them ready.
@@ -120,7 +148,9 @@ impl Prompts {
                 add_words(rate.words(f64::from(*prefix)), &mut Random::new(seed, u64::MAX), &mut words);
                 Ok(Source::Made { input: *input, prefix: words, rate: *rate, seed })
             }
-            Self::Given { file, content } => read_file(file, &content.0).map(Source::Given),
+            Self::Given { file, content, rate } => {
+                Ok(Source::Given { all: read_file(file, &content.0)?, rate: *rate, seed })
+            }
         }
     }
 }
@@ -134,9 +164,14 @@ impl Source {
                 write_words(prefix, *seed, number, words, random, out);
                 None
             }
-            Self::Given(all) => {
+            Self::Given { all, rate, seed } => {
                 let given = all.get((number % all.len().max(1) as u64) as usize)?;
-                out.push_str(&given.text);
+                match &given.prompt {
+                    Text::Whole(text) => out.push_str(text),
+                    Text::Tokens { tokens, blocks } => {
+                        write_blocks(*rate, *seed, number, (*tokens, blocks), random, out);
+                    }
+                }
                 given.output
             }
         }
@@ -148,6 +183,31 @@ pub fn of_words(number: u64, words: u32) -> String {
     let mut text = String::new();
     write_words("", 0, number, words, &mut Random::new(0, number), &mut text);
     text
+}
+
+/// Writes a prompt of so many tokens, which begins with these blocks.
+fn write_blocks(
+    rate: Rate,
+    seed: u64,
+    number: u64,
+    (tokens, blocks): (u32, &[u64]),
+    random: &mut Random,
+    out: &mut String,
+) {
+    let words = rate.words(f64::from(tokens) - rate.fixed).max(1);
+    let each = rate.words(f64::from(BLOCK_TOKENS));
+    let mut left = words;
+    for block in blocks {
+        let of_block = each.min(left);
+        // The last block may be cut, and begins alike all the same.
+        add_words(of_block, &mut Random::new(seed, *block), out);
+        left -= of_block;
+    }
+    if blocks.is_empty() {
+        write_words("", seed, number, words, random, out);
+    } else {
+        add_words(left, random, out);
+    }
 }
 
 fn write_words(prefix: &str, seed: u64, number: u64, words: u32, random: &mut Random, out: &mut String) {
@@ -200,7 +260,7 @@ fn read_file(file: &str, content: &[u8]) -> Result<Vec<Given>, OptionsError> {
             let found = of_entry(entry).ok_or_else(|| {
                 wrong(
                     format!(", entry {number}"),
-                    "expected a text, or an object with prompt, text, messages or conversations",
+                    "expected a text, or an object with prompt, text, messages, conversations or input_length",
                 )
             })?;
             all.extend(found);
@@ -218,7 +278,7 @@ fn read_file(file: &str, content: &[u8]) -> Result<Vec<Given>, OptionsError> {
             let found = of_entry(&entry).ok_or_else(|| {
                 wrong(
                     format!(", line {number}"),
-                    "expected a text, or an object with prompt, text, messages or conversations",
+                    "expected a text, or an object with prompt, text, messages, conversations or input_length",
                 )
             })?;
             all.extend(found);
@@ -232,14 +292,22 @@ fn read_file(file: &str, content: &[u8]) -> Result<Vec<Given>, OptionsError> {
 
 /// The prompts of an entry: none of a conversation without one, which `ShareGPT` has. `None` if it is no entry.
 fn of_entry(entry: &Value) -> Option<Vec<Given>> {
-    let given = |text: &str, output: Option<u32>| Some(vec![Given { text: escaped(text), output }]);
+    let given = |prompt: Text, output: Option<u32>| Some(vec![Given { prompt, output }]);
     if let Some(text) = entry.as_str() {
-        return given(text, None);
+        return given(Text::Whole(escaped(text)), None);
     }
-    let output = ["output_tokens", "output_length", "max_tokens", "output_len"];
-    let output = output.iter().find_map(|name| entry.get(name)?.as_u64()).and_then(|tokens| u32::try_from(tokens).ok());
+    let number = |names: &[&str]| {
+        let number = names.iter().find_map(|name| entry.get(name)?.as_u64());
+        number.and_then(|tokens| u32::try_from(tokens).ok()).filter(|tokens| f64::from(*tokens) <= MOST_TOKENS)
+    };
+    let output = number(&["output_tokens", "output_length", "max_tokens", "output_len"]);
     if let Some(text) = ["prompt", "text", "content"].iter().find_map(|name| entry.get(name)?.as_str()) {
-        return given(text, output);
+        return given(Text::Whole(escaped(text)), output);
+    }
+    if let Some(tokens) = number(&["input_length", "input_tokens", "prompt_tokens", "input_len"]) {
+        let blocks = entry.get("hash_ids").and_then(Value::as_array);
+        let blocks = blocks.map(|blocks| blocks.iter().filter_map(Value::as_u64).collect()).unwrap_or_default();
+        return given(Text::Tokens { tokens, blocks }, output);
     }
     let said = entry.get("conversations").or_else(|| entry.get("messages"))?.as_array()?;
     let by = |turn: &&Value| {
@@ -248,7 +316,7 @@ fn of_entry(entry: &Value) -> Option<Vec<Given>> {
     };
     let Some(turn) = said.iter().find(by) else { return Some(Vec::new()) };
     let text = turn.get("value").or_else(|| turn.get("content"))?.as_str()?;
-    given(text, output)
+    given(Text::Whole(escaped(text)), output)
 }
 
 #[cfg(test)]
@@ -285,7 +353,9 @@ mod tests {
     fn files_have_prompts_in_many_shapes() {
         let texts = |content: &str| {
             let read = read_file("f", content.as_bytes());
-            read.map(|all| all.into_iter().map(|given| (given.text, given.output)).collect::<Vec<_>>()).map_err(|e| e.0)
+            let text = |prompt| if let Text::Whole(text) = prompt { text } else { format!("{prompt:?}") };
+            read.map(|all| all.into_iter().map(|given| (text(given.prompt), given.output)).collect::<Vec<_>>())
+                .map_err(|e| e.0)
         };
         let one = |text: &str| Ok(vec![(text.to_owned(), None)]);
         assert_eq!(
@@ -307,5 +377,27 @@ mod tests {
         assert_eq!(texts("\n").unwrap_err(), "f: there are no prompts in it");
         assert!(texts("{\"a\":1}\n").unwrap_err().starts_with("f, line 1: expected a text"));
         assert!(texts("{\"a\":\n").unwrap_err().starts_with("f, line 1: not JSON"));
+    }
+
+    #[test]
+    fn prompts_of_a_trace_share_their_blocks() {
+        let lines = "{\"timestamp\": 0, \"input_length\": 1200, \"output_length\": 7, \"hash_ids\": [1, 2, 3]}\n\
+                     {\"timestamp\": 5, \"input_length\": 1100, \"output_length\": 9, \"hash_ids\": [1, 2, 4]}\n\
+                     {\"input_length\": 10}\n";
+        let rate = Rate { fixed: 0.0, each: 2.0 };
+        let given = Prompts::Given { file: "f".to_owned(), content: Content(lines.as_bytes().to_vec()), rate };
+        let source = given.ready(3).unwrap();
+        let prompt = |number: u64| {
+            let mut text = String::new();
+            let output = source.write(number, &mut Random::new(3, number), &mut text);
+            (text.split(' ').map(str::to_owned).collect::<Vec<_>>(), output)
+        };
+        let [(first, seven), (second, nine), (third, none)] = [prompt(0), prompt(1), prompt(2)];
+        assert_eq!((seven, nine, none), (Some(7), Some(9), None));
+        // Two tokens a word, and blocks of 512 tokens.
+        assert_eq!((first.len(), second.len(), third.len()), (600, 550, 5));
+        assert_eq!(first[..512], second[..512]);
+        assert_ne!(first[512..550], second[512..550]);
+        assert_eq!(prompt(3), prompt(0), "they come in turn");
     }
 }

@@ -224,6 +224,19 @@ fn whole_answers_are_read_at_their_end() {
 }
 
 #[test]
+fn an_event_beyond_all_measure_is_refused() {
+    let prepared = prepared(Dialect::Chat, true);
+    let (mut client, mut user, mut out) = (prepared.client(false), prepared.user(), Vec::new());
+    client.open(None, &mut out).unwrap();
+    client.start(&user.call(0).unwrap(), &mut out);
+    let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: ";
+    client.receive(head, &mut out).unwrap();
+    let piece = vec![b'a'; 1024 * 1024];
+    let refused = (0..64).any(|_| !matches!(client.receive(&piece, &mut out), Ok((_, Progress::More))));
+    assert!(refused, "64 MiB of one event are not kept");
+}
+
+#[test]
 fn a_refusal_is_an_answer_by_its_status() {
     let answer = b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 2\r\n\r\n{}";
     assert_eq!(read(prepared(Dialect::Chat, true).as_ref(), answer, &[]), [Told::Answered(Ended::default())]);
