@@ -24,10 +24,12 @@ fn listed(part: &'static str) -> impl Iterator<Item = Habit> {
     })
 }
 
-/// The habits of who makes load, and those of who runs a proxy, which `brunt proxy` leaves to others.
-fn tables() -> (&'static str, &'static str) {
+/// The habits of who makes load; of who runs a proxy, which `brunt proxy` leaves to others; and of who starts a server.
+fn tables() -> [&'static str; 3] {
     let all = include_str!("habits.txt");
-    all.split_once("[proxy]").unwrap_or((all, ""))
+    let (of_load, rest) = all.split_once("[proxy]").unwrap_or((all, ""));
+    let (of_proxy, of_serve) = rest.split_once("[serve]").unwrap_or((rest, ""));
+    [of_load, of_proxy, of_serve]
 }
 
 /// What stands in the place of a value: a flag, what its value holds, and how brunt has it.
@@ -70,9 +72,13 @@ const VALUES: &[Value] = &[
 fn habits(command: Option<&str>) -> impl Iterator<Item = Habit> {
     let makes_runs =
         command.is_none_or(|name| WITH_RUNS.contains(&name) || matches!(name, "run" | "replay" | "check" | "demo"));
-    let (of_load, of_proxy) = tables();
-    let of_proxy = if command == Some("proxy") { of_proxy } else { "" };
-    listed(of_proxy).chain(listed(if makes_runs { of_load } else { "" }))
+    let [of_load, of_proxy, of_serve] = tables();
+    let own = match command {
+        Some("proxy") => of_proxy,
+        Some("serve") => of_serve,
+        _ => "",
+    };
+    listed(own).chain(listed(if makes_runs { of_load } else { "" }))
 }
 
 /// What is wrong before flags are read: a command of another tool, or a flag of one with a single dash (`-duration=5s`),
@@ -358,7 +364,7 @@ mod tests {
                 short.chain(long).collect::<Vec<_>>()
             })
             .collect();
-        let habits = || listed(tables().0).flat_map(|habit| habit.flags);
+        let habits = || listed(tables()[0]).flat_map(|habit| habit.flags);
         let taken = habits().filter(|flag| known.iter().any(|known| known == flag));
         assert_eq!(taken.collect::<Vec<_>>(), [""; 0]);
         let twice = habits().enumerate().filter(|(place, flag)| habits().skip(place + 1).any(|other| other == *flag));

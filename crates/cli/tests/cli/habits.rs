@@ -33,7 +33,7 @@ const DONE: [(&str, &str); 21] = [
 ];
 
 /// Command lines that lead to another one.
-const LED: [(&str, &str, &str); 62] = [
+const LED: [(&str, &str, &str); 71] = [
     ("hey", "-z 7s URL", "-d 7s"),
     ("hey", "-n 1000 -q 50 URL", "-r 50 "),
     ("hey", "-D order.json URL", "--body @FILE"),
@@ -96,6 +96,15 @@ const LED: [(&str, &str, &str); 62] = [
     ("JMeter", "run FOLDER/plan.jmx", "brunt help locust-jmeter"),
     ("Gatling", "run FOLDER/Shop.scala", "brunt help moving"),
     ("h2load", "-n 100 -c 2 -m 10 URL", "--streams"),
+    ("vLLM", "llm --max-concurrency 8 URL", "-c 8"),
+    ("vLLM", "llm --num-prompts 100 URL", "-n 100"),
+    ("vLLM", "llm --request-rate 2 URL", "-r 2"),
+    ("vLLM", "llm --random-input-len 300 URL", "--input-tokens 300"),
+    ("vLLM", "llm --goodput ttft:500 URL", "--objectives 'ttft<500ms,tpot<50ms'"),
+    ("AIPerf", "llm --osl 50 URL", "--output-tokens 50"),
+    ("AIPerf", "llm --endpoint-type chat URL", "--api chat"),
+    ("most servers", "serve http --port 8081", "brunt serve http 8081"),
+    ("most servers", "serve llm -p 8081", "where to listen is the last word"),
 ];
 
 #[test]
