@@ -3,16 +3,16 @@
 # System packages that the tests run against; installed from Debian's registry where they are missing.
 # Go may come from elsewhere, too.
 GO_PACKAGES := $(shell command -v go >/dev/null || echo golang-go)
-TEST_PACKAGES := nginx tinyproxy curl nghttp2-client nghttp2-server wrk openssl util-linux python3-websockets python3-venv thrift-compiler redis-server memcached nats-server prometheus iproute2 docker-compose $(GO_PACKAGES)
+TEST_PACKAGES := nginx tinyproxy curl nghttp2-client nghttp2-server wrk openssl util-linux python3-websockets python3-venv thrift-compiler redis-server memcached nats-server prometheus iproute2 docker-compose valgrind $(GO_PACKAGES)
 DIST_PACKAGES := rpm debootstrap busybox-static python3-venv binutils iproute2 util-linux
-BENCH_PACKAGES := $(TEST_PACKAGES) apache2-utils valgrind varnish
+BENCH_PACKAGES := $(TEST_PACKAGES) apache2-utils varnish
 # What drives a browser in tests of pages; npm may come from elsewhere, and bring its Node.js.
 BROWSER_PACKAGES := chromium-headless-shell $(shell command -v npm >/dev/null || echo nodejs npm)
 # A first word for commands that need root, where we are not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .DELETE_ON_ERROR:
-.PHONY: demo install package test test-packages bench bench-packages coalescing moving house mutations fuzz chaos fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test semver msrv
+.PHONY: demo install package test test-packages bench bench-packages coalescing moving house valgrind mutations fuzz chaos fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test semver msrv
 
 # The main job on the built-in target.
 demo:
@@ -68,6 +68,12 @@ test: test-packages
 	cd crates/javascript && node --no-warnings --experimental-vm-modules --test tests/library/*.test.mjs
 	cd web && npm ci --silent && npm test --silent
 	fuzz/smoke.sh
+
+# The unit tests of scripts' users under valgrind: some of their code is unsafe, and they change stacks. A minute of CPU time.
+valgrind: test-packages
+	program=$$(cargo --config .ci/tests.toml test --workspace --features brunt/schema --locked --no-run --message-format=json \
+		| sed -n 's/.*"executable":"\([^"]*\/brunt_javascript-[^"]*\)".*/\1/p') \
+		&& cd crates/javascript && valgrind --quiet --error-exitcode=9 --max-stackframe=2097152 "$$program" --test-threads=1
 
 test-packages:
 	@sh .ci/packages $(SUDO) $(TEST_PACKAGES) $(BROWSER_PACKAGES)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the fuzz targets, and writes the folder of their programs to standard output. Needs a stable Rust toolchain and a C++ compiler, and neither nightly nor cargo-fuzz:
 # the coverage that steers libFuzzer comes from LLVM passes that stable rustc has too. Only a sanitizer would need
-# nightly, and the code under test has no unsafe block that one could say something about.
+# nightly; of the code under test crates/javascript alone has unsafe blocks worth one, and its unit tests run under valgrind.
 set -eu
 cd "$(dirname "$0")"
 

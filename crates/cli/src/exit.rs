@@ -49,6 +49,7 @@ impl Exit {
             Ending::Aborted(_) | Ending::GivenUp(_) => Self::ThresholdFailed,
             // The script says that its run did what it was to do.
             Ending::Stopped(_) if summary.is_idle() && summary.thresholds_held() => Self::Done,
+            _ if summary.may_be_idle() && summary.thresholds_held() => Self::Done,
             // Nothing was measured, so nothing has passed.
             _ if summary.is_idle() => Self::ThresholdFailed,
             // No answer was as expected, and there is no threshold (`--once`).

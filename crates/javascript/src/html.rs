@@ -36,6 +36,61 @@ impl<'js> JsClass<'js> for Page {
     }
 }
 
+/// A selector with `:contains("text")`, which is no CSS: k6 has it, whatever the case of the text.
+#[derive(Debug, PartialEq, Eq)]
+struct Contains<'a> {
+    /// The selectors beside it, by commas.
+    others: Vec<&'a str>,
+    before: &'a str,
+    text: &'a str,
+    /// What the same element must be besides.
+    compound: &'a str,
+    /// What is sought inside of it.
+    rest: &'a str,
+}
+
+impl<'a> Contains<'a> {
+    fn of(selector: &'a str) -> Option<Self> {
+        const NAME: &str = ":contains(";
+        if !selector.contains(NAME) {
+            return None;
+        }
+        let mut groups = groups(selector);
+        let own = groups.remove(groups.iter().position(|group| group.contains(NAME))?);
+        let (before, after) = own.split_once(NAME)?;
+        // It may stand inside of another one, such as `:not(…)`.
+        if before.matches('(').count() != before.matches(')').count() {
+            return None;
+        }
+        let after = after.trim_start();
+        let (text, after) = match after.chars().next()? {
+            quote @ ('"' | '\'') => {
+                let (text, after) = after.get(1..)?.split_once(quote)?;
+                (text, after.trim_start().strip_prefix(')')?)
+            }
+            _ => after.split_once(')').map(|(text, after)| (text.trim_end(), after))?,
+        };
+        let (compound, rest) = after.split_at(after.find([' ', '>', '+', '~']).unwrap_or(after.len()));
+        Some(Self { others: groups, before, text, compound, rest: rest.trim_end() })
+    }
+}
+
+/// The selectors of a list, which commas outside of brackets and quotes part.
+fn groups(selector: &str) -> Vec<&str> {
+    let (mut depth, mut quote) = (0_i32, None);
+    let parts = selector.split(move |c: char| {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(' | '[') => depth += 1,
+            (None, ')' | ']') => depth -= 1,
+            _ => {}
+        }
+        c == ',' && depth == 0 && quote.is_none()
+    });
+    parts.map(str::trim).collect()
+}
+
 impl Page {
     fn new(text: &str) -> Self {
         let html = Html::parse_document(text);
@@ -54,6 +109,9 @@ impl Page {
 
     /// The elements inside a node that a selector finds, in document order.
     fn select(&self, node: usize, selector: &str) -> std::result::Result<Vec<usize>, String> {
+        if let Some(contains) = Contains::of(selector) {
+            return self.select_containing(node, selector, &contains);
+        }
         let selector = Selector::parse(selector).map_err(|_| format!("'{selector}' is not a selector of CSS"))?;
         let Some(node) = self.node(node) else { return Ok(Vec::new()) };
         let found: Vec<ElementRef<'_>> = match ElementRef::wrap(node) {
@@ -61,6 +119,42 @@ impl Page {
             None => self.html.select(&selector).collect(),
         };
         Ok(found.into_iter().filter_map(|element| self.number(*element)).collect())
+    }
+
+    /// The same for a selector with `:contains("text")`.
+    fn select_containing(
+        &self,
+        node: usize,
+        whole: &str,
+        parts: &Contains<'_>,
+    ) -> std::result::Result<Vec<usize>, String> {
+        let Contains { others, before, text, compound, rest } = parts;
+        let wrong = || format!("'{whole}' is not a selector that brunt knows");
+        let before = if before.is_empty() || before.ends_with([' ', '>', '+', '~']) {
+            format!("{before}*")
+        } else {
+            (*before).to_owned()
+        };
+        let wanted = text.to_lowercase();
+        let mut found: Vec<usize> = self.select(node, &before)?;
+        found.retain(|found| self.text(*found).to_lowercase().contains(&wanted));
+        if !compound.is_empty() {
+            let matching = self.select(0, &format!("*{compound}"))?;
+            found.retain(|found| matching.contains(found));
+        }
+        if !rest.is_empty() {
+            if rest.trim_start().starts_with(['+', '~']) {
+                return Err(wrong());
+            }
+            let inside = found.iter().map(|found| self.select(*found, &format!(":scope {rest}")));
+            found = inside.collect::<std::result::Result<Vec<_>, _>>()?.concat();
+        }
+        for other in others {
+            found.extend(self.select(node, other)?);
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
     }
 
     fn text(&self, node: usize) -> String {
@@ -148,4 +242,33 @@ pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>) -> Result<()
     object.set("htmlText", || Function::new(ctx.clone(), reads(Page::text)))?;
     object.set("htmlInner", || Function::new(ctx.clone(), reads(Page::inner)))?;
     object.set("htmlOuter", || Function::new(ctx.clone(), reads(Page::outer)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+    use super::*;
+
+    #[test]
+    fn elements_are_found_by_their_text() {
+        let page = Page::new(
+            "<ul id=a><li>One, <b>two</b></li><li class=x>Three <i>three</i></li></ul><p>one</p><p title='a:contains(b)'>(two)</p>",
+        );
+        let found = |selector: &str| {
+            let found = page.select(0, selector).unwrap();
+            found.iter().map(|node| page.outer(*node)).collect::<Vec<_>>().join("|")
+        };
+        assert_eq!(found("li:contains('Two')"), "<li>One, <b>two</b></li>");
+        assert_eq!(found("ul li:contains(three).x"), "<li class=\"x\">Three <i>three</i></li>");
+        assert_eq!(found("li:contains(three).y"), "");
+        assert_eq!(found("li:contains(\"One,\") > b, i"), "<b>two</b>|<i>three</i>");
+        assert_eq!(found("p:contains( one )"), "<p>one</p>");
+        assert_eq!(found("p:contains('(two)')"), "<p title=\"a:contains(b)\">(two)</p>");
+        assert_eq!(found("ul :contains(three):contains(Three) i"), "<i>three</i>");
+        assert_eq!(found("p[title]"), "<p title=\"a:contains(b)\">(two)</p>");
+        for wrong in ["p:contains(", "p:contains()x(", "li:contains(One) + li", "p:not(:contains(one))"] {
+            assert!(page.select(0, wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -31,6 +31,7 @@ mod shortcuts;
 mod sources;
 mod stack;
 mod summary;
+mod system;
 mod thresholds;
 mod trace;
 mod user;

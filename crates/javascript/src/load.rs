@@ -87,7 +87,9 @@ fn loaded(
         schemas.extend(rehearsed.schemas);
         clients(registry, options, None, &schemas, surroundings).map_err(wrong)?;
     }
-    let target = rehearsed.target.or_else(|| written_target(&content, &source.env));
+    // A URL in a script that makes no calls is a text.
+    let written = || if source.modules.makes_calls() { written_target(&content, &source.env) } else { None };
+    let target = rehearsed.target.or_else(written);
     // A script that makes no call runs all the same.
     let target = target.or_else(|| Url::parse("http://localhost").ok().map(|url| url.target));
     let names: Vec<String> = options.scenarios.iter().map(|one| one.name.clone()).collect();

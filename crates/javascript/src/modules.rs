@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
+use std::ffi::CString;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brunt_script::Files;
 use rquickjs::module::{Declared, WriteOptions};
-use rquickjs::{Ctx, Error, Exception, Module};
+use rquickjs::{Ctx, Error, Exception, Module, Value, qjs};
 
 use crate::sources::{self, SourceMap};
 
@@ -50,6 +51,7 @@ const LIBRARY: &[(&str, &str)] = &[
     ("k6/net/grpc", include_str!("library/grpc.js")),
     ("brunt:grpc-stream", include_str!("library/grpc-stream.js")),
     ("k6/http", include_str!("library/http.js")),
+    (HTTP_CONSTANTS, include_str!("library/http-constants.js")),
     ("k6", include_str!("library/k6.js")),
     ("brunt:loop", include_str!("library/loop.js")),
     ("brunt:measures", include_str!("library/measures.js")),
@@ -95,6 +97,10 @@ pub(crate) const NATIVE: &str = "brunt:native";
 pub(crate) const NATIVES: &str = "brunt:natives";
 /// The name of modules that import another one for the script's library, by the name that it has resolved to.
 pub(crate) const RECEIVER: &str = "brunt:receiver";
+/// `k6/http` with its constants.
+const HTTP_CONSTANTS: &str = "brunt:http-constants";
+/// How their names begin.
+const CONSTANTS: [&str; 2] = ["OCSP_", "TLS_1_"];
 /// Older names of modules.
 const EXPERIMENTAL: &[(&str, &str)] = &[
     ("k6/experimental/websockets", "k6/websockets"),
@@ -122,6 +128,8 @@ pub(crate) struct Modules {
     script: String,
     text: Vec<u8>,
     files: Files,
+    /// Whether a file may name a constant of `k6/http`.
+    names_constants: bool,
     compiled: Mutex<HashMap<String, Arc<[u8]>>>,
     /// Source maps of files whose places were asked for; `None` of those that have none.
     maps: Mutex<HashMap<String, Option<Arc<SourceMap>>>>,
@@ -129,7 +137,14 @@ pub(crate) struct Modules {
 
 impl Modules {
     pub(crate) fn new(script: String, text: Vec<u8>, files: Files) -> Self {
-        Self { script, text, files, compiled: Mutex::default(), maps: Mutex::default() }
+        // All files of a plan are known, those on disk are not.
+        let others = match &files {
+            Files::Plan(files) => Some(files.iter().map(|file| file.content.0.as_slice())),
+            Files::Disk { .. } => None,
+        };
+        let names = |text: &[u8]| CONSTANTS.iter().any(|name| memmem(text, name.as_bytes()));
+        let names_constants = others.is_none_or(|mut others| names(&text) || others.any(names));
+        Self { script, text, files, names_constants, compiled: Mutex::default(), maps: Mutex::default() }
     }
 
     /// The script's name.
@@ -155,6 +170,9 @@ impl Modules {
         }
         if name == "k6" || name.starts_with("k6/") {
             let known = EXPERIMENTAL.iter().find(|(old, _)| *old == name).map_or(name, |(_, known)| known);
+            if known == "k6/http" && self.names_constants && library(base).is_none() {
+                return Ok(HTTP_CONSTANTS.to_owned());
+            }
             return if library(known).is_some() { Ok(known.to_owned()) } else { Err(absent(name)) };
         }
         if let Some(path) = name.strip_prefix(JSLIB) {
@@ -206,6 +224,46 @@ impl Modules {
         Ok(is_common(&text).then(|| format!("{WRAPPER}{text}\n}})")))
     }
 
+    /// The function that a file of `CommonJS` is; `None` for a module.
+    ///
+    /// # Errors
+    /// When it cannot be read or compiled.
+    pub(crate) fn wrapper<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Option<Value<'js>>, Error> {
+        // No module has a name with a NUL.
+        let key = format!("{name}\0");
+        let known = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(bytes) = known {
+            // SAFETY: the bytes are what `written` made in this process.
+            return unsafe { run(ctx, &read(ctx, &bytes)?) }.map(Some);
+        }
+        let text = self.common(name).map_err(|problem| Exception::throw_message(ctx, &problem))?;
+        let Some(text) = text else { return Ok(None) };
+        let is_large = text.len() > MOST_SHOWN;
+        let file = CString::new(name)?;
+        let text = CString::new(text)?;
+        let flags = qjs::JS_EVAL_TYPE_GLOBAL | qjs::JS_EVAL_FLAG_COMPILE_ONLY;
+        // SAFETY: the context is alive, and both texts end in a NUL, which the length does not count.
+        let compiled = unsafe {
+            let length = text.as_bytes().len();
+            let value = qjs::JS_Eval(ctx.as_raw().as_ptr(), text.as_ptr(), length as _, file.as_ptr(), flags as _);
+            owned(ctx, value)?
+        };
+        let bytes = written(ctx, &compiled, is_large)?;
+        let mut all = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = Arc::clone(all.entry(key).or_insert(bytes));
+        drop(all);
+        // What was just compiled has its text.
+        let compiled = if is_large {
+            drop(compiled);
+            // SAFETY: as above.
+            unsafe { read(ctx, &bytes)? }
+        } else {
+            compiled
+        };
+        // SAFETY: it was compiled from a text, or read of what `written` made.
+        unsafe { run(ctx, &compiled) }.map(Some)
+    }
+
     /// Whether a file with this name is the script's own, rather than a module of ours or a text that was parsed.
     pub(crate) fn is_scripts(name: &str) -> bool {
         !name.is_empty() && !name.starts_with('<') && !name.starts_with("brunt:") && library(name).is_none()
@@ -243,6 +301,26 @@ impl Modules {
         let text = if library(file).is_some() { return None } else { self.text(file).ok()? };
         let named = [format!("'{module}'"), format!("\"{module}\"")];
         text.lines().position(|line| named.iter().any(|name| line.contains(name.as_str()))).map(|at| at + 1)
+    }
+
+    /// The line of the script that names what is wrong with its options: a value in quotes, or else the last part of the option's path.
+    pub(crate) fn line_of_option(&self, problem: &str) -> Option<usize> {
+        let text = self.text(&self.script).ok()?;
+        let quoted = problem.split('\'').skip(1).step_by(2);
+        let (path, said) = problem.split_once(": ").unwrap_or((problem, ""));
+        let first = said.split([' ', ':']).take(1);
+        let parts = path.split(['.', '[', ']', ' ']).rev();
+        let words = quoted.chain(first).chain(parts).filter(|word| word.len() > 2 && *word != "options");
+        // Options begin where the script exports them.
+        let begins = text.lines().position(|line| line.contains("options")).unwrap_or(0);
+        let line = |word: &str| text.lines().skip(begins).position(|line| line.contains(word));
+        words.into_iter().find_map(line).map(|at| at + begins + 1)
+    }
+
+    /// Whether a module was loaded by which scripts make calls.
+    pub(crate) fn makes_calls(&self) -> bool {
+        let compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        ["k6/http", "k6/ws", "k6/websockets", "k6/net/grpc"].iter().any(|name| compiled.contains_key(*name))
     }
 
     /// The text of a file of the script's.
@@ -290,6 +368,54 @@ impl Modules {
     }
 }
 
+/// A value that a function of `QuickJS` has returned, or what it has thrown.
+///
+/// # Safety
+/// The value is the caller's and of this context.
+unsafe fn owned<'js>(ctx: &Ctx<'js>, value: qjs::JSValue) -> Result<Value<'js>, Error> {
+    // SAFETY: the caller says so.
+    let value = unsafe { Value::from_raw(ctx.clone(), value) };
+    if value.is_exception() { Err(Error::Exception) } else { Ok(value) }
+}
+
+/// A compiled text as bytes that every runtime can read, without the text of its functions if `strips`.
+fn written(ctx: &Ctx<'_>, compiled: &Value<'_>, strips: bool) -> Result<Arc<[u8]>, Error> {
+    let flags = qjs::JS_WRITE_OBJ_BYTECODE | if strips { qjs::JS_WRITE_OBJ_STRIP_SOURCE } else { 0 };
+    let mut length = 0;
+    // SAFETY: the context and the value are alive. The bytes are ours, as many as it says, and freed once they are copied.
+    unsafe {
+        let bytes = qjs::JS_WriteObject(ctx.as_raw().as_ptr(), &raw mut length, compiled.as_raw(), flags as _);
+        if bytes.is_null() {
+            return Err(Error::Exception);
+        }
+        let copied = Arc::from(std::slice::from_raw_parts(bytes, length as usize));
+        qjs::js_free(ctx.as_raw().as_ptr(), bytes.cast());
+        Ok(copied)
+    }
+}
+
+/// What was compiled, of its bytes.
+///
+/// # Safety
+/// The bytes are what [`written`] made in this process.
+unsafe fn read<'js>(ctx: &Ctx<'js>, bytes: &[u8]) -> Result<Value<'js>, Error> {
+    // SAFETY: the context is alive, and the caller says that the bytes are right. They are copied.
+    unsafe {
+        let (context, flags) = (ctx.as_raw().as_ptr(), qjs::JS_READ_OBJ_BYTECODE);
+        owned(ctx, qjs::JS_ReadObject(context, bytes.as_ptr(), bytes.len() as _, flags as _))
+    }
+}
+
+/// Runs what was compiled. Returns the value of its last expression.
+///
+/// # Safety
+/// The value is what [`read`] gave, or what was compiled and not run.
+unsafe fn run<'js>(ctx: &Ctx<'js>, compiled: &Value<'js>) -> Result<Value<'js>, Error> {
+    let context = ctx.as_raw().as_ptr();
+    // SAFETY: the context is alive. It takes one count of the value, which the caller says can be run.
+    unsafe { owned(ctx, qjs::JS_EvalFunction(context, qjs::JS_DupValue(context, compiled.as_raw()))) }
+}
+
 /// What to do without a module of k6's, or of its extensions, that is not here.
 fn absent(name: &str) -> String {
     let advice = if name.starts_with("k6/x/") {
@@ -308,6 +434,11 @@ const WRAPPER: &str = "(function (exports, require, module) { ";
 /// What to do with a file in TypeScript.
 pub(crate) const STRIP_TYPES: &str = "brunt takes JavaScript, and no types: strip them first, as by esbuild script.ts --bundle --format=esm --external:k6 '--external:k6/*' \
      '--external:https://*' --outfile=script.js";
+
+/// Whether a text has a word in it.
+fn memmem(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|part| part == word)
+}
 
 /// Whether a file is in TypeScript, by its name.
 pub(crate) fn is_typed(name: &str) -> bool {
@@ -379,6 +510,9 @@ fn imported(name: &str, text: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+    use brunt_protocol::plan::content::Content;
+    use brunt_protocol::plan::scenario::File;
+
     use super::*;
 
     #[test]
@@ -395,6 +529,30 @@ mod tests {
         assert!(resolved("dir/a.js", "brunt:native").is_err());
         assert!(resolved("dir/a.js", "k6/x/sql").is_err_and(|problem| problem.contains("extension")));
         assert!(resolved("dir/a.js", "lodash").is_err_and(|problem| problem.contains("./lodash")));
+    }
+
+    #[test]
+    fn constants_of_http_are_for_scripts_that_name_one() {
+        let resolved = |text: &str, other: &str| {
+            let other = File { name: "lib.js".to_owned(), content: Content(other.as_bytes().to_vec()) };
+            let modules = Modules::new("a.js".to_owned(), text.as_bytes().to_vec(), Files::Plan(vec![other]));
+            (modules.resolved("a.js", "k6/http").unwrap(), modules.resolved("brunt:parts", "k6/http").unwrap())
+        };
+        let plain = ("k6/http".to_owned(), "k6/http".to_owned());
+        assert_eq!(resolved("http.get()", ""), plain);
+        let whole = (HTTP_CONSTANTS.to_owned(), "k6/http".to_owned());
+        assert_eq!(resolved("http.OCSP_STATUS_GOOD", ""), whole);
+        assert_eq!(resolved("", "http[`TLS_1_${digit}`]"), whole);
+    }
+
+    #[test]
+    fn options_that_are_wrong_have_a_line() {
+        let text = "import http from 'k6/http'; // ramping\nexport const options = {\n  scenarios: {\n    ramp: {\n      executor: 'ramping',\n    },\n  },\n};";
+        let modules = Modules::new("a.js".to_owned(), text.as_bytes().to_vec(), Files::Plan(Vec::new()));
+        let line = |problem: &str| modules.line_of_option(problem);
+        assert_eq!(line("options.scenarios.ramp: there is no executor 'ramping'; there are others"), Some(5));
+        assert_eq!(line("options.scenarios.ramp: it has no target"), Some(4));
+        assert_eq!(line("options.tlsVersion: none"), None);
     }
 
     #[test]

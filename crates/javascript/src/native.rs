@@ -8,7 +8,6 @@ use brunt_protocol::record::figures::OwnKind;
 use brunt_protocol::record::recording::Stop;
 use brunt_protocol::scenario::Value as Plain;
 use brunt_script::{Labelled, Operation, Placement, Wanted};
-use rquickjs::context::EvalOptions;
 use rquickjs::function::{Opt, Rest};
 use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::{ArrayBuffer, Class, Ctx, Exception, Function, Module, Object, Persistent, Result, Value};
@@ -751,12 +750,8 @@ fn modules<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
         let id = modules.resolved(&referrer, &name).map_err(|problem| refused(&ctx, &problem))?;
         let object = Object::new(ctx.clone())?;
         object.set("id", id.as_str())?;
-        match modules.common(&id).map_err(|problem| refused(&ctx, &problem))? {
-            Some(text) => {
-                let mut options = EvalOptions::default();
-                (options.filename, options.strict) = (Some(id), false);
-                object.set("wrapper", ctx.eval_with_options::<Value<'js>, _>(text, options)?)?;
-            }
+        match modules.wrapper(&ctx, &id)? {
+            Some(wrapper) => object.set("wrapper", wrapper)?,
             None => object.set("namespace", imported(&ctx, &me, &id)?)?,
         }
         Ok(object)

@@ -486,7 +486,12 @@ fn scenario(name: &str, spec: &Value, executable: &dyn Fn(&str) -> bool) -> Resu
         "externally-controlled" => {
             return Err("externally-controlled is changed from outside while it runs: give it another executor, and change the run by brunt ctl".to_owned());
         }
-        other => return Err(format!("there is no executor '{other}'")),
+        other => {
+            return Err(format!(
+                "there is no executor '{other}'; there are shared-iterations, per-vu-iterations, constant-vus, ramping-vus, constant-arrival-rate and \
+                 ramping-arrival-rate"
+            ));
+        }
     }
     let population = Population {
         scenarios: vec![Weighted { scenario: name.to_owned(), weight: 1.0 }],

@@ -251,17 +251,18 @@ pub(crate) fn json<'js>(ctx: &Ctx<'js>, user: &User, given: &Class<'js, Response
     made(ctx, user, given, JSON, |body| ctx.json_parse(String::from_utf8_lossy(body).into_owned()))
 }
 
-/// The times of a call in milliseconds, as k6 names them, of how it went. A request goes to the socket as a whole: sending takes no time.
+/// The times of a call in milliseconds, as k6 names them, of how it went. Sending ends when the socket has the last byte.
 fn timings<'js>(ctx: &Ctx<'js>, exchange: &Plain<'_>) -> Result<Object<'js>> {
     let of = |place: usize| exchange.entries().get(place).and_then(|(_, value)| value.as_number()).unwrap_or(0.0) * 1e3;
     let (response, service, first_byte, connecting, handshaking) = (of(0), of(1), of(2), of(3), of(4));
+    let sending = of(10);
     let object = Object::new(ctx.clone())?;
     object.set("blocked", (response - service - connecting - handshaking).max(0.0))?;
     object.set("looking_up", 0.0)?;
     object.set("connecting", connecting)?;
     object.set("tls_handshaking", handshaking)?;
-    object.set("sending", 0.0)?;
-    object.set("waiting", first_byte)?;
+    object.set("sending", sending)?;
+    object.set("waiting", (first_byte - sending).max(0.0))?;
     object.set("receiving", (service - first_byte).max(0.0))?;
     object.set("duration", service)?;
     Ok(object)

@@ -16,6 +16,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use rquickjs::{Ctx, qjs};
 
 use crate::outcome::Outcome;
+use crate::system::page_size;
 
 /// The size of a user's stack, in bytes. Pages that are never touched take no memory.
 const STACK: usize = 1 << 20;
@@ -28,7 +29,7 @@ pub(crate) const SCRIPT_STACK: usize = STACK - SPARE;
 /// The part of the spare that functions have which tell of a stack that is used up.
 const ROOM: usize = SPARE / 2;
 /// The bytes below a function's frame that are never given back: those of the functions that it calls for that.
-const NEAR: usize = 8 << 10;
+const NEAR: usize = 1 << 10;
 
 /// Lets a script use some of the spare, for as long as it lives.
 pub(crate) struct Room(*mut qjs::JSRuntime);
@@ -123,7 +124,7 @@ impl Suspender {
         if lowest == 0 || self.yielder.get().is_null() {
             return;
         }
-        let page = rustix::param::page_size();
+        let page = page_size();
         let here = ptr::from_ref(&page) as usize;
         let end = here.saturating_sub(NEAR) & !(page - 1);
         if let Some(length) = end.checked_sub(lowest) {

@@ -287,6 +287,12 @@ impl Summary {
         self.total.numbers.get(Counter::Due) == 0 && !self.has_only_carried()
     }
 
+    /// Whether no call was due, and nobody minds: the plan tolerates any load and any failure, as by `--k6-exit`.
+    pub fn may_be_idle(&self) -> bool {
+        let tolerates_all = self.plan.max_error_ratio >= 1.0 && self.plan.max_less_ratio >= 1.0;
+        self.is_idle() && tolerates_all && matches!(self.run.ending, Ending::Completed)
+    }
+
     /// Since when the run was paused, if nobody resumed it before its end, in nanoseconds of the measured part.
     pub fn paused_to_end(&self) -> Option<u64> {
         let measured_ns = self.run.measured_ns;

@@ -265,6 +265,8 @@ pub(crate) struct Link {
     pub(super) handshake_ns: u64,
     /// The address that took the connection, if it is one of TCP.
     pub(super) address: Option<SocketAddr>,
+    /// When the socket last took the last of bytes that had to wait for it; [`Tick::NEVER`] if none had to.
+    pub(super) caught_up: Tick,
 }
 
 /// The other end of a connection, and how long the way to it took.
@@ -278,6 +280,8 @@ pub(crate) struct Peer {
     pub(crate) connect_ns: u64,
     /// How long the TLS handshake took, in nanoseconds; 0 without one.
     pub(crate) handshake_ns: u64,
+    /// When it had last made room for bytes that had to wait.
+    pub(crate) caught_up: Option<Tick>,
 }
 
 impl Peer {
@@ -308,6 +312,7 @@ impl Link {
             connect_ns: 0,
             handshake_ns: 0,
             address: None,
+            caught_up: Tick::NEVER,
         }
     }
 
@@ -515,8 +520,14 @@ impl Connection {
 
     /// The other end, as far as it is known.
     pub(crate) fn peer(&self) -> Peer {
-        let Link { channel, address, connect_ns, handshake_ns, .. } = &self.link;
-        Peer { address: *address, security: channel.security(), connect_ns: *connect_ns, handshake_ns: *handshake_ns }
+        let Link { channel, address, connect_ns, handshake_ns, caught_up, .. } = &self.link;
+        Peer {
+            address: *address,
+            security: channel.security(),
+            connect_ns: *connect_ns,
+            handshake_ns: *handshake_ns,
+            caught_up: Some(*caught_up).filter(|caught_up| caught_up.is_set()),
+        }
     }
 
     /// How many more calls it can carry, of `most` in flight at once.

@@ -205,6 +205,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             connection.link.stalled_until = Tick::NEVER;
             connection.link.unsent_aside = 0;
             if was_stalled {
+                connection.link.caught_up = now;
                 connection.link.client.resumed(&mut self.outgoing);
                 self.roomy.push((token, now));
             }

@@ -360,14 +360,19 @@ fn timings(call: &UserCall) -> Value<'static> {
 
 /// How a call went, as a list: seconds from due to its end, from sent to its end, and from sent to the first byte of its answer; seconds of
 /// connecting and of the TLS handshake, 0 on a connection that was there before; the peer's address and port; the protocol, as the peer has named
-/// it; the version of TLS and the cipher suite. What does not apply is `Nil`.
+/// it; the version of TLS and the cipher suite; seconds until the socket took the last byte of it, 0 where it took all at once. What does not
+/// apply is `Nil`.
 fn exchange<'a>(call: &UserCall, proto: Value<'a>) -> Value<'a> {
     let Some(times) = call.times() else { return Value::Nil };
     let seconds = |from: Tick, to: Tick| {
         let is_known = from.is_set() && to.is_set();
         if is_known { Value::Number(to.since(from) as f64 / 1e9) } else { Value::Nil }
     };
-    let Peer { address, security, connect_ns, handshake_ns } = call.peer;
+    let Peer { address, security, connect_ns, handshake_ns, caught_up } = call.peer;
+    // An answer may begin before its request has gone.
+    let until = if times.first_byte.is_set() { times.first_byte } else { times.ended };
+    let sending =
+        caught_up.filter(|_| times.sent.is_set()).map_or(0, |caught_up| caught_up.min(until).since(times.sent));
     let text = |name: Option<&str>| name.map_or(Value::Nil, |name| Value::Text(name.to_owned().into_bytes().into()));
     Value::list([
         seconds(times.due, times.ended),
@@ -380,6 +385,7 @@ fn exchange<'a>(call: &UserCall, proto: Value<'a>) -> Value<'a> {
         proto,
         text(security.and_then(|(version, _)| version.as_str())),
         text(security.and_then(|(_, suite)| suite.as_str())),
+        Value::Number(sending as f64 / 1e9),
     ])
 }
 

@@ -1,4 +1,4 @@
-// `k6/http`: https://grafana.com/docs/k6/latest/javascript-api/k6-http/
+// `k6/http` without its constants, which `brunt:http-constants` adds for scripts that name one: https://grafana.com/docs/k6/latest/javascript-api/k6-http/
 import { http, now, remember, send as sendPrepared, setsCookies, shortcut } from "brunt:native";
 import { knownPlace, user } from "brunt:user";
 import { bareFields, cookieJar as userJar, described, FileData, isResponse, NamedUrl, preparedOf, refuseInit } from "brunt:hops";
@@ -123,32 +123,9 @@ function exchanged(hop, began, response) {
     return response === undefined || exchange.settle(response) ? complete(exchange) : exchange.response;
 }
 
-
-export const TLS_1_0 = "tls1.0";
-export const TLS_1_1 = "tls1.1";
-export const TLS_1_2 = "tls1.2";
-export const TLS_1_3 = "tls1.3";
-export const OCSP_STATUS_GOOD = "good";
-export const OCSP_STATUS_REVOKED = "revoked";
-export const OCSP_STATUS_SERVER_FAILED = "server_failed";
-export const OCSP_STATUS_UNKNOWN = "unknown";
-export const OCSP_REASON_UNSPECIFIED = "unspecified";
-export const OCSP_REASON_KEY_COMPROMISE = "key_compromise";
-export const OCSP_REASON_CA_COMPROMISE = "ca_compromise";
-export const OCSP_REASON_AFFILIATION_CHANGED = "affiliation_changed";
-export const OCSP_REASON_SUPERSEDED = "superseded";
-export const OCSP_REASON_CESSATION_OF_OPERATION = "cessation_of_operation";
-export const OCSP_REASON_CERTIFICATE_HOLD = "certificate_hold";
-export const OCSP_REASON_REMOVE_FROM_CRL = "remove_from_crl";
-export const OCSP_REASON_PRIVILEGE_WITHDRAWN = "privilege_withdrawn";
-export const OCSP_REASON_AA_COMPROMISE = "aa_compromise";
-
 export { CookieJar, expectedStatuses, FileData, Response, setResponseCallback };
 
 export default {
     request, asyncRequest, get, head, post, put, patch, del, options, query, batch, url, cookieJar, CookieJar, file, FileData, Response,
-    expectedStatuses, setResponseCallback, TLS_1_0, TLS_1_1, TLS_1_2, TLS_1_3, OCSP_STATUS_GOOD, OCSP_STATUS_REVOKED,
-    OCSP_STATUS_SERVER_FAILED, OCSP_STATUS_UNKNOWN, OCSP_REASON_UNSPECIFIED, OCSP_REASON_KEY_COMPROMISE, OCSP_REASON_CA_COMPROMISE,
-    OCSP_REASON_AFFILIATION_CHANGED, OCSP_REASON_SUPERSEDED, OCSP_REASON_CESSATION_OF_OPERATION, OCSP_REASON_CERTIFICATE_HOLD,
-    OCSP_REASON_REMOVE_FROM_CRL, OCSP_REASON_PRIVILEGE_WITHDRAWN, OCSP_REASON_AA_COMPROMISE,
+    expectedStatuses, setResponseCallback,
 };

@@ -178,6 +178,8 @@ def read(stream, connection):
             stream.readline()
         stream.readline()
     else:
+        if "slow-read" in request.target:
+            time.sleep(0.3)
         request.body = stream.read(int(fields.get("content-length", 0)))
     return request
 

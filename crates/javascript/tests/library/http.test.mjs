@@ -20,6 +20,10 @@ test("named exports are those of the default one", async () => {
     const user = await newVisitor();
     const module = await user.import("k6/http");
     for (const name of Object.keys(module.default)) assert.equal(module[name], module.default[name], name);
+    const whole = await user.import("brunt:http-constants");
+    for (const name of Object.keys(whole.default)) assert.equal(whole[name], whole.default[name], name);
+    assert.equal(whole.get, module.get);
+    assert.deepEqual([whole.OCSP_STATUS_GOOD, whole.TLS_1_2], ["good", "tls1.2"]);
 });
 
 test("a Response has what the site answered (javascript-api/k6-http/response)", async () => {

@@ -27,6 +27,9 @@ use crate::asked::{Asked, Made};
 use crate::verdict::{Judgement, Verdict};
 use crate::words::Words;
 
+/// What is said of a figure that nothing was recorded of, where it holds then.
+const NO_SAMPLES: &str = "no samples, so it holds";
+
 pub use self::outlook::Outlook;
 pub use self::subject::{Standing, due_ns};
 
@@ -278,9 +281,7 @@ impl Standing<'_> {
                 format!("{}{}{few}", if value.at_least { "≥" } else { "" }, figure.unit().show(value.value))
             }
             (_, Err(why)) => why.clone(),
-            (None, Ok(Subject::Unrecorded(declared))) if declared.holds_unrecorded => {
-                "no samples, so it holds".to_owned()
-            }
+            (None, Ok(Subject::Unrecorded(declared))) if declared.holds_unrecorded => NO_SAMPLES.to_owned(),
             (None, Ok(Subject::Unrecorded(_))) => "no samples".to_owned(),
             (None, Ok(subject)) if subject.is_by_status() => "no answer has this status".to_owned(),
             (None, Ok(_)) => "nothing measured".to_owned(),
@@ -291,6 +292,8 @@ impl Standing<'_> {
         let is_known = !matches!(&subject, Ok(Subject::Watched(watched)) if !is_mostly_known(watched));
         let is_excused = matches!(&subject, Ok(Subject::Unrecorded(declared)) if declared.holds_unrecorded);
         let held = (holds(value) || is_excused) && is_known;
+        // The value of nothing would read as if it met the condition.
+        let got = if is_excused && !holds(value) { NO_SAMPLES.to_owned() } else { got };
         // Where failed calls decide, the reader has to see it.
         let ended = figure.of_ended().filter(|_| value.is_some()).zip(subject.as_ref().ok());
         let ended = ended.and_then(|(ended, subject)| Some((ended, subject.value(ended, self).ok()??)));
