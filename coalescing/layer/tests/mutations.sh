@@ -75,7 +75,7 @@ services_have_flights_of_their_own|layer.rs|s/let common = self.common.clone\(\)
 a_nominated_field_bars|fields.rs|s/if nominates_a_field\(value\) => Role::Bars/if nominates_a_field(value) => Role::Key/
 a_method_override_bars|fields.rs|s/name if overrides_method\(name\) => Role::OverridesMethod/name if overrides_method(name) => Role::Harmless/
 headers_that_say_what_was_asked_for|fields.rs|s/"forwarded-host" => Key/"forwarded-host" => Harmless/
-headers_that_say_what_was_asked_for|request.rs|s/writer.derived\(name, \|key\| fields::write_forwarded\(value, key\)\);//
+headers_that_say_what_was_asked_for|request.rs|s/writer.derived\(common, name, \|key\| fields::write_forwarded\(value, key\)\);//
 headers_that_some_take_for_others|fields.rs|s/=> role_of_lookalike\(name, value\)/=> Role::Harmless/
 a_read_after_a_write|key.rs|s/self.0.epoch == other.0.epoch && //
 a_read_after_a_write|writes.rs|s/(let write = Self \{[^}]*\};\s*)write.closes_flights\(\);/$1/
