@@ -136,6 +136,36 @@ fn users_of_all_agents_share_rows_iterations_meetings_and_one_setup() {
     assert!(last_row < first_after, "who comes after comes after all: {paths:?}");
 }
 
+/// The users of a mix are dealt by their numbers over all agents: each part has its share of them to within one user, and both agents carry users.
+#[test]
+#[ignore = "needs nats-server: make test installs it"]
+fn users_of_a_mix_are_dealt_over_all_agents() {
+    let bus = Bus::start();
+    let _agents = bus.agents(2);
+    let dir = Directory::new();
+    for (users, shares) in [(40, [3, 1]), (13, [1, 1]), (9, [7, 2])] {
+        let (base, asked) = recorder();
+        let text = format!(
+            "local brunt = require 'brunt'
+             local http = brunt.http {{ base = '{base}' }}
+             local a = brunt.scenario('browse', function() http:get('/a') end)
+             local b = brunt.scenario('buy', function() http:get('/b') end)
+             brunt.mix {{ {{ a, {} }}, {{ b, {} }} }}:inject {{ brunt.iterations_each({users}, 1) }}",
+            shares[0], shares[1]
+        );
+        let script = dir.file("mix.lua", text);
+        let report = bus.run(&["run", &script]);
+        closes(&report);
+        let asked = asked.lock().unwrap().clone();
+        let count = |path: &str| asked.iter().filter(|head| head.split(' ').nth(1) == Some(path)).count();
+        assert_eq!(count("/a") + count("/b"), users, "{asked:?}");
+        let expected = (users * shares[0]) as f64 / (shares[0] + shares[1]) as f64;
+        assert!((count("/a") as f64 - expected).abs() < 1.0, "{} of {users} are {expected}", count("/a"));
+        let due = ["a1", "a2"].map(|name| agent(&report, name)["due"].as_u64().unwrap());
+        assert!(due.iter().all(|due| *due * 3 >= users as u64), "both carry their part: {due:?}");
+    }
+}
+
 /// What thresholds and guards ask for is recorded on the agents, and judged over all of them.
 #[test]
 #[ignore = "needs nats-server: make test installs it"]
