@@ -17,8 +17,9 @@ fuzz_target!(|input: &[u8]| {
         b'p' => postman(bytes, "a"),
         b'c' => {
             let Ok(text) = std::str::from_utf8(bytes) else { return };
-            let _ = curl_command(text);
-            curl(text, "a")
+            let no_files = |_: &str| Err(std::io::ErrorKind::NotFound.into());
+            let _ = curl_command(text, &no_files);
+            curl(text, "a", &no_files)
         }
         _ => return,
     };

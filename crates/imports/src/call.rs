@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::encoded::{form_component, form_decoded, url_safe};
+use crate::encoded::{form_component, form_decoded};
 use crate::lua::{key, quoted, quoted_bytes, table, table_behind};
 use crate::text::{Piece, Text};
 
@@ -48,6 +48,8 @@ pub(crate) struct Part {
     pub(crate) value: Text,
     pub(crate) filename: Option<String>,
     pub(crate) content_type: Option<String>,
+    /// Further header fields.
+    pub(crate) headers: Vec<(String, String)>,
     /// A Lua expression for the content, in place of `value`.
     pub(crate) content: Option<String>,
 }
@@ -156,7 +158,7 @@ fn in_order(all: Vec<(&str, String)>) -> String {
 fn multipart(parts: &[Part]) -> String {
     let written = |part: &Part| {
         let content = part.content.clone().unwrap_or_else(|| part.value.written());
-        if part.filename.is_none() && part.content_type.is_none() {
+        if part.filename.is_none() && part.content_type.is_none() && part.headers.is_empty() {
             return content;
         }
         let mut entries = Vec::new();
@@ -166,6 +168,10 @@ fn multipart(parts: &[Part]) -> String {
             |name| format!("filename = {}", quoted(name)),
         ));
         entries.extend(part.content_type.iter().map(|name| format!("type = {}", quoted(name))));
+        if !part.headers.is_empty() {
+            let fields: Vec<_> = part.headers.iter().map(|(name, value)| (name.clone(), Text::plain(value))).collect();
+            entries.push(format!("headers = {}", headers(&fields)));
+        }
         entries.push(format!("content = {content}"));
         table(&entries)
     };
@@ -223,11 +229,6 @@ pub(crate) fn is_own_form(text: &str) -> bool {
         .map(|(name, value)| format!("{}={}", form_component(name), form_component(value)))
         .collect();
     again.join("&") == text
-}
-
-/// A path or URL from a document, with its plain parts escaped.
-pub(crate) fn safe_url(text: &Text) -> Text {
-    text.map_plain(url_safe)
 }
 
 #[cfg(test)]

@@ -56,6 +56,20 @@ pub(crate) fn url_safe(text: &str) -> String {
     safe
 }
 
+/// `text` with escapes for bytes beyond ASCII, blanks, control letters and the letters of `also`; all others stay as its
+/// tool sends them.
+pub(crate) fn kept_but(text: &str, also: &[u8]) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_graphic() && !also.contains(&byte) {
+            safe.push(char::from(byte));
+        } else {
+            let _ = write!(safe, "%{byte:02X}");
+        }
+    }
+    safe
+}
+
 /// `text` as one segment or value of a URL: `%XX` for all but letters, digits and `-._~`.
 pub(crate) fn component(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -158,6 +172,7 @@ mod tests {
         assert_eq!(decoded("%ff"), "%ff");
         assert_eq!(form("a=1+2&b&=c%3D"), [("a", "1 2"), ("b", ""), ("", "c=")].map(|(a, b)| (a.into(), b.into())));
         assert_eq!(url_safe("/a b?c=\"%20é\""), "/a%20b?c=%22%20%C3%A9%22");
+        assert_eq!(kept_but("/a b?{c}|é'", b"{'"), "/a%20b?%7Bc}|%C3%A9%27");
         assert_eq!(component("a/b é"), "a%2Fb%20%C3%A9");
     }
 

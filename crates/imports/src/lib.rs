@@ -8,13 +8,13 @@
 //! curl/     shell (words) ─▶ options ─▶ request ─────────────┘
 //! ```
 //!
-//! Bytes in, text out: nothing is read from files and nothing is sent. Whatever the document holds, the text is Lua
+//! Bytes in, text out: nothing is sent, and no file is read but those of options that a command of curl names, which [`Files`] reads. Whatever the document holds, the text is Lua
 //! that parses: `lua.rs` alone writes texts and comments. Parts of the document that are not moved are listed in
 //! [`Imported::left`], and never left out silently. Secrets of the document are not in the Lua, which reads them by
 //! `brunt.env`.
 //!
 //! ```
-//! let imported = brunt_imports::curl("curl -X POST http://127.0.0.1:8080/_/echo -d a=1", "a.sh")?;
+//! let imported = brunt_imports::curl("curl -X POST http://127.0.0.1:8080/_/echo -d a=1", "a.sh", &|_| Err(std::io::ErrorKind::NotFound.into()))?;
 //! assert!(imported.lua.contains("http:post(\"/_/echo\", { form = { a = \"1\" }, redirects = false })"), "{}", imported.lua);
 //! assert!(imported.left.is_empty(), "{:?}", imported.left);
 //! # Ok::<(), brunt_imports::ImportError>(())
@@ -32,13 +32,16 @@ mod secret;
 mod text;
 mod value;
 
-use std::fmt;
+use std::{fmt, io};
 
 pub use curl::command::{Bit, Command, Data, Part, Word};
 pub use har::Options as HarOptions;
 
 /// The most bytes of a document.
 pub const MOST_BYTES: usize = 256 << 20;
+
+/// Reads a file that a command of curl names (`-K`, `-H @FILE`), by its name as written.
+pub type Files<'f> = &'f dyn Fn(&str) -> io::Result<Vec<u8>>;
 
 /// Scenarios in Lua, and the parts of the document that are not in them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,30 +119,30 @@ pub fn postman(collection: &[u8], name: &str) -> Result<Imported, ImportError> {
     postman::import(bounded(collection)?, name)
 }
 
-/// The scenario for command lines of curl, as a shell reads them.
+/// The scenario for command lines of curl, as a shell reads them, with the files of options that they name.
 ///
 /// # Errors
 /// When there is no command line of curl, or one of them cannot be read or has an unknown flag.
-pub fn curl(text: &str, name: &str) -> Result<Imported, ImportError> {
+pub fn curl(text: &str, name: &str, files: Files) -> Result<Imported, ImportError> {
     bounded(text.as_bytes())?;
-    curl::import(text, name)
+    curl::import(text, name, files)
 }
 
 /// The one command line of curl in a text, as a shell reads it.
 ///
 /// # Errors
 /// As [`curl`], and when there are several.
-pub fn curl_command(text: &str) -> Result<Command, ImportError> {
+pub fn curl_command(text: &str, files: Files) -> Result<Command, ImportError> {
     bounded(text.as_bytes())?;
-    curl::single(text)
+    curl::single(text, files)
 }
 
 /// The command line of curl in these words, from a shell's arguments.
 ///
 /// # Errors
 /// When it cannot be read, or has an unknown flag.
-pub fn curl_words(words: &[String]) -> Result<Command, ImportError> {
-    curl::of_words(words)
+pub fn curl_words(words: &[String], files: Files) -> Result<Command, ImportError> {
+    curl::of_words(words, files)
 }
 
 fn bounded(bytes: &[u8]) -> Result<&[u8], ImportError> {

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
-use brunt_imports::{HarOptions, ImportError, Imported, curl, curl_command, har, openapi, postman};
+use brunt_imports::{Files, HarOptions, ImportError, Imported, curl, curl_command, har, openapi, postman};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+const NO_FILES: Files = &|_| Err(std::io::ErrorKind::NotFound.into());
 
 /// Texts that would end a text, a comment or a table of Lua, or stand for something else in a document.
 const NASTY: [&str; 24] = [
@@ -153,13 +155,13 @@ proptest! {
 
     #[test]
     fn commands(words in proptest::collection::vec(prop_oneof![
-        proptest::sample::select(&["-d", "-H", "-F", "--json", "-u", "-b", "-X", "-G", "-L", "--data-urlencode", "http://a.test/", "-H 'A: b'", "\\\n", "$A", "--next", "|", ";", "curl"][..]).prop_map(str::to_owned),
+        proptest::sample::select(&["-d", "-H", "-F", "--json", "-u", "-b", "-X", "-G", "-L", "--data-urlencode", "http://a.test/", "-H 'A: b'", "\\\n", "$A", "--next", "|", ";", "curl", "[1-3]", "{a,b}", "-T a", "-K a", "-H @a", "<<E\n$A\nE\n", "< a", "A=b", "--url-query @a"][..]).prop_map(str::to_owned),
         text().prop_map(|text| format!("'{}'", text.replace('\'', "'\\''"))),
         text(),
     ], 0..12)) {
         let line = format!("curl http://a.test/x {}", words.join(" "));
-        parses(curl(&line, "a\n]]b"), &line);
-        let _ = curl_command(&line);
+        parses(curl(&line, "a\n]]b", NO_FILES), &line);
+        let _ = curl_command(&line, NO_FILES);
     }
 
     #[test]
@@ -170,7 +172,7 @@ proptest! {
             parses(openapi(bytes, name), name);
             parses(postman(bytes, name), name);
         }
-        parses(curl(&text, name), &text);
+        parses(curl(&text, name, NO_FILES), &text);
     }
 
     #[test]
@@ -191,7 +193,7 @@ fn every_beginning_of_a_document_is_moved_or_refused() {
             parses(har(part.as_bytes(), "a", &HarOptions::default()), part);
             parses(openapi(part.as_bytes(), "a"), part);
             parses(postman(part.as_bytes(), "a"), part);
-            parses(curl(part, "a"), part);
+            parses(curl(part, "a", NO_FILES), part);
         }
     }
 }
@@ -227,7 +229,7 @@ fn what_is_large_is_lua_all_the_same() {
         .collect();
     parses(openapi(json!({"openapi": "3.1.0", "paths": paths}).to_string().as_bytes(), "a"), "a large description");
     let commands = "curl http://a.test/ -d a=1\n".repeat(900);
-    parses(curl(&commands, "a"), "many commands");
+    parses(curl(&commands, "a", NO_FILES), "many commands");
     // As many constants as there are texts.
     let many = |from: usize, count: usize| {
         (from..from + count).map(|number| format!("{{\"k{number}\": \"v{number}\"}}")).collect::<Vec<_>>().join(",")
@@ -248,11 +250,11 @@ fn what_is_large_is_lua_all_the_same() {
     parses(made, "many header fields");
     let headers: Vec<String> = (0..12_000).map(|number| format!("-H 'H{number}: v{number}'")).collect();
     let headers = headers.join(" ");
-    parses(curl(&format!("curl http://a.test/ {headers}"), "a"), "many header fields");
-    parses(curl(&format!("curl http://a.test/ -d \"{}\"", "$A".repeat(100_000)), "a"), "many variables");
+    parses(curl(&format!("curl http://a.test/ {headers}"), "a", NO_FILES), "many header fields");
+    parses(curl(&format!("curl http://a.test/ -d \"{}\"", "$A".repeat(100_000)), "a", NO_FILES), "many variables");
     let each = |number: usize| format!("curl http://a.test/ --json '[{}]'", many(number * 900, 900));
     let each = (0..200).map(each).collect::<Vec<_>>().join("\n");
-    parses(curl(&each, "a"), "commands of many texts");
+    parses(curl(&each, "a", NO_FILES), "commands of many texts");
     let items: Vec<Value> = (0..200)
         .flat_map(|number| {
             let raw = format!("[{}]", many(number * 900, 900));
@@ -326,7 +328,7 @@ fn secrets_are_not_written() {
         format!("; TOKEN={SECRET}"),
     ] {
         let line = format!("curl http://a.test/ {command}");
-        hides(curl(&line, "a"), SECRET, &line);
+        hides(curl(&line, "a", NO_FILES), SECRET, &line);
     }
     let item = |request: Value, script: &str| {
         json!({"item": [{"name": "r", "request": request, "event": [{"listen": "test", "script": {"exec": [script]}}]}],

@@ -13,6 +13,9 @@ use crate::{console, files};
 
 /// The name of the command.
 pub const NAME: &str = "curl";
+/// The advice where there is no command line.
+const WHAT_IT_TAKES: &str = "brunt curl takes a command line in quotes, brunt curl 'curl http://localhost:8080/' -d 10s, or its words behind --: \
+     brunt curl -d 10s -- http://localhost:8080/ -H 'A: b'";
 /// The advice where a flood cannot make the request.
 const SCENARIO: &str = "brunt import curl writes a scenario that can";
 
@@ -57,26 +60,22 @@ fn command(words: &[OsString]) -> Result<(Command, Vec<OsString>)> {
     if let Some(at) = words.iter().position(|word| word == "--") {
         let (own, curl) = words.split_at(at);
         let curl: Vec<String> = curl.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-        return Ok((curl_words(&curl)?, own.to_vec()));
+        return Ok((curl_words(&curl, &|file| fs::read(file))?, own.to_vec()));
     }
     let is_command = |word: &OsString| {
         let text = word.to_string_lossy();
         let mut parts = text.split_whitespace().skip_while(|part| matches!(*part, "$" | "%"));
         parts.next() == Some("curl") && parts.next().is_some()
     };
-    let (text, at) = match words.iter().position(is_command) {
-        Some(at) => (words.get(at).map(|word| word.to_string_lossy().into_owned()).unwrap_or_default(), at),
-        None if words.first().is_some_and(|word| word == "-") => {
-            let bytes = files::read_stdin()?;
-            (std::str::from_utf8(bytes).context("standard input is not text in UTF-8")?.to_owned(), 0)
-        }
-        None => bail!(
-            "brunt curl takes a command line in quotes, brunt curl 'curl http://localhost:8080/' -d 10s, or its words behind --: brunt curl -d 10s -- \
-             http://localhost:8080/ -H 'A: b'"
-        ),
+    let (text, at) = if let Some(at) = words.iter().position(is_command) {
+        (words.get(at).map(|word| word.to_string_lossy().into_owned()).unwrap_or_default(), at)
+    } else {
+        let Some(at) = words.iter().position(|word| word == "-") else { bail!(WHAT_IT_TAKES) };
+        let bytes = files::read_stdin()?;
+        (std::str::from_utf8(bytes).context("standard input is not text in UTF-8")?.to_owned(), at)
     };
     let own = words.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, word)| word.clone());
-    Ok((curl_command(&text)?, own.collect()))
+    Ok((curl_command(&text, &|file| fs::read(file))?, own.collect()))
 }
 
 /// Notes the parts of a command that are not in the request.
@@ -95,14 +94,15 @@ fn told(command: &Command) {
 /// The flags of the request.
 fn request(command: &Command) -> Result<Vec<String>> {
     let mut flags = Vec::new();
-    let has_body = !command.data.is_empty() && !command.is_query;
+    let has_data = !command.data.is_empty() && !command.is_query;
+    let has_body = has_data || command.upload.is_some();
     if command.method() != if has_body { "POST" } else { "GET" } {
         flags.push(format!("--method={}", command.method()));
     }
     for (name, value) in &command.headers {
         flags.push(format!("--header={name}: {}", template(value)?));
     }
-    if has_body && !command.says_of("content-type") {
+    if has_data && !command.says_of("content-type") {
         let kind = if command.is_json { "application/json" } else { "application/x-www-form-urlencoded" };
         flags.push(format!("--header=Content-Type: {kind}"));
     }
@@ -111,6 +111,9 @@ fn request(command: &Command) -> Result<Vec<String>> {
     }
     if let Some(cookies) = &command.cookies {
         flags.push(format!("--cookie={}", template(cookies)?));
+    }
+    if command.aws.is_some() {
+        bail!("--aws-sigv4: a flood signs no requests; {SCENARIO}");
     }
     if let Some(user) = &command.user {
         if command.is_digest {
@@ -179,7 +182,12 @@ fn endpoint(command: &Command) -> (String, String) {
 
 /// The flag of the body.
 fn body(command: &Command) -> Result<String> {
-    if let [Data::File(file, without_line_ends)] = command.data.as_slice() {
+    let uploaded = command.upload.iter();
+    let parts: Vec<&Data> = command.data.iter().chain(uploaded).collect();
+    if let [Data::File(file, without_line_ends)] = parts.as_slice() {
+        if file == "-" {
+            bail!("@- reads standard input: write the data into the command");
+        }
         // -d takes line ends and zero bytes out of a file, --data-binary does not.
         let is_out = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
         let content = if *without_line_ends { fs::read(file).unwrap_or_default() } else { Vec::new() };
@@ -190,7 +198,7 @@ fn body(command: &Command) -> Result<String> {
         let kept = kept.map_err(|_| anyhow!("-d @{file}: a file that is not text goes by --data-binary"))?;
         return Ok(format!("--body={}{kept}", if kept.starts_with('@') { "@" } else { "" }));
     }
-    let whole = joined(command.data.iter(), if command.is_json { "" } else { "&" })?;
+    let whole = joined(parts.into_iter(), if command.is_json { "" } else { "&" })?;
     let at = if whole.starts_with('@') { "@" } else { "" };
     Ok(format!("--body={at}{whole}"))
 }
@@ -204,6 +212,11 @@ fn joined<'d>(data: impl Iterator<Item = &'d Data>, mark: &str) -> Result<String
             Data::Encoded(name, word) => {
                 let equals = if name.is_empty() { "" } else { "=" };
                 format!("{name}{equals}{}", form_component(word.known().ok_or_else(variable)?))
+            }
+            Data::EncodedFile(name, file) => {
+                let equals = if name.is_empty() { "" } else { "=" };
+                let text = files::read_text(std::path::Path::new(file))?;
+                format!("{name}{equals}{}", form_component(&text))
             }
             Data::File(..) => bail!("-d @FILE beside other data: write the file's text into the command"),
         });

@@ -125,13 +125,14 @@ fn of_file(
 fn curl(args: &Curl) -> Result<Exit> {
     let is_command = args.source.split_whitespace().nth(1).is_some() && args.source.contains("curl");
     if is_command && !Path::new(&args.source).exists() {
-        let imported =
-            brunt_imports::curl(&args.source, "the command line").context("cannot import the command line")?;
+        let imported = brunt_imports::curl(&args.source, "the command line", &|file| std::fs::read(file))
+            .context("cannot import the command line")?;
         return written(&imported, "the command line", &args.into);
     }
     of_file(Path::new(&args.source), &args.into, |bytes, name| {
         let text = std::str::from_utf8(bytes).map_err(|_| ImportError::Other("it is not text in UTF-8".to_owned()))?;
-        brunt_imports::curl(text, name)
+        let folder = Path::new(&args.source).parent().unwrap_or(Path::new("")).to_owned();
+        brunt_imports::curl(text, name, &|file| std::fs::read(file).or_else(|_| std::fs::read(folder.join(file))))
     })
 }
 

@@ -87,6 +87,8 @@ pub enum Data {
     Encoded(String, Word),
     /// The content of a file; without its line ends if `true`.
     File(String, bool),
+    /// The content of a file to be escaped for a form: the name before `=`, and the file.
+    EncodedFile(String, String),
 }
 
 /// A part of a form with files.
@@ -102,6 +104,8 @@ pub struct Part {
     pub filename: Option<String>,
     /// Its content type.
     pub content_type: Option<String>,
+    /// Further header fields.
+    pub headers: Vec<(String, String)>,
 }
 
 /// A command of curl: requests that differ only in their URLs.
@@ -128,6 +132,16 @@ pub struct Command {
     pub is_json: bool,
     /// A form with files.
     pub form: Vec<Part>,
+    /// What `-T` sends, without a type.
+    pub upload: Option<Data>,
+    /// The values of `-T`, of which each goes to a URL.
+    pub(super) uploads: Vec<Word>,
+    /// The file of options that is to be read next (`-K`).
+    pub(super) config: Option<String>,
+    /// The path that is sent in place of the URL's.
+    pub(super) target: Option<String>,
+    /// The value of `--aws-sigv4`.
+    pub aws: Option<String>,
     /// Whether the data goes into the query (`-G`).
     pub is_query: bool,
     /// Whether it asks for the head alone (`-I`).
@@ -174,6 +188,8 @@ impl Command {
         let has_body = !self.is_query && !self.data.is_empty() || !self.form.is_empty();
         let by_flags = if self.is_head {
             "HEAD"
+        } else if self.upload.is_some() {
+            "PUT"
         } else if has_body {
             "POST"
         } else {

@@ -1,9 +1,25 @@
 //! The options of curl: those of the request, of the connection, and of curl's own output.
 
-use super::command::{Command, Data, Part, Word};
-use crate::ImportError;
+use std::collections::VecDeque;
+
+use super::command::{Bit, Command, Data, Part, Word};
+use super::shell::Input;
+use super::{config, glob};
 use crate::call::METHODS;
-use crate::encoded::{is_token, media_type};
+use crate::encoded::{component, is_token, media_type, origin_and_path};
+use crate::{Files, ImportError};
+
+/// The most files of options that a command reads.
+const MOST_CONFIGS: usize = 20;
+
+/// What a command reads besides its words.
+pub(super) struct Around<'f> {
+    pub(super) files: Files<'f>,
+    /// Its standard input.
+    pub(super) input: Option<Input>,
+    /// The line on which it begins.
+    pub(super) line: usize,
+}
 
 /// The meaning of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +43,11 @@ enum Says {
     Cookie,
     CookieJar,
     Range,
+    From,
+    Target,
+    Upload,
+    Config,
+    Aws,
     PathAsIs,
     Agent,
     Referer,
@@ -147,10 +168,71 @@ const OPTIONS: &[(&str, Option<char>, Says)] = &[
     ("tlsv1.2", None, Left(false)),
     ("tlsv1.3", None, Left(false)),
     ("tls-max", None, Left(true)),
-    ("aws-sigv4", None, Refused("it signs each request anew, as aws = { … } of a scenario's call does")),
+    ("aws-sigv4", None, Says::Aws),
     ("expect100-timeout", None, Left(true)),
-    ("upload-file", Some('T'), Refused("send a file by -X PUT --data-binary @FILE")),
-    ("config", Some('K'), Refused("write the file's options into the command")),
+    ("upload-file", Some('T'), Says::Upload),
+    ("config", Some('K'), Says::Config),
+    ("continue-at", Some('C'), Says::From),
+    ("request-target", None, Says::Target),
+    ("time-cond", Some('z'), Refused("write the field: -H 'If-Modified-Since: …'")),
+    ("remote-name-all", None, Shows(false)),
+    ("remote-time", Some('R'), Shows(false)),
+    ("remove-on-error", None, Shows(false)),
+    ("clobber", None, Shows(false)),
+    ("raw", None, Shows(false)),
+    ("xattr", None, Shows(false)),
+    ("libcurl", None, Shows(true)),
+    ("etag-save", None, Shows(true)),
+    ("create-file-mode", None, Shows(true)),
+    ("parallel-max", None, Shows(true)),
+    ("parallel-immediate", None, Shows(false)),
+    ("suppress-connect-headers", None, Shows(false)),
+    ("happy-eyeballs-timeout-ms", None, Shows(true)),
+    ("http0.9", None, Shows(false)),
+    ("proto", None, Shows(true)),
+    ("proto-redir", None, Shows(true)),
+    ("ssl", None, Shows(false)),
+    ("ssl-reqd", None, Shows(false)),
+    ("ssl-no-revoke", None, Shows(false)),
+    ("ssl-revoke-best-effort", None, Shows(false)),
+    ("sessionid", None, Shows(false)),
+    ("max-filesize", None, Left(true)),
+    ("rate", None, Left(true)),
+    ("etag-compare", None, Left(true)),
+    ("tr-encoding", None, Left(false)),
+    ("tcp-fastopen", None, Left(false)),
+    ("alpn", None, Left(false)),
+    ("npn", None, Left(false)),
+    ("tlsv1", Some('1'), Left(false)),
+    ("tlsv1.0", None, Left(false)),
+    ("tlsv1.1", None, Left(false)),
+    ("tls13-ciphers", None, Left(true)),
+    ("curves", None, Left(true)),
+    ("pass", None, Left(true)),
+    ("cert-type", None, Left(true)),
+    ("key-type", None, Left(true)),
+    ("capath", None, Left(true)),
+    ("crlfile", None, Left(true)),
+    ("pinnedpubkey", None, Left(true)),
+    ("cert-status", None, Left(false)),
+    ("dns-servers", None, Left(true)),
+    ("doh-url", None, Left(true)),
+    ("local-port", None, Left(true)),
+    ("alt-svc", None, Left(true)),
+    ("hsts", None, Left(true)),
+    ("proxytunnel", Some('p'), Left(false)),
+    ("proxy-user", Some('U'), Left(true)),
+    ("proxy-header", None, Left(true)),
+    ("proxy-insecure", None, Left(false)),
+    ("proxy-cacert", None, Left(true)),
+    ("preproxy", None, Left(true)),
+    ("socks4", None, Left(true)),
+    ("socks4a", None, Left(true)),
+    ("socks5", None, Left(true)),
+    ("socks5-hostname", None, Left(true)),
+    ("haproxy-protocol", None, Left(false)),
+    ("netrc-file", None, Refused("write the user by -u")),
+    ("netrc-optional", None, Refused("write the user by -u")),
     ("netrc", Some('n'), Refused("write the user by -u")),
     ("negotiate", None, Refused("brunt has Basic, Bearer and Digest")),
     ("ntlm", None, Refused("brunt has Basic, Bearer and Digest")),
@@ -196,12 +278,14 @@ fn wrong<T>(line: usize, problem: impl std::fmt::Display) -> Result<T, ImportErr
     Err(ImportError::Other(format!("line {line}: {problem}")))
 }
 
-/// The commands in the words behind `curl`: one, and another for each `--next`.
-pub(super) fn read(words: &[Word], line: usize) -> Result<Vec<Command>, ImportError> {
+/// The commands in the words behind `curl`: one, another for each `--next` and for each file of `-T`.
+pub(super) fn read(words: &[Word], around: &Around) -> Result<Vec<Command>, ImportError> {
+    let line = around.line;
     let mut commands = vec![Command { line, ..Command::default() }];
-    let mut words = words.iter();
+    let mut words: VecDeque<Word> = words.iter().cloned().collect();
     let mut only_urls = false;
-    while let Some(word) = words.next() {
+    let mut configs = 0;
+    while let Some(word) = words.pop_front() {
         let Some(command) = commands.last_mut() else { break };
         let text = word.beginning();
         if only_urls || !text.starts_with('-') || word.known() == Some("-") {
@@ -213,21 +297,131 @@ pub(super) fn read(words: &[Word], line: usize) -> Result<Vec<Command>, ImportEr
                 return wrong(line, format!("{text} is not an option of curl that brunt knows; take it out"));
             };
             let value = if says.takes_value() { Some(value(&mut words, text, line)?) } else { None };
-            take(&mut commands, name, says, off, value, line)?;
+            take(&mut commands, name, says, off, value, around)?;
         } else {
-            shorts(&mut commands, word, &mut words, line)?;
+            shorts(&mut commands, &word, &mut words, around)?;
+        }
+        if let Some(file) = commands.last_mut().and_then(|command| command.config.take()) {
+            configs += 1;
+            if configs > MOST_CONFIGS {
+                return wrong(line, format!("-K: more than {MOST_CONFIGS} files of options"));
+            }
+            for word in config::words(&content(&file, "-K", around)?).into_iter().rev() {
+                words.push_front(Word::plain(word));
+            }
         }
     }
     for command in &mut commands {
         check(command)?;
+        expand(command)?;
         settle(command);
     }
-    Ok(commands)
+    let mut each = Vec::new();
+    for command in commands {
+        if command.uploads.is_empty() {
+            each.push(command);
+        } else {
+            uploaded(&command, around, &mut each)?;
+        }
+    }
+    Ok(each)
 }
 
-fn value(words: &mut std::slice::Iter<'_, Word>, option: &str, line: usize) -> Result<Word, ImportError> {
-    match words.next() {
-        Some(word) => Ok(word.clone()),
+/// The text of a file that an option names, or of standard input.
+fn content(file: &str, option: &str, around: &Around) -> Result<String, ImportError> {
+    let line = around.line;
+    let file = match (file, &around.input) {
+        ("-", Some(Input::Text(word))) => match word.known() {
+            Some(text) => return Ok(text.to_owned()),
+            None => return wrong(line, format!("{option} - takes no variable of the shell: write its value")),
+        },
+        ("-", Some(Input::File(word))) => word.known().unwrap_or_default(),
+        ("-", None) => return wrong(line, format!("{option} reads standard input: write it into the command")),
+        (file, _) => file,
+    };
+    match (around.files)(file).map(String::from_utf8) {
+        Ok(Ok(text)) => Ok(text),
+        Ok(Err(_)) => wrong(line, format!("{option} {file}: it is not text in UTF-8")),
+        Err(error) => wrong(line, format!("{option} {file}: cannot read it: {error}")),
+    }
+}
+
+/// Writes each URL for which `[1-3]` and `{a,b}` stand, and takes the path of `--request-target` in its place.
+fn expand(command: &mut Command) -> Result<(), ImportError> {
+    if !command.is_literal {
+        let mut urls = Vec::new();
+        for url in &command.urls {
+            match glob::urls(url) {
+                Ok(several) => urls.extend(several),
+                Err(problem) => return wrong(command.line, format!("the URL: {problem}")),
+            }
+        }
+        command.urls = urls;
+    }
+    let Some(path) = &command.target else { return Ok(()) };
+    if !path.starts_with('/') {
+        return wrong(
+            command.line,
+            format!("--request-target {path} cannot be moved: it is no path that begins with /"),
+        );
+    }
+    for url in &mut command.urls {
+        let whole = url.known().map(|url| if url.contains("://") { url.to_owned() } else { format!("http://{url}") });
+        match whole.as_deref().and_then(origin_and_path) {
+            Some((origin, _)) => *url = Word::plain(format!("{origin}{path}")),
+            None => return wrong(command.line, "--request-target: the URL before it holds a variable of the shell"),
+        }
+    }
+    command.is_path_as_is = true;
+    Ok(())
+}
+
+/// Adds the commands of `-T`: each file goes to a URL, and further URLs are asked for without one.
+fn uploaded(command: &Command, around: &Around, each: &mut Vec<Command>) -> Result<(), ImportError> {
+    if !command.data.is_empty() || !command.form.is_empty() || command.is_head {
+        return wrong(command.line, "this curl has both -T and -d, -F or -I");
+    }
+    for (place, url) in command.urls.iter().enumerate() {
+        let Some(file) = command.uploads.get(place) else {
+            each.push(Command { urls: vec![url.clone()], uploads: Vec::new(), ..command.clone() });
+            continue;
+        };
+        let files = if command.is_literal { Ok(vec![file.clone()]) } else { glob::urls(file) };
+        for file in files.or_else(|problem| wrong(command.line, format!("-T: {problem}")))? {
+            let Some(name) = file.known() else {
+                return wrong(command.line, "-T takes no variable of the shell here: write its value");
+            };
+            let mut one = Command { urls: vec![url.clone()], uploads: Vec::new(), ..command.clone() };
+            if matches!(name, "-" | ".") {
+                one.left.push(format!("-T {name}: curl sends its input in chunks; here it is sent whole"));
+                one.upload = Some(data(&Word::plain("@-"), false, around));
+            } else {
+                one.upload = Some(Data::File(name.to_owned(), false));
+                one.urls = vec![with_name(url, name.rsplit('/').next().unwrap_or(name))];
+            }
+            each.push(one);
+        }
+    }
+    Ok(())
+}
+
+/// A URL with the name of a file behind it, if its path ends with a slash.
+fn with_name(url: &Word, name: &str) -> Word {
+    let Some(text) = url.known() else { return url.clone() };
+    let behind = text.find("://").map_or(0, |at| at + 3);
+    let end = text.get(behind..).and_then(|rest| rest.find(['?', '#'])).map_or(text.len(), |at| behind + at);
+    let (path, rest) = text.split_at(end);
+    let slash = match path.get(behind..).unwrap_or_default() {
+        path if path.ends_with('/') => "",
+        path if !path.contains('/') => "/",
+        _ => return url.clone(),
+    };
+    Word::plain(format!("{path}{slash}{}{rest}", component(name)))
+}
+
+fn value(words: &mut VecDeque<Word>, option: &str, line: usize) -> Result<Word, ImportError> {
+    match words.pop_front() {
+        Some(word) => Ok(word),
         None => wrong(line, format!("{option} wants a value, and nothing comes after it")),
     }
 }
@@ -236,21 +430,22 @@ fn value(words: &mut std::slice::Iter<'_, Word>, option: &str, line: usize) -> R
 fn shorts(
     commands: &mut Vec<Command>,
     word: &Word,
-    words: &mut std::slice::Iter<'_, Word>,
-    line: usize,
+    words: &mut VecDeque<Word>,
+    around: &Around,
 ) -> Result<(), ImportError> {
+    let line = around.line;
     let text = word.beginning().to_owned();
     for (at, letter) in text.char_indices().skip(1) {
         let Some((name, says)) = short(letter) else {
             return wrong(line, format!("-{letter} is not an option of curl that brunt knows; take it out"));
         };
         if !says.takes_value() {
-            take(commands, name, says, false, None, line)?;
+            take(commands, name, says, false, None, around)?;
             continue;
         }
         let rest = word.without(at + letter.len_utf8());
         let value = if rest.0.is_empty() { value(words, &format!("-{letter}"), line)? } else { rest };
-        return take(commands, name, says, false, Some(value), line);
+        return take(commands, name, says, false, Some(value), around);
     }
     Ok(())
 }
@@ -261,8 +456,9 @@ fn take(
     says: Says,
     off: bool,
     value: Option<Word>,
-    line: usize,
+    around: &Around,
 ) -> Result<(), ImportError> {
+    let line = around.line;
     if says == Says::Next {
         commands.push(Command { line, ..Command::default() });
         return Ok(());
@@ -275,14 +471,14 @@ fn take(
     };
     match says {
         Says::Method => command.method = Some(known(&value)?),
-        Says::Header => header(command, &value, line)?,
-        Says::Data => command.data.push(data(&value, true)),
+        Says::Header => headers(command, &value, around)?,
+        Says::Data => command.data.push(data(&value, true, around)),
         Says::DataRaw => command.data.push(Data::Text(value)),
-        Says::DataBinary => command.data.push(data(&value, false)),
-        Says::DataEncoded => command.data.push(encoded(&value, name, line)?),
+        Says::DataBinary => command.data.push(data(&value, false, around)),
+        Says::DataEncoded => command.data.push(encoded(&value, name, around)?),
         Says::Json => {
             command.is_json = true;
-            command.data.push(data(&value, false));
+            command.data.push(data(&value, false, around));
         }
         Says::Form => {
             let part = part(&value, &mut command.left, line)?;
@@ -296,7 +492,7 @@ fn take(
         Says::UrlQuery => {
             command.url_query.push(match value.known().and_then(|text| text.strip_prefix('+')) {
                 Some(text) => Data::Text(Word::plain(text)),
-                None => encoded(&value, name, line)?,
+                None => encoded(&value, name, around)?,
             });
         }
         Says::Head => command.is_head = !off,
@@ -327,6 +523,18 @@ fn take(
             });
             command.made.push(("Range", Word::plain("bytes=").joined(open.as_ref().unwrap_or(&value))));
         }
+        Says::From => match known(&value)?.as_str() {
+            "0" => {}
+            "-" => command.left.push("-C -: curl goes on behind the file that it has; all is asked for".to_owned()),
+            from if from.bytes().all(|byte| byte.is_ascii_digit()) => {
+                command.made.push(("Range", Word::plain(format!("bytes={from}-"))));
+            }
+            from => return wrong(line, format!("-C {from} is not a number of bytes")),
+        },
+        Says::Target => command.target = Some(known(&value)?),
+        Says::Upload => command.uploads.push(value),
+        Says::Config => command.config = Some(known(&value)?),
+        Says::Aws => command.aws = Some(known(&value)?),
         Says::PathAsIs => command.is_path_as_is = !off,
         Says::Agent => command.made.push(("User-Agent", value)),
         Says::Referer => referer(command, value),
@@ -358,11 +566,20 @@ fn referer(command: &mut Command, mut value: Word) {
     }
 }
 
+/// Reads a header field, or those of `@FILE`.
+fn headers(command: &mut Command, field: &Word, around: &Around) -> Result<(), ImportError> {
+    let Some(file) = field.beginning().strip_prefix('@') else { return header(command, field, around.line) };
+    if field.known().is_none() {
+        return wrong(around.line, "-H @FILE takes no variable of the shell: write its value");
+    }
+    for line in content(file, "-H @", around)?.lines().filter(|line| !line.is_empty()) {
+        header(command, &Word::plain(line), around.line)?;
+    }
+    Ok(())
+}
+
 /// Reads `Name: value`; `Name;` has an empty value; `Name:` is a field that curl leaves out.
 fn header(command: &mut Command, field: &Word, line: usize) -> Result<(), ImportError> {
-    if field.beginning().starts_with('@') {
-        return wrong(line, "-H @FILE reads header fields from a file: write them into the command");
-    }
     let (name, value) = match field.split(':') {
         Some((name, value)) => (name, value),
         None => match field.known().and_then(|text| text.strip_suffix(';')) {
@@ -385,22 +602,39 @@ fn header(command: &mut Command, field: &Word, line: usize) -> Result<(), Import
         command.left.push(format!(
             "-H '{name}:' leaves out a header field of curl's own; brunt sends none but Host and Content-Length"
         ));
-    } else {
+    } else if !(name.eq_ignore_ascii_case("host") && command.has_header("host")) {
+        // curl sends the first Host alone.
         command.headers.push((name.to_owned(), value));
     }
     Ok(())
 }
 
-/// Reads the value of `-d`: a text, or `@FILE`.
-fn data(value: &Word, without_line_ends: bool) -> Data {
+/// Reads the value of `-d`: a text, `@FILE`, or `@-` for standard input.
+fn data(value: &Word, without_line_ends: bool, around: &Around) -> Data {
     match value.known().and_then(|text| text.strip_prefix('@')) {
+        Some("-") => match &around.input {
+            Some(Input::Text(word)) if without_line_ends => Data::Text(on_one_line(word)),
+            Some(Input::Text(word)) => Data::Text(word.clone()),
+            Some(Input::File(file)) => Data::File(file.known().unwrap_or("-").to_owned(), without_line_ends),
+            None => Data::File("-".to_owned(), without_line_ends),
+        },
         Some(file) => Data::File(file.to_owned(), without_line_ends),
         None => Data::Text(value.clone()),
     }
 }
 
+/// A text without its line ends.
+fn on_one_line(word: &Word) -> Word {
+    let bit = |bit: &Bit| match bit {
+        Bit::Plain(text) => Bit::Plain(text.replace(['\r', '\n', '\0'], "")),
+        variable @ Bit::Variable(_) => variable.clone(),
+    };
+    Word(word.0.iter().map(bit).filter(|bit| *bit != Bit::Plain(String::new())).collect())
+}
+
 /// Reads the value of `--data-urlencode` or `--url-query`: `text`, `=text`, `name=text`, `@FILE`, `name@FILE`.
-fn encoded(value: &Word, option: &str, line: usize) -> Result<Data, ImportError> {
+fn encoded(value: &Word, option: &str, around: &Around) -> Result<Data, ImportError> {
+    let line = around.line;
     let equals = value.split('=');
     if let Some((name, value)) = equals {
         return match name.known() {
@@ -408,8 +642,17 @@ fn encoded(value: &Word, option: &str, line: usize) -> Result<Data, ImportError>
             None => wrong(line, format!("--{option} takes no variable of the shell for a name")),
         };
     }
-    if value.split('@').is_some() {
-        return wrong(line, format!("--{option} cannot read a file here: write its text"));
+    if let Some((name, file)) = value.split('@') {
+        let (Some(name), Some(file)) = (name.known(), file.known()) else {
+            return wrong(line, format!("--{option} takes no variable of the shell for a file: write its value"));
+        };
+        return Ok(match (file, &around.input) {
+            ("-", Some(Input::Text(word))) => Data::Encoded(name.to_owned(), word.clone()),
+            ("-", Some(Input::File(word))) => {
+                Data::EncodedFile(name.to_owned(), word.known().unwrap_or(file).to_owned())
+            }
+            _ => Data::EncodedFile(name.to_owned(), file.to_owned()),
+        });
     }
     Ok(Data::Encoded(String::new(), value.clone()))
 }
@@ -421,7 +664,18 @@ fn part(field: &Word, left: &mut Vec<String>, line: usize) -> Result<Part, Impor
     let Some(name) = name.known().map(str::to_owned) else {
         return wrong(line, "-F takes no variable of the shell for a name");
     };
-    let Some(text) = value.known().map(str::to_owned) else { return Ok(Part { name, value, ..Part::default() }) };
+    if name.is_empty() {
+        return wrong(line, "-F =TEXT cannot be moved: give the part a name");
+    }
+    // Blanks before the text are left out.
+    let value = value.without(value.beginning().len() - value.beginning().trim_start().len());
+    let Some(text) = value.known().map(str::to_owned) else {
+        let has_more = value.0.iter().any(|bit| matches!(bit, Bit::Plain(text) if text.contains(';')));
+        if value.beginning().starts_with(['@', '<', '"']) || has_more {
+            return wrong(line, format!("-F {name} takes no variable of the shell beside @, < or ;: write its value"));
+        }
+        return Ok(Part { name, value, ..Part::default() });
+    };
     let mut part = Part { name, ..Part::default() };
     let is_sent_as_file = text.starts_with('@');
     let content = text.strip_prefix(['@', '<']).unwrap_or(&text);
@@ -430,8 +684,9 @@ fn part(field: &Word, left: &mut Vec<String>, line: usize) -> Result<Part, Impor
         return wrong(line, format!("-F {}: several files in one field: write an -F for each", part.name));
     }
     let mut in_type = false;
-    while let Some(parameter) = rest.strip_prefix(';') {
-        let parameter = parameter.trim_start();
+    while let Some(behind) = rest.strip_prefix(';') {
+        let parameter = behind.trim_start();
+        let blanks = behind.get(..behind.len() - parameter.len()).unwrap_or_default();
         let is = |name: &str| parameter.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
         let end = parameter.find(';').unwrap_or(parameter.len());
         let (whole, after) = parameter.split_at(end);
@@ -446,12 +701,20 @@ fn part(field: &Word, left: &mut Vec<String>, line: usize) -> Result<Part, Impor
                 part.filename = Some(own);
                 (rest, in_type) = (after, false);
             }
-            _ if is("headers=") || is("encoder=") => {
-                return wrong(line, format!("-F {}: ;headers= and ;encoder= cannot be moved", part.name));
+            _ if is("headers=") => {
+                let given = parameter.get(8..).unwrap_or_default();
+                let (field, after) = quoted_word(given, &[';']);
+                let Some((name, value)) = field.split_once(':').filter(|(name, _)| is_token(name.trim())) else {
+                    return wrong(line, format!("-F {}: ;headers= takes 'Name: value' here", part.name));
+                };
+                part.headers.push((name.trim().to_owned(), value.trim().to_owned()));
+                (rest, in_type) = (after, false);
             }
+            _ if is("encoder=") => return wrong(line, format!("-F {}: ;encoder= cannot be moved", part.name)),
             // A parameter of the type, such as its charset.
             Some(kind) if in_type => {
                 kind.push(';');
+                kind.push_str(blanks);
                 kind.push_str(whole.trim_end());
             }
             _ if whole.is_empty() => {}
@@ -595,13 +858,6 @@ fn check(command: &Command) -> Result<(), ImportError> {
         }
         if upper != method && METHODS.contains(&upper.as_str()) {
             return wrong(line, format!("-X {method}: methods are case-sensitive: write -X {upper}"));
-        }
-    }
-    for url in &command.urls {
-        let text = url.known().unwrap_or_default();
-        let is_address = text.contains("://[") || text.starts_with('[');
-        if !command.is_literal && (text.contains(['{', '}']) || text.contains(['[', ']']) && !is_address) {
-            return wrong(line, "[…] and {…} in a URL stand for several: write each, or give -g");
         }
     }
     Ok(())

@@ -8,8 +8,8 @@ use brunt_plan::secret::shown_url;
 
 use super::command::{Bit, Command, Data, Part as FormPart, Word};
 use crate::ImportError;
-use crate::call::{Authorization, Body, Call, Part, form_body, is_own_form, safe_url};
-use crate::encoded::{form, form_component, form_decoded, is_field_value, origin_and_path};
+use crate::call::{Authorization, Body, Call, Part, form_body, is_own_form};
+use crate::encoded::{form, form_component, form_decoded, is_field_value, kept_but, origin_and_path};
 use crate::lua::{comment, quoted};
 use crate::script::Script;
 use crate::secret;
@@ -108,6 +108,11 @@ fn target(url: &Word, line: usize) -> Result<(String, Text), ImportError> {
     let Some((origin, path)) = origin_and_path(&whole) else {
         return wrong(&format!("{} is not an HTTP URL", comment(&shown_url(beginning), 60)));
     };
+    if url.0.iter().any(
+        |bit| matches!(bit, Bit::Plain(text) if text.contains(|letter: char| letter == ' ' || letter.is_control())),
+    ) {
+        return wrong("the URL has a blank, and curl refuses it: write %20");
+    }
     let mut text = Text::plain(path);
     for bit in url.0.iter().skip(1) {
         text.push(match bit {
@@ -170,7 +175,9 @@ impl Maker<'_> {
             };
             call.headers.push(("Cookie".to_owned(), text));
         }
-        if let Some(user) = &command.user {
+        if let Some(signed) = &command.aws {
+            call.authorization = Some(self.aws(signed)?);
+        } else if let Some(user) = &command.user {
             call.authorization = Some(self.user(user));
         } else if let Some(user) = self.command.urls.first().and_then(|url| user_in(url.beginning()))
             && !command.has_header("authorization")
@@ -210,7 +217,7 @@ impl Maker<'_> {
         }
         let mut url = match path.known() {
             Some(known) => self.known_url(known),
-            None => safe_url(path),
+            None => path.map_plain(sent),
         };
         let mut query = Text::default();
         for part in self.command.query() {
@@ -220,15 +227,28 @@ impl Maker<'_> {
             match part {
                 Data::Text(word) => {
                     let text = self.text(word);
-                    query.extend(safe_url(&text));
+                    if text.0.iter().any(|piece| matches!(piece, Piece::Plain(text) if text.contains(' '))) {
+                        return self.wrong("the query has a blank, and curl refuses it: --data-urlencode escapes it");
+                    }
+                    query.extend(text.map_plain(sent));
                 }
                 Data::Encoded(name, word) => {
                     let text = self.text(word);
                     query.push(Piece::Plain(if name.is_empty() { String::new() } else { format!("{name}=") }));
                     query.extend(in_form(&text));
                 }
-                Data::File(..) => return self.wrong("a query takes no data from a file here: write it"),
+                Data::EncodedFile(name, file) => query.extend(self.encoded_file(name, file)?),
+                Data::File(file, _) if file == "-" => return self.wrong("-d @- reads standard input: write the data"),
+                Data::File(file, without_line_ends) => {
+                    let content = self.content(file, *without_line_ends);
+                    query.push(Piece::Lua(content));
+                }
             }
+        }
+        let is_wide = |piece: &Piece| matches!(piece, Piece::Plain(text) if text.split_once('?').is_some_and(|(_, query)| !query.is_ascii()));
+        if path.0.iter().any(is_wide) {
+            let place = format!("line {}", self.command.line);
+            self.script.leave(place, "letters beyond ASCII in the query are sent as %XX; curl sends their bytes");
         }
         if !query.0.is_empty() {
             let has_mark = path.0.iter().any(|piece| matches!(piece, Piece::Plain(text) if text.contains('?')));
@@ -249,7 +269,7 @@ impl Maker<'_> {
     fn known_url(&mut self, known: &str) -> Text {
         let mut url = Text::default();
         let (path, query) = known.split_once('?').map_or((known, None), |(path, query)| (path, Some(query)));
-        url.push(Piece::Plain(crate::encoded::url_safe(path)));
+        url.push(Piece::Plain(sent(path)));
         for (number, field) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
             url.push(Piece::Plain(if number == 0 { "?" } else { "&" }.to_owned()));
             match field
@@ -257,11 +277,11 @@ impl Maker<'_> {
                 .filter(|(name, value)| secret::is_field(&form_decoded(name)) && !value.is_empty())
             {
                 Some((name, value)) => {
-                    url.push(Piece::Plain(format!("{}=", crate::encoded::url_safe(name))));
+                    url.push(Piece::Plain(format!("{}=", sent(name))));
                     let code = self.script.secrets.ask(&form_decoded(name), Some(&form_decoded(value)));
                     url.push(Piece::Lua(format!("brunt.url_encode({code})")));
                 }
-                None => url.push(Piece::Plain(crate::encoded::url_safe(field))),
+                None => url.push(Piece::Plain(sent(field))),
             }
         }
         url
@@ -273,8 +293,9 @@ impl Maker<'_> {
         }
         let lower = name.to_ascii_lowercase();
         let known = value.known().unwrap_or_default();
+        let authorizations = self.command.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         // A value that is a single variable is a secret already.
-        if lower == "authorization" && !value.0.is_empty() {
+        if lower == "authorization" && !value.0.is_empty() && authorizations.count() == 1 {
             let (scheme, _) = value.beginning().split_once(' ').unwrap_or_default();
             if scheme.eq_ignore_ascii_case("bearer") {
                 let rest = value.without(scheme.len() + 1);
@@ -313,18 +334,51 @@ impl Maker<'_> {
     }
 
     fn user(&mut self, user: &Word) -> Authorization {
-        let (name, password) = user.split(':').unwrap_or((user.clone(), Word::default()));
-        let name = self.text(&name);
-        let known = password.known().map(str::to_owned);
+        let name = self.text(&user.split(':').map_or_else(|| user.clone(), |(name, _)| name));
+        let password = user.split(':').map(|(_, password)| password);
+        let known = password.as_ref().and_then(Word::known).map(str::to_owned);
         let password = match known {
+            // curl asks for a password that is not there.
+            _ if password.is_none() => Text::lua(self.script.secrets.ask("password", None)),
             Some(known) if !known.is_empty() => Text::lua(self.script.secrets.ask("password", Some(&known))),
-            _ => self.text(&password),
+            _ => self.text(&password.unwrap_or_default()),
         };
         if self.command.is_digest {
             Authorization::Digest(name, password)
         } else {
             Authorization::Basic(name, password)
         }
+    }
+
+    /// Signature V4 by the value of `--aws-sigv4`: `aws:amz:REGION:SERVICE`. The host has what it leaves out.
+    fn aws(&mut self, signed: &str) -> Result<Authorization, ImportError> {
+        let mut parts = signed.split(':');
+        let (first, second) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        if !first.eq_ignore_ascii_case("aws") || !second.eq_ignore_ascii_case("amz") {
+            return self.wrong(format!("--aws-sigv4 {signed} cannot be moved: brunt signs as aws:amz does"));
+        }
+        let (region, service) = (parts.next(), parts.next());
+        let url = self.command.urls.first().and_then(Word::known).unwrap_or_default();
+        let host = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let mut labels = host.split('.');
+        let (first, second) = (labels.next(), labels.next().filter(|_| labels.next().is_some()));
+        let (Some(region), Some(service)) = (region.or(second), service.or(first.filter(|_| second.is_some()))) else {
+            return self.wrong(format!("--aws-sigv4 {signed} names no region and service: aws:amz:REGION:SERVICE"));
+        };
+        let Some((key, secret)) = self.command.user.as_ref().and_then(|user| user.split(':')) else {
+            return self.wrong("--aws-sigv4 wants -u KEY:SECRET");
+        };
+        let key = self.text(&key).written();
+        let known = secret.known().map(str::to_owned);
+        let secret = match known {
+            Some(known) => self.script.secrets.ask("aws_secret", Some(&known)),
+            None => self.text(&secret).written(),
+        };
+        Ok(Authorization::Other(format!(
+            "aws = {{ key = {key}, secret = {secret}, region = {}, service = {} }}",
+            quoted(region),
+            quoted(service)
+        )))
     }
 
     fn body(&mut self, call: &mut Call) -> Result<(), ImportError> {
@@ -338,6 +392,14 @@ impl Maker<'_> {
             call.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
             call.body = Body::Multipart(parts);
             return Ok(());
+        }
+        match &command.upload {
+            Some(Data::Text(word)) => call.body = Body::Text(self.text(word)),
+            Some(Data::File(file, _)) if file == "-" => {
+                return self.wrong("-T - reads standard input: name a file");
+            }
+            Some(Data::File(file, _)) => call.body = Body::Lua(self.content(file, false)),
+            _ => {}
         }
         if command.data.is_empty() {
             return Ok(());
@@ -443,22 +505,37 @@ impl Maker<'_> {
                 }
                 Data::File(file, _) if file == "-" => return self.wrong("-d @- reads standard input: write the data"),
                 Data::File(file, without_line_ends) => {
-                    let place = format!("line {}", command.line);
-                    self.script
-                        .leave(place, format!("@{file}: a script reads files of its own directory: copy it there"));
-                    let own = file.rsplit('/').next().unwrap_or(file);
-                    let content = format!("brunt.file({})", quoted(own));
-                    let content =
-                        if *without_line_ends { format!("({content}:gsub(\"[\\r\\n]\", \"\"))") } else { content };
+                    let content = self.content(file, *without_line_ends);
                     if command.data.len() == 1 {
-                        return Ok(Err(self.file(&content)));
+                        return Ok(Err(content));
                     }
-                    let content = self.file(&content);
                     text.push(Piece::Lua(content));
                 }
+                Data::EncodedFile(name, file) => text.extend(self.encoded_file(name, file)?),
             }
         }
         Ok(Ok(text))
+    }
+
+    /// The expression for the content of a file that the command names.
+    fn content(&mut self, file: &str, without_line_ends: bool) -> String {
+        let place = format!("line {}", self.command.line);
+        self.script.leave(place, format!("@{file}: a script reads files of its own directory: copy it there"));
+        let own = file.rsplit('/').next().unwrap_or(file);
+        let content = format!("brunt.file({})", quoted(own));
+        let content = if without_line_ends { format!("({content}:gsub(\"[\\r\\n%z]\", \"\"))") } else { content };
+        self.file(&content)
+    }
+
+    /// The content of a file as `--data-urlencode` writes it.
+    fn encoded_file(&mut self, name: &str, file: &str) -> Result<Text, ImportError> {
+        if file == "-" {
+            return self.wrong("--data-urlencode @- reads standard input: write the data");
+        }
+        let content = Text::lua(self.content(file, false));
+        let mut text = Text::plain(if name.is_empty() { String::new() } else { format!("{name}=") });
+        text.extend(in_form(&content));
+        Ok(text)
     }
 
     /// The expression for a file's content, which is read once, at the top of the script.
@@ -471,6 +548,7 @@ impl Maker<'_> {
             name: part.name.clone(),
             filename: part.filename.clone(),
             content_type: part.content_type.clone(),
+            headers: part.headers.clone(),
             ..Part::default()
         };
         if let Some(file) = &part.file {
@@ -493,6 +571,11 @@ impl Maker<'_> {
 fn in_form(text: &Text) -> Text {
     let escaped = |code: &str| format!("(brunt.url_encode({code}):gsub(\"%%20\", \"+\"))");
     text.map_plain(form_component).map_lua(escaped)
+}
+
+/// A part of a URL as curl sends it.
+fn sent(text: &str) -> String {
+    kept_but(text, &[])
 }
 
 /// Adds the content type of a body, unless a header field gives it.

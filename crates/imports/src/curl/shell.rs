@@ -13,6 +13,39 @@ pub(crate) struct Line {
     pub(crate) words: Vec<Word>,
     /// Redirections of the output, as written: `> out.json`.
     pub(crate) redirected: Vec<String>,
+    /// Its standard input, if the text gives it.
+    pub(crate) input: Option<Input>,
+    /// Whether its output is the input of the next command.
+    pub(crate) is_piped: bool,
+    /// Whether it runs only where the command before it fails (`||`).
+    pub(crate) is_alternative: bool,
+}
+
+impl Line {
+    fn new(number: usize) -> Self {
+        Self { number, words: Vec::new(), redirected: Vec::new(), input: None, is_piped: false, is_alternative: false }
+    }
+}
+
+/// The standard input of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// The text of `<<EOF` or `<<<`.
+    Text(Word),
+    /// The file of `< FILE`.
+    File(Word),
+}
+
+/// A `<<EOF` whose text begins with the next line.
+struct Here {
+    /// The place of its command.
+    command: usize,
+    /// The line that ends the text.
+    end: String,
+    /// Whether the text stands for itself, without variables.
+    is_literal: bool,
+    /// Whether tabs before each line are left out (`<<-`).
+    is_indented: bool,
 }
 
 /// Splits a text into commands.
@@ -20,7 +53,15 @@ pub(crate) struct Line {
 /// # Errors
 /// When a quote does not end, or the text needs a real shell.
 pub(crate) fn lines(text: &str) -> Result<Vec<Line>, ImportError> {
-    let mut reader = Reader { letters: text.chars().collect(), at: 0, line: 1, commands: Vec::new(), current: None };
+    let mut reader = Reader {
+        letters: text.chars().collect(),
+        at: 0,
+        line: 1,
+        commands: Vec::new(),
+        current: None,
+        here: Vec::new(),
+        is_alternative: false,
+    };
     reader.read()?;
     Ok(reader.commands)
 }
@@ -31,6 +72,8 @@ struct Reader {
     line: usize,
     commands: Vec<Line>,
     current: Option<Line>,
+    here: Vec<Here>,
+    is_alternative: bool,
 }
 
 impl Reader {
@@ -78,7 +121,25 @@ impl Reader {
                 continue;
             }
             match letter {
-                '\n' | ';' | '|' | '&' | '(' | ')' => {
+                '\n' => {
+                    self.next();
+                    self.end();
+                    self.here_texts()?;
+                }
+                '|' if self.after(1) != Some('|') => {
+                    self.next();
+                    if let Some(line) = &mut self.current {
+                        line.is_piped = true;
+                    }
+                    self.end();
+                }
+                '|' => {
+                    self.next();
+                    self.next();
+                    self.end();
+                    self.is_alternative = true;
+                }
+                ';' | '&' | '(' | ')' => {
                     self.next();
                     self.end();
                 }
@@ -102,8 +163,7 @@ impl Reader {
                     }
                     let number = self.line;
                     let word = self.word()?;
-                    let line =
-                        self.current.get_or_insert_with(|| Line { number, words: Vec::new(), redirected: Vec::new() });
+                    let line = self.current.get_or_insert_with(|| Line::new(number));
                     line.words.push(word);
                 }
             }
@@ -113,13 +173,16 @@ impl Reader {
     }
 
     fn end(&mut self) {
-        self.commands.extend(self.current.take());
+        if let Some(mut line) = self.current.take() {
+            line.is_alternative = std::mem::take(&mut self.is_alternative);
+            self.commands.push(line);
+        }
     }
 
-    /// Reads `> FILE`, `2>&1` or `< FILE`; redirections of the command's input are refused.
+    /// Reads `> FILE`, `2>&1`, `< FILE`, `<<EOF` or `<<< TEXT`.
     fn redirection(&mut self) -> Result<(), ImportError> {
         if self.next() == Some('<') {
-            return self.wrong("`<` gives curl its input from elsewhere: write it after -d");
+            return self.input();
         }
         let mut shown = String::from("> ");
         while matches!(self.peek(), Some('>' | '&' | '|')) {
@@ -134,6 +197,67 @@ impl Reader {
         }
         if let Some(line) = &mut self.current {
             line.redirected.push(shown);
+        }
+        Ok(())
+    }
+
+    /// Reads what stands behind the first `<`.
+    fn input(&mut self) -> Result<(), ImportError> {
+        let mut marks = 1;
+        while marks < 3 && self.peek() == Some('<') {
+            self.next();
+            marks += 1;
+        }
+        let is_indented = marks == 2 && self.peek() == Some('-');
+        if is_indented {
+            self.next();
+        }
+        while matches!(self.peek(), Some(' ' | '\t')) {
+            self.next();
+        }
+        if self.peek().is_none_or(|letter| letter.is_whitespace() || matches!(letter, '(' | '&' | '<' | '>')) {
+            return self.wrong("`<` gives curl its input from elsewhere: write it after -d");
+        }
+        let is_literal = matches!(self.peek(), Some('\'' | '"' | '\\'));
+        let number = self.line;
+        let mut word = self.word()?;
+        let command = self.commands.len();
+        let line = self.current.get_or_insert_with(|| Line::new(number));
+        match marks {
+            1 => line.input = Some(Input::File(word)),
+            3 => {
+                word.push('\n');
+                line.input = Some(Input::Text(word));
+            }
+            _ => match word.known() {
+                Some(end) => self.here.push(Here { command, end: end.to_owned(), is_literal, is_indented }),
+                None => return self.wrong("the word behind << is a variable: write it"),
+            },
+        }
+        Ok(())
+    }
+
+    /// Reads the texts of `<<EOF` on the line before.
+    fn here_texts(&mut self) -> Result<(), ImportError> {
+        for here in std::mem::take(&mut self.here) {
+            let began = self.line;
+            let mut text = String::new();
+            while self.peek().is_some() {
+                let mut line = String::new();
+                while let Some(letter) = self.next().filter(|letter| *letter != '\n') {
+                    line.push(letter);
+                }
+                let kept = if here.is_indented { line.trim_start_matches('\t') } else { &line };
+                if kept.trim_end_matches('\r') == here.end {
+                    break;
+                }
+                text.push_str(kept);
+                text.push('\n');
+            }
+            let word = if here.is_literal { Word::plain(text) } else { here_word(&text, began)? };
+            if let Some(line) = self.commands.get_mut(here.command) {
+                line.input = Some(Input::Text(word));
+            }
         }
         Ok(())
     }
@@ -307,6 +431,40 @@ impl Reader {
     }
 }
 
+/// The text of a `<<EOF` with its variables.
+fn here_word(text: &str, line: usize) -> Result<Word, ImportError> {
+    let mut reader = Reader {
+        letters: text.chars().collect(),
+        at: 0,
+        line,
+        commands: Vec::new(),
+        current: None,
+        here: Vec::new(),
+        is_alternative: false,
+    };
+    let mut word = Word::default();
+    while let Some(letter) = reader.peek() {
+        if reader.skips_continuation() {
+            continue;
+        }
+        match letter {
+            '\\' if matches!(reader.after(1), Some('$' | '`' | '\\')) => {
+                reader.next();
+                if let Some(letter) = reader.next() {
+                    word.push(letter);
+                }
+            }
+            '$' => reader.variable(&mut word)?,
+            '`' => return reader.wrong("`…` runs another program: write what it gives"),
+            _ => {
+                reader.next();
+                word.push(letter);
+            }
+        }
+    }
+    Ok(word)
+}
+
 fn unended<T>(quote: char, line: usize) -> Result<T, ImportError> {
     Err(ImportError::Other(format!("line {line}: the quote {quote} that begins here does not end")))
 }
@@ -344,6 +502,32 @@ mod tests {
     }
 
     #[test]
+    fn input_is_that_of_the_command_before_it() {
+        let inputs = |text: &str| {
+            let shown = |line: Line| match line.input {
+                Some(Input::Text(word)) => word.known().map_or("…".to_owned(), str::to_owned),
+                Some(Input::File(word)) => format!("< {}", word.known().unwrap_or("…")),
+                None if line.is_piped => "|".to_owned(),
+                None => String::new(),
+            };
+            lines(text).unwrap().into_iter().map(shown).collect::<Vec<_>>()
+        };
+        for (text, expected) in [
+            ("curl <<EOF\na\nEOF\ncurl", vec!["a\n", ""]),
+            ("cat <<-'E' | curl -d @-\n\t$a\n\tE\n", vec!["$a\n", ""]),
+            ("curl <<E\n$a\nE", vec!["…"]),
+            ("curl <<E\n\\$a\\\\ \\n \\\nb\nE", vec!["$a\\ \\n b\n"]),
+            ("curl <<< 'a b' < c", vec!["< c"]),
+            ("curl <<<a", vec!["a\n"]),
+            ("a <<A <<B; b\n1\nA\n2\nB\n", vec!["2\n", ""]),
+            ("a <<A\nunended", vec!["unended\n"]),
+            ("a | b || c", vec!["|", "", ""]),
+        ] {
+            assert_eq!(inputs(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn what_only_a_shell_can_do_is_refused() {
         for (text, said) in [
             ("curl 'a", "line 1: the quote '"),
@@ -351,7 +535,9 @@ mod tests {
             ("curl $(a)", "$(…) runs another program"),
             ("curl `a`", "runs another program"),
             ("curl ${a:-b}", "more than the name"),
-            ("curl < a", "write it after -d"),
+            ("curl < (a)", "write it after -d"),
+            ("curl -d @- <<$A", "behind << is a variable"),
+            ("curl -d @- <<A\n`date`\nA", "runs another program"),
             ("curl ^\"a^\"", "copy it as cURL (bash)"),
             ("curl $'\\xff'", "stands for no letter"),
         ] {

@@ -1,7 +1,9 @@
 use super::*;
 
+const NO_FILES: Files = &|_| Err(std::io::ErrorKind::NotFound.into());
+
 fn imported(text: &str) -> Imported {
-    import(text, "a.sh").unwrap_or_else(|error| panic!("{text}: {error}"))
+    import(text, "a.sh", NO_FILES).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 #[test]
@@ -98,8 +100,67 @@ fn commands_are_requests() {
 }
 
 #[test]
+fn files_urls_and_input_are_what_curl_makes_of_them() {
+    let files: Files = &|file| match file {
+        "fields" => Ok(b"X-A: 1\r\n\nX-B: c: d\n".to_vec()),
+        "options" => Ok(b"# mine\nheader = \"X-C: \\\"1\\\"\"\n-d a=1\nurl = http://a.test/k\n".to_vec()),
+        _ => Err(std::io::ErrorKind::NotFound.into()),
+    };
+    for (text, expected) in [
+        ("curl -H @fields http://a.test/", &["headers = { [\"X-A\"] = \"1\", [\"X-B\"] = \"c: d\" }"][..]),
+        ("curl -K options -H 'Y: 2'", &["http:post(\"/k\", { headers = { [\"X-C\"] = \"\\\"1\\\"\", Y = \"2\" }"]),
+        ("curl 'a.test/{x,y}[09-10]'", &["\"/x09\"", "\"/x10\"", "\"/y09\"", "\"/y10\""]),
+        ("curl -g 'http://a.test/{x}?a[]=1|2'", &["http:get(\"/{x}?a[]=1|2\""]),
+        ("curl -T d/b.csv http://a.test/in/", &["http:put(\"/in/b.csv\", { body = files[1]", "brunt.file(\"b.csv\")"]),
+        (
+            "curl -T b.csv -X POST -H 'Content-Type: text/csv' http://a.test/x",
+            &["http:post(\"/x\", { headers = { [\"Content-Type\"] = \"text/csv\" }, body = files[1]"],
+        ),
+        ("curl -T '{a,b}' http://a.test http://a.test/c", &["http:put(\"/a\"", "http:put(\"/b\"", "http:get(\"/c\""]),
+        (
+            "curl --data-urlencode x@f http://a.test/",
+            &["body = \"x=\" .. (brunt.url_encode(files[1]):gsub(\"%%20\", \"+\"))"],
+        ),
+        ("curl -G -d @f http://a.test/", &["http:get(\"/?\" .. files[1]", "gsub(\"[\\r\\n%z]\""]),
+        (
+            "curl -d @- http://a.test/ <<E\n{\n\"a\": $A}\nE\n",
+            &["body = \"{\\\"a\\\": \" .. brunt.env(\"A\") .. \"}\""],
+        ),
+        ("cat <<'E' | curl --data-binary @- http://a.test/\na $b\nE\n", &["body = \"a $b\\n\""]),
+        ("echo a  b | curl -d @- http://a.test/", &["body = \"a b\""]),
+        ("cat f | curl -d @- http://a.test/", &["brunt.file(\"f\")"]),
+        ("curl --json @- http://a.test/ < f.json", &["brunt.file(\"f.json\")"]),
+        ("HOST=a.test:81 \ncurl http://$HOST/x", &["base = \"http://a.test:81\"", "http:get(\"/x\""]),
+        ("if ! X=1 curl http://a.test/; then\n:\nfi", &["http:get(\"/\""]),
+        (
+            "curl -H 'Authorization: Token a' -H 'Authorization: Bearer b' http://a.test/",
+            &["headers = { Authorization = { brunt.env(\"AUTHORIZATION\"), brunt.env(\"AUTHORIZATION_2\") } }"],
+        ),
+        ("curl -H 'Host: a' -H 'host: b' http://a.test/", &["headers = { Host = \"a\" }"]),
+        ("curl -F 'a= b; type=text/x; charset=y' http://a.test/", &["type = \"text/x; charset=y\", content = \"b\""]),
+        ("curl -u me http://a.test/", &["basic = { \"me\", brunt.env(\"PASSWORD\") }"]),
+        ("curl -C 10 http://a.test/", &["headers = { Range = \"bytes=10-\" }"]),
+        ("curl --request-target /a/../b http://a.test/x", &["http:get(\"/a/../b\""]),
+        (
+            "curl -F 'a=1;headers=\"X-P: a;b\";type=text/x' http://a.test/",
+            &["{ filename = false, type = \"text/x\", headers = { [\"X-P\"] = \"a;b\" }, content = \"1\" }"],
+        ),
+        (
+            "curl --aws-sigv4 aws:amz:eu-1:s3 -u k:s http://a.test/",
+            &["aws = { key = \"k\", secret = brunt.env(\"AWS_SECRET\"), region = \"eu-1\", service = \"s3\" }"],
+        ),
+        ("curl --aws-sigv4 aws:amz -u k:s https://s3.eu-1.amazonaws.com/", &["region = \"eu-1\", service = \"s3\""]),
+    ] {
+        let lua = import(text, "a.sh", files).unwrap_or_else(|error| panic!("{text}: {error}")).lua;
+        for expected in expected {
+            assert!(lua.contains(expected), "{text}\nlacks {expected}:\n{lua}");
+        }
+    }
+}
+
+#[test]
 fn what_is_no_request_is_told() {
-    let text = "TOKEN=abc\n$ curl -sSo out.json --retry 3 -k --cacert ca.pem http://a.test/ > x | jq .\ncurl -e 'http://r/;auto' -F a=1 -H 'Content-Type: multipart/mixed' http://a.test/\ncurl -F a=1 -H 'Content-Type: multipart/form-data; boundary=b' http://a.test/\ncurl --digest -u me:pw --oauth2-bearer abc http://a.test/\n";
+    let text = "TOKEN=abc\n$ curl -sSo out.json --retry 3 -k --cacert ca.pem http://a.test/ > x | jq .\ncurl -e 'http://r/;auto' -F a=1 -H 'Content-Type: multipart/mixed' http://a.test/\ncurl -F a=1 -H 'Content-Type: multipart/form-data; boundary=b' http://a.test/\ncurl --digest -u me:pw --oauth2-bearer abc http://a.test/ || curl http://b.test/\ncurl 'http://a.test/?ä'\ncurl -T - http://a.test/ <a\n";
     let imported = imported(text);
     assert!(
         imported
@@ -118,6 +179,9 @@ fn what_is_no_request_is_told() {
         "line 3: -e ;auto: the page that redirects is not named",
         "line 3: -H 'Content-Type: …' with -F: the form is sent as multipart/form-data",
         "line 4: -H 'Content-Type: …; boundary=…' with -F: curl adds a boundary of its own",
+        "line 5: not moved: curl, which runs where the command before || fails",
+        "line 6: letters beyond ASCII",
+        "line 7: -T -: curl sends its input in chunks",
         "line 5: --oauth2-bearer with --digest: curl waits for a challenge",
     ] {
         assert!(left.iter().any(|left| left.contains(expected)), "{expected}: {left:?}");
@@ -135,7 +199,21 @@ fn what_is_not_understood_is_refused() {
         ("curl -? http://a/", "-? is not an option"),
         ("curl http://a/ -d", "-d wants a value"),
         ("curl --http3 http://a/", "--http3 cannot be moved"),
-        ("curl 'http://a/[1-3]'", "stand for several"),
+        ("curl 'http://a/[1-]'", "[1-] is no range"),
+        ("curl http://a/{1..3}", "is no list of texts"),
+        ("curl 'http://a/b c'", "the URL has a blank"),
+        ("curl -G -d 'a b' http://a/", "--data-urlencode escapes it"),
+        ("curl -F =a http://a/", "give the part a name"),
+        ("curl -F \"f=@$A\" http://a/", "write its value"),
+        ("curl -F \"f=$A;type=text/x\" http://a/", "write its value"),
+        ("curl -T a -d b http://a/", "both -T and -d"),
+        ("curl -T - http://a/", "reads standard input"),
+        ("curl --request-target '*' http://a/", "is no path that begins with /"),
+        ("curl -K missing http://a/", "-K missing: cannot read it"),
+        ("curl --data-urlencode @- http://a/", "reads standard input"),
+        ("curl -z 2020-01-01 http://a/", "write the field: -H 'If-Modified-Since: …'"),
+        ("curl --aws-sigv4 osc -u k:s http://a/", "brunt signs as aws:amz does"),
+        ("curl --aws-sigv4 aws:amz -u k:s http://a/", "names no region and service"),
         ("curl http://a/ -d a -F b=c", "both -d and -F"),
         ("curl http://a/ -d @-", "reads standard input"),
         ("curl ftp://a/", "is not an HTTP URL"),
@@ -144,10 +222,10 @@ fn what_is_not_understood_is_refused() {
         ("curl -X 'a b' http://a/", "is not a method"),
         ("curl -X delete http://a/", "write -X DELETE"),
         ("curl -F 'f=@a,b' http://a/", "write an -F for each"),
-        ("curl -F 'f=a;headers=\"X: 1\"' http://a/", "cannot be moved"),
-        ("curl --aws-sigv4 a -u k:s http://a/", "signs each request anew"),
+        ("curl -F 'f=a;headers=@x' http://a/", "takes 'Name: value' here"),
+        ("curl -F 'f=a;encoder=base64' http://a/", "cannot be moved"),
     ] {
-        let error = import(text, "a.sh").unwrap_err().to_string();
+        let error = import(text, "a.sh", NO_FILES).unwrap_err().to_string();
         assert!(error.contains(said), "{text}: {error}");
     }
 }
@@ -155,10 +233,10 @@ fn what_is_not_understood_is_refused() {
 #[test]
 fn one_command_is_one_request() {
     let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(of_words(&words("curl -d a=1 http://a/")).unwrap().method(), "POST");
-    assert_eq!(of_words(&words("-I http://a/")).unwrap().method(), "HEAD");
-    assert!(of_words(&words("http://a/ http://b/")).unwrap_err().to_string().contains("several requests"));
-    assert!(single("curl http://a/; curl http://b/").unwrap_err().to_string().contains("several requests"));
+    assert_eq!(of_words(&words("curl -d a=1 http://a/"), NO_FILES).unwrap().method(), "POST");
+    assert_eq!(of_words(&words("-I http://a/"), NO_FILES).unwrap().method(), "HEAD");
+    assert!(of_words(&words("http://a/ http://b/"), NO_FILES).unwrap_err().to_string().contains("several requests"));
+    assert!(single("curl http://a/; curl http://b/", NO_FILES).unwrap_err().to_string().contains("several requests"));
 }
 
 #[test]

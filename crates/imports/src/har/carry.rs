@@ -8,7 +8,7 @@ use super::archive::{Entry, Sent};
 use super::choice::Chosen;
 use super::source::Sources;
 use crate::call::{Authorization, Body, Call, Part, form_body, is_own_form};
-use crate::encoded::{decoded, form_decoded, is_field_value, is_token, url_safe};
+use crate::encoded::{decoded, form_decoded, is_field_value, is_token, kept_but};
 use crate::lua::{Step, comment, value, weight};
 use crate::script::Script;
 use crate::secret;
@@ -149,25 +149,25 @@ impl<'s> Carrier<'s> {
                 folded.push_str(&crate::lua::name_of(&format!("{before}_id"), "id"));
                 url.push(Piece::Lua(code));
             } else {
-                folded.push_str(&url_safe(segment));
-                url.push(Piece::Plain(url_safe(segment)));
+                folded.push_str(&as_recorded(segment));
+                url.push(Piece::Plain(as_recorded(segment)));
                 before = plain;
             }
         }
-        if folded != url_safe(path) {
+        if folded != as_recorded(path) {
             *name = Some(format!("{} {folded}", entry.method));
         }
         if let Some(query) = query {
             for (number, field) in query.split('&').enumerate() {
                 url.push(Piece::Plain(if number == 0 { "?" } else { "&" }.to_owned()));
                 let Some((name, value)) = field.split_once('=') else {
-                    url.push(Piece::Plain(url_safe(field)));
+                    url.push(Piece::Plain(as_recorded(field)));
                     continue;
                 };
-                url.push(Piece::Plain(format!("{}=", url_safe(name))));
+                url.push(Piece::Plain(format!("{}=", as_recorded(name))));
                 let text = self.field(&form_decoded(name), &form_decoded(value));
                 if text.is_known() {
-                    url.push(Piece::Plain(url_safe(value)));
+                    url.push(Piece::Plain(as_recorded(value)));
                 } else {
                     url.extend(text.map_lua(|code| format!("brunt.url_encode({code})")));
                 }
@@ -179,7 +179,9 @@ impl<'s> Carrier<'s> {
     fn headers(&mut self, entry: &Entry, call: &mut Call) {
         for (name, value) in &entry.headers {
             let lower = name.to_ascii_lowercase();
-            let is_negotiation = lower == "accept" && (value == "*/*" || value.contains(','));
+            // What browsers accept for pages, styles and images.
+            let is_negotiation = lower == "accept"
+                && (value == "*/*" || ["text/html", "text/css", "image/"].iter().any(|kind| value.starts_with(kind)));
             if OF_BROWSERS.contains(&lower.as_str())
                 || lower.starts_with("sec-")
                 || lower.starts_with("proxy-")
@@ -279,7 +281,19 @@ impl<'s> Carrier<'s> {
             return;
         }
         if kind == "multipart/form-data" {
-            let fields = if sent.fields.is_empty() { parts(&given, &sent.bytes) } else { sent.fields.clone() };
+            let named = |(name, content, filename, kind): &(String, String, Option<String>, Option<String>)| Field {
+                name: name.clone(),
+                content: content.clone(),
+                filename: filename.clone(),
+                // Of a field without a file, browsers name a type that they do not send.
+                content_type: kind.clone().filter(|_| filename.is_some()),
+                headers: Vec::new(),
+            };
+            let fields = if sent.fields.is_empty() {
+                parts(&given, &sent.bytes)
+            } else {
+                sent.fields.iter().map(named).collect()
+            };
             if !fields.is_empty() {
                 call.body = Body::Multipart(fields.into_iter().map(|field| self.part(entry, field)).collect());
                 return;
@@ -299,6 +313,12 @@ impl<'s> Carrier<'s> {
                 return;
             }
         }
+        if kind == "application/octet-stream" && !sent.bytes.is_ascii() && text.is_some() {
+            self.script.leave(
+                entry.place(),
+                "a body of bytes, which the recording has as text, is sent as UTF-8: body = brunt.file(\"NAME\")",
+            );
+        }
         call.body = match text {
             Some(text) => Body::Text(Text::plain(text)),
             None => Body::Bytes(sent.bytes.clone()),
@@ -308,16 +328,15 @@ impl<'s> Carrier<'s> {
         }
     }
 
-    fn part(&mut self, entry: &Entry, field: (String, String, Option<String>, Option<String>)) -> Part {
-        let (name, text, filename, content_type) = field;
+    fn part(&mut self, entry: &Entry, field: Field) -> Part {
+        let Field { name, content: text, filename, content_type, headers } = field;
         if filename.is_some() && text.is_empty() {
             let what =
                 format!("the recording has not got the file of the field {name}: content = brunt.file(\"NAME\")");
             self.script.leave(entry.place(), what);
         }
         let value = if filename.is_some() { Text::plain(text) } else { self.field(&name, &text) };
-        let content_type = content_type.filter(|_| filename.is_some());
-        Part { name, value, filename, content_type, content: None }
+        Part { name, value, filename, content_type, headers, content: None }
     }
 
     /// A JSON body as a table.
@@ -343,8 +362,23 @@ impl<'s> Carrier<'s> {
     }
 }
 
+/// A part of a form with files, as the recording has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Field {
+    name: String,
+    content: String,
+    filename: Option<String>,
+    content_type: Option<String>,
+    headers: Vec<(String, String)>,
+}
+
+/// A part of a URL as the browser sent it.
+fn as_recorded(text: &str) -> String {
+    kept_but(text, &[])
+}
+
 /// The parts of a multipart form (RFC 7578), if they are text.
-fn parts(content_type: &str, body: &[u8]) -> Vec<(String, String, Option<String>, Option<String>)> {
+fn parts(content_type: &str, body: &[u8]) -> Vec<Field> {
     let Some(boundary) = parameter(content_type, "boundary") else { return Vec::new() };
     let Ok(text) = std::str::from_utf8(body) else { return Vec::new() };
     let delimiter = format!("--{boundary}");
@@ -358,7 +392,20 @@ fn parts(content_type: &str, body: &[u8]) -> Vec<(String, String, Option<String>
         };
         let disposition = line("content-disposition")?;
         let content = content.strip_suffix("\r\n").unwrap_or(content).to_owned();
-        Some((parameter(&disposition, "name")?, content, parameter(&disposition, "filename"), line("content-type")))
+        let is_other = |(name, _): &(&str, &str)| {
+            !["content-disposition", "content-type", "content-length"]
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known))
+                && is_token(name)
+        };
+        let others = head.lines().filter_map(|line| line.split_once(':')).filter(is_other);
+        Some(Field {
+            name: parameter(&disposition, "name")?,
+            content,
+            filename: parameter(&disposition, "filename"),
+            content_type: line("content-type"),
+            headers: others.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect(),
+        })
     };
     text.split(delimiter.as_str()).skip(1).filter_map(read).collect()
 }
@@ -377,11 +424,14 @@ mod tests {
 
     #[test]
     fn parts_of_forms_are_read() {
-        let body = b"--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"b.txt\"\r\nContent-Type: text/plain\r\n\r\nc\r\n--x--\r\n";
+        let body = b"--x\r\nContent-Disposition: form-data; name=\"a\"\r\nX-A: b\r\n\r\n1\r\n--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"b.txt\"\r\nContent-Type: text/plain\r\n\r\nc\r\n--x--\r\n";
         let read = parts("multipart/form-data; boundary=x", body);
         assert_eq!(read.len(), 2);
-        assert_eq!(read[0], ("a".into(), "1".into(), None, None));
-        assert_eq!(read[1], ("f".into(), "c".into(), Some("b.txt".into()), Some("text/plain".into())));
+        let field =
+            |name: &str, content: &str| Field { name: name.into(), content: content.into(), ..Field::default() };
+        let kind = Some("text/plain".to_owned());
+        assert_eq!(read[0], Field { headers: vec![("X-A".into(), "b".into())], ..field("a", "1") });
+        assert_eq!(read[1], Field { filename: Some("b.txt".into()), content_type: kind, ..field("f", "c") });
         assert!(parts("multipart/form-data", body).is_empty());
     }
 }

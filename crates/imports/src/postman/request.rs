@@ -6,12 +6,21 @@ use brunt_plan::secret::shown_url;
 
 use super::javascript::without_comments;
 use super::{Inherited, Writer, auth, is_there, tests_moved};
-use crate::call::{Body, Call, Part, safe_url};
-use crate::encoded::{is_field_value, is_token, media_type, origin_and_path};
+use crate::call::{Body, Call, Part};
+use crate::encoded::{is_field_value, is_token, kept_but, media_type, origin_and_path};
 use crate::lua::{MOST_OF_REQUEST, Step, comment, quoted, value, weight};
 use crate::secret;
 use crate::text::{Piece, Text};
 use crate::value::Value;
+
+/// The letters that Postman escapes in a path, and in a query.
+const PATH_ESCAPES: &[u8] = b"\"<>`{}";
+const QUERY_ESCAPES: &[u8] = b"\"'<>";
+
+/// A text as Postman sends it in a query.
+fn in_query(text: &str) -> String {
+    kept_but(text, QUERY_ESCAPES)
+}
 
 impl<'c> Writer<'c> {
     /// The code of a request: statements before it, and an assignment to `answer`, without `local`, with its checks.
@@ -123,7 +132,7 @@ impl<'c> Writer<'c> {
             // Postman escapes neither `/` in a path nor `+` and `&` in a query where they come from a variable.
             let segment = self.variables.inlined(&segment, &['/', '?', '%']);
             let text = self.text(&segment, place);
-            made.extend(safe_url(&text).map_lua(|code| {
+            made.extend(text.map_plain(|text| kept_but(text, PATH_ESCAPES)).map_lua(|code| {
                 if code.starts_with("brunt.env(") {
                     format!("(brunt.url_encode({code}):gsub(\"%%2F\", \"/\"))")
                 } else {
@@ -138,8 +147,12 @@ impl<'c> Writer<'c> {
         let listed: Vec<(String, Option<String>)> = match url.get("query") {
             Some(query) => {
                 let kept = query.list().iter().filter(|one| !one.is_true("disabled"));
-                kept.filter_map(|one| Some((one.text_at("key")?.to_owned(), one.get("value").and_then(Value::shown))))
-                    .collect()
+                let pair = |one: &Value| {
+                    let value = one.get("value").and_then(Value::shown);
+                    let name = one.text_at("key").or(value.as_ref().map(|_| ""))?;
+                    Some((name.to_owned(), value))
+                };
+                kept.filter_map(pair).collect()
             }
             None if has_query => {
                 let query = raw.split_once('?').map_or("", |(_, query)| query).split('#').next().unwrap_or_default();
@@ -157,7 +170,7 @@ impl<'c> Writer<'c> {
         for (number, (name, text)) in listed.iter().enumerate() {
             made.push(Piece::Plain(if number == 0 { "?" } else { "&" }.to_owned()));
             let key = self.text(name, place);
-            made.extend(safe_url(&key).map_lua(|code| format!("brunt.url_encode({code})")));
+            made.extend(key.map_plain(in_query).map_lua(|code| format!("brunt.url_encode({code})")));
             let Some(text) = text else { continue };
             made.push(Piece::Plain("=".to_owned()));
             let text = if is_listed {
@@ -166,7 +179,7 @@ impl<'c> Writer<'c> {
                 self.variables.inlined(text, &['+', '%', '&'])
             };
             let text = self.field(name, &text.replace('#', "%23"), place);
-            made.extend(safe_url(&text).map_lua(|code| format!("brunt.url_encode({code})")));
+            made.extend(text.map_plain(in_query).map_lua(|code| format!("brunt.url_encode({code})")));
         }
         made
     }
@@ -282,6 +295,12 @@ impl<'c> Writer<'c> {
                 let mut parts = Vec::new();
                 for one in kept("formdata") {
                     parts.extend(self.parts(one, place));
+                }
+                if parts.iter().any(|part| part.name.contains('"')) {
+                    self.script.leave(
+                        place,
+                        "a quotation mark in the name of a part is sent as %22; Postman sends it as it is",
+                    );
                 }
                 if !parts.is_empty() {
                     call.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));

@@ -23,7 +23,7 @@ local function content_type_in(headers)
   end
 end
 
--- A body of parts (RFC 7578), and its media type. A part is a value, or { filename, content, type }; a list of those is several
+-- A body of parts (RFC 7578), and its media type. A part is a value, or { filename, content, type, headers }; a list of those is several
 -- parts of one name. The boundary is that of the request's Content-Type, if it has one.
 local function multipart_of(fields, headers)
   local given = content_type_in(headers)
@@ -39,7 +39,7 @@ local function multipart_of(fields, headers)
   local function add(name, value)
     local head = "--" .. boundary .. "\r\nContent-Disposition: form-data; name=" .. quoted(name)
     if type(value) == "table" and value ~= core.made_up() then
-      check_options("the part '" .. name .. "' of multipart", value, { filename = true, content = true, type = true })
+      check_options("the part '" .. name .. "' of multipart", value, { filename = true, content = true, type = true, headers = true })
       local has_file = value.filename ~= false
       if has_file then
         head = head .. "; filename=" .. quoted(value.filename or "file")
@@ -47,6 +47,9 @@ local function multipart_of(fields, headers)
       local media_type = value.type or has_file and "application/octet-stream"
       if media_type then
         head = head .. "\r\nContent-Type: " .. gsub(tostring(media_type), "[\r\n]", "")
+      end
+      for _, field in ipairs(value.headers and ordered("the headers of a part", value.headers) or {}) do
+        head = head .. "\r\n" .. gsub(field[1], "[%c:]", "") .. ": " .. gsub(field_text("the headers of a part", field[1], field[2]), "[\r\n]", "")
       end
       value = value.content == nil and "" or value.content
     end
