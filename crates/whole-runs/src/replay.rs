@@ -138,6 +138,22 @@ fn due_times_hold_where_an_answer_comes_late() {
     assert!(!summary.verdict.is_brunt_the_limit());
 }
 
+/// A worker that stands still for seconds counts what the log has due in each of them, and says nothing of the target.
+#[test]
+fn calls_are_due_in_the_seconds_of_the_log_however_late_their_worker_comes() {
+    let calls: Vec<_> = (0..800).map(|nth| (nth * 10 * MS, Some(nth % 50))).collect();
+    let came = Arc::new(Mutex::new(Vec::new()));
+    let net = VirtualNet::new(Server { takes: |_| MS, came: Arc::clone(&came) })
+        .standing_still(Tick::from_ns(3 * SECOND_NS), 7 * SECOND_NS / 2);
+    let summary = carried_out_on(&net, |_| (), Log::of(calls), None);
+    check(&summary);
+    let due: Vec<_> = summary.run.series.points().iter().map(|point| point.numbers.get(Counter::Due)).collect();
+    assert_eq!(due.get(..8), Some(&[100; 8][..]), "{due:?}");
+    assert_eq!((summary.total.statuses.total(), came.lock().unwrap().len()), (800, 800));
+    assert!(!summary.verdict.is_trustworthy(), "{:?}", summary.verdict);
+    assert!(summary.remarks.is_empty(), "{:?}", summary.remarks);
+}
+
 #[test]
 fn calls_whose_turn_does_not_come_fail() {
     let calls: Vec<_> = (0..60).map(|nth| (nth * SECOND_NS / 10, Some(1))).collect();

@@ -110,7 +110,12 @@ impl<D: Driver> Workload<D> for Replaying {
         }
     }
 
-    fn hand_over(&mut self, _network: &mut ReplayNetwork<D>, _until: Tick) {}
+    /// Begins what the log has due before the second ends, so that a worker which comes to it late counts it in that second.
+    fn hand_over(&mut self, network: &mut ReplayNetwork<D>, until: Tick) {
+        if self.loading {
+            self.begin_due(network, until.before(1));
+        }
+    }
 
     fn take_busy_ns(&mut self) -> u64 {
         0

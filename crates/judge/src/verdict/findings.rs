@@ -199,6 +199,9 @@ fn slow_script(run: Judged<'_>, total: &Snapshot, bounds: bool) -> Option<Findin
 /// without time was the limit.
 const NOT_MADE: f64 = 0.01;
 
+/// How late the slowest hundredth of a replay's calls are sent from which on a generator without time was the limit.
+const REPLAYED_LATE_NS: u64 = SECOND_NS;
+
 /// Whether workers without time left can have limited throughput: connections and users that are always there wait for
 /// them; of what is due at times of its own, a part was not made, and not for want of connections.
 fn may_bound(run: Judged<'_>, total: &Snapshot) -> bool {
@@ -212,7 +215,13 @@ fn may_bound(run: Judged<'_>, total: &Snapshot) -> bool {
             scenario.not_admitted as f64 > NOT_MADE * users || cut_short > NOT_MADE * scenario.iterations_begun() as f64
         });
     }
+    // A replay makes every call of its log, however late.
+    let replayed_late = || {
+        let lag = total.times.known(Timing::Lag).quantile(1.0 - NOT_MADE);
+        matches!(plan.load, Load::Replay(_)) && lag.is_some_and(|lag| lag >= REPLAYED_LATE_NS)
+    };
     !plan.load.is_open()
+        || replayed_late()
         || of(Counter::Unsent) - of(Counter::UnsentLost) > NOT_MADE * of(Counter::Due)
             && !are_too_few(plan, run.measured_ns, total)
 }

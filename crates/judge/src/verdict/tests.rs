@@ -173,6 +173,25 @@ fn a_busy_worker_that_sends_in_time_bounds_nothing() {
     assert_eq!((verdict.findings[0].cause, verdict.findings[0].decisive), (Cause::CpuSaturated, false));
 }
 
+/// A replay makes all calls of its log, and so leaves none unsent that would tell of its own slowness.
+#[test]
+fn a_replay_that_comes_to_its_calls_late_is_the_limit_itself() {
+    let replayed = |cpu_ms: u64, late_ms: u64| {
+        let log = brunt_plan::replay::Replay::new("a.log", "combined");
+        summary_of(Load::Replay(Box::new(log)), 10, |i, second| {
+            second.numbers.set_health(&health(cpu_ms * MS, 0));
+            second.numbers.add(Counter::Due, if i < 5 { 1_000 } else { 0 });
+            calls(second, 500, 800_000, late_ms * MS, 15_000);
+        })
+    };
+    let late = replayed(970, 4_000);
+    assert!(late.verdict.is_brunt_the_limit(), "{:?}", late.verdict);
+    assert!(late.remarks.is_empty(), "{:?}", late.remarks);
+    for in_time in [replayed(970, 100), replayed(300, 4_000)] {
+        assert!(!in_time.verdict.is_brunt_the_limit(), "{:?}", in_time.verdict);
+    }
+}
+
 #[test]
 fn a_slow_script_is_named_only_where_it_is_the_limit() {
     let with = |cpu_ms, script_ms| {
