@@ -187,7 +187,8 @@ fn a_replay_that_comes_to_its_calls_late_is_the_limit_itself() {
     let late = replayed(970, 4_000);
     assert!(late.verdict.is_brunt_the_limit(), "{:?}", late.verdict);
     assert!(late.remarks.is_empty(), "{:?}", late.remarks);
-    for in_time in [replayed(970, 100), replayed(300, 4_000)] {
+    for (cpu_ms, late_ms) in [(970, 100), (300, 4_000)] {
+        let in_time = replayed(cpu_ms, late_ms);
         assert!(!in_time.verdict.is_brunt_the_limit(), "{:?}", in_time.verdict);
     }
 }
