@@ -108,9 +108,11 @@ fn address(text: &str, before: &str) -> Option<String> {
     if let Some((scheme, own)) = SCHEMES.iter().find(|(scheme, _)| text.starts_with(scheme)) {
         return Some(text.replacen(scheme, own, 1));
     }
-    let (host, port) = text.split_once(':')?;
-    let port = port.split('/').next().unwrap_or_default();
-    let is_host = !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'));
+    let (place, _) = text.split_once('/').unwrap_or((text, ""));
+    let (host, port) = place.split_once(':').unwrap_or((place, "80"));
+    let is_host = (place.contains(':') || host == "localhost" || host.contains('.'))
+        && !host.is_empty()
+        && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'));
     let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     (is_host && is_port && !before.starts_with('-')).then(|| format!("llm://{text}"))
 }
@@ -133,6 +135,8 @@ mod tests {
             ("brunt llm -r 5 localhost:8000", "brunt bench --arrivals=poisson -r 5 llm://localhost:8000"),
             ("brunt llm -r5 --arrivals uniform llm://a", "brunt bench -r5 --arrivals uniform llm://a"),
             ("brunt llm -r 5 --burstiness 0.5 http://a", "brunt bench --arrivals=bursty:0.5 -r 5 llm://a"),
+            ("brunt llm localhost -c 4", "brunt bench llm://localhost -c 4"),
+            ("brunt llm -o run.json api.example/v1", "brunt bench -o run.json llm://api.example/v1"),
             ("brunt llm --model a:7 b:80", "brunt bench --model a:7 llm://b:80"),
         ] {
             assert_eq!(line(text, false).as_deref(), Some(wanted));
