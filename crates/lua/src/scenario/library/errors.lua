@@ -212,6 +212,8 @@ local function check_options(whose, options, known, written)
     if not known[name] then
       if written and written[name] then
         wrong(whose .. " has no option '" .. name .. "'; write " .. written[name], true)
+      elseif name == "data" and type(options[name]) == "table" and known.form then
+        wrong(whose .. " has no option 'data'; write form = { … } for the fields of a form, or json = { … }", true)
       elseif known[OPTIONS[name] or ""] then
         wrong(whose .. " has no option '" .. name .. "'; did you mean '" .. OPTIONS[name] .. "'?", true)
       end
