@@ -1,5 +1,7 @@
 //! The file that an import writes: its head, its client, its body and its end.
 
+use std::collections::BTreeSet;
+
 use std::fmt::Write as _;
 
 use crate::call::headers;
@@ -14,6 +16,8 @@ const MOST_LEFT: usize = 200;
 /// The most entries that are listed, and one more that says that there are others.
 const MOST_LISTED: usize = 1_000;
 const MOST_NOTED: usize = MOST_LISTED + 1;
+/// The most header fields of browsers that are named.
+const MOST_OF_BROWSERS: usize = 5;
 /// The most files that a script reads.
 const MOST_FILES: usize = 1_000;
 
@@ -36,6 +40,8 @@ pub(crate) struct Script {
     pub(crate) left: Vec<Left>,
     /// What is left out on purpose, and can be had.
     pub(crate) aside: Option<String>,
+    /// Header fields that browsers add by themselves, and that are left out for that, in lower case.
+    pub(crate) of_browsers: BTreeSet<String>,
     /// Whether a placeholder stands for a part that was not moved.
     pub(crate) has_not_moved: bool,
 }
@@ -119,7 +125,14 @@ impl Script {
                 let _ = writeln!(lua, "-- and {} more", self.left.len() - MOST_LEFT);
             }
         }
-        Imported { lua, left: self.left, aside: self.aside, secrets }
+        let of_browsers = (!self.of_browsers.is_empty()).then(|| {
+            let some: Vec<_> = self.of_browsers.iter().take(MOST_OF_BROWSERS).map(String::as_str).collect();
+            let more = if self.of_browsers.len() > MOST_OF_BROWSERS { ", …" } else { "" };
+            format!("what browsers add by themselves ({}{more})", some.join(", "))
+        });
+        let aside: Vec<_> = self.aside.into_iter().chain(of_browsers).collect();
+        let aside = (!aside.is_empty()).then(|| aside.join(", and "));
+        Imported { lua, left: self.left, aside, secrets }
     }
 }
 

@@ -47,6 +47,23 @@ const OF_BROWSERS: [&str; 29] = [
     "trailer",
     "http2-settings",
 ];
+/// Those of them that a request has all the same, or that its connection decides.
+const WRITTEN_ELSEWHERE: [&str; 14] = [
+    "host",
+    "content-length",
+    "connection",
+    "cookie",
+    "accept-encoding",
+    "user-agent",
+    "accept-language",
+    "content-type",
+    "authorization",
+    "transfer-encoding",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+];
 /// The longest body that is moved, in bytes.
 const MOST_BODY: usize = 256 << 10;
 
@@ -187,6 +204,9 @@ impl<'s> Carrier<'s> {
                 || lower.starts_with("proxy-")
                 || is_negotiation
             {
+                if !WRITTEN_ELSEWHERE.contains(&lower.as_str()) {
+                    self.script.of_browsers.insert(lower);
+                }
                 continue;
             }
             if !is_token(name) || !is_field_value(value) {
