@@ -380,7 +380,10 @@ impl<'c> Writer<'c> {
 
     /// JSON with variables in it, as a table; `None` if it is not JSON, or too large for a table.
     fn json(&mut self, text: &str, place: &str) -> Option<String> {
-        let parsed = Value::from_json(bare_as_text(text).as_bytes()).ok()?;
+        // A variable that holds JSON, or escapes of it, stands in the text as it is.
+        let inlined = self.variables.inlined(text, &['"', '\\']);
+        let whole = Value::from_json(bare_as_text(&inlined).as_bytes());
+        let parsed = whole.or_else(|_| Value::from_json(bare_as_text(text).as_bytes())).ok()?;
         if !parsed.fits_a_table() {
             self.script.leave(place, "a body of JSON that no table holds stands as it is: look for secrets in it");
             return None;

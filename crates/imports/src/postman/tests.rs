@@ -219,3 +219,18 @@ fn names_have_their_variables_and_values_that_tests_set_are_theirs() {
         assert!(left.iter().any(|left| left.contains(expected)), "{expected}: {left:?}");
     }
 }
+
+#[test]
+fn variables_that_hold_json_stand_in_a_body_as_they_are() {
+    let collection = r#"{
+      "info": {"name": "c", "schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
+      "variable": [{"key": "said", "value": "x \\\"y\\\""}, {"key": "list", "value": "[1, \"a\"]"}, {"key": "plain", "value": "z"}],
+      "item": [{"name": "a", "request": {"method": "POST", "url": "http://127.0.0.1/x",
+        "header": [{"key": "Content-Type", "value": "application/json"}],
+        "body": {"mode": "raw", "raw": "{\"v\": \"{{said}}\", \"l\": {{list}}, \"p\": \"{{plain}}\"}"}}}]}"#;
+    let lua = import(collection.as_bytes(), "c.json").unwrap().lua;
+    for expected in [r#"v = "x \"y\"""#, "p = vars.plain"] {
+        assert!(lua.contains(expected), "{expected}: {lua}");
+    }
+    assert!(!lua.contains("vars.list"), "{lua}");
+}
