@@ -132,10 +132,29 @@ struct Flow {
     counted: f64,
 }
 
+/// The figures since they were last taken, in the order of [`FIGURES`].
+struct Recorded(Vec<OwnFigures>);
+
+impl Recorded {
+    fn new() -> Self {
+        Self(FIGURES.iter().map(|(_, _, kind, unit)| OwnFigures::new(*kind, unit)).collect())
+    }
+
+    fn record(&mut self, name: Name, value: f64, times: u64, at_ns: u64) {
+        if let Some(figure) = self.0.get_mut(name as usize) {
+            figure.record_times(value, times, at_ns);
+        }
+    }
+
+    fn record_ns(&mut self, name: Name, ns: u64, at_ns: u64) {
+        self.record(name, ns as f64 / 1e6, 1, at_ns);
+    }
+}
+
 /// Measures the answers of one worker.
 pub struct TokenMeter {
     flows: ByNumber<Flow>,
-    figures: Vec<OwnFigures>,
+    recorded: Recorded,
     objectives: Objectives,
     /// All gaps so far, and what is a stall by them, in nanoseconds.
     gaps: Histogram,
@@ -150,23 +169,13 @@ impl TokenMeter {
     pub fn new(objectives: Objectives) -> Self {
         Self {
             flows: ByNumber::default(),
-            figures: FIGURES.iter().map(|(_, _, kind, unit)| OwnFigures::new(*kind, unit)).collect(),
+            recorded: Recorded::new(),
             objectives,
             gaps: Histogram::default(),
             stall_ns: u64::MAX,
             tokens: 0.0,
             events: 0.0,
         }
-    }
-
-    fn record(&mut self, name: Name, value: f64, times: u64, at_ns: u64) {
-        if let Some(figure) = self.figures.get_mut(name as usize) {
-            figure.record_times(value, times, at_ns);
-        }
-    }
-
-    fn record_ns(&mut self, name: Name, ns: u64, at_ns: u64) {
-        self.record(name, ns as f64 / 1e6, 1, at_ns);
     }
 
     /// The tokens that an event has, as far as is known before the end.
@@ -213,64 +222,65 @@ impl TokenMeter {
         // What was counted as it came is put right.
         let correction = within as f64 - flow.counted;
         if correction != 0.0 {
-            self.record(Name::OutputTokens, correction, 1, reading.at_ns);
+            self.recorded.record(Name::OutputTokens, correction, 1, reading.at_ns);
         }
         if ended.usage.output.is_some() {
             self.tokens += all as f64;
             self.events += flow.chunks.len() as f64;
         }
-        if !reading.counts {
-            return None;
-        }
-        self.record(Name::TokensEstimated, if is_counted { 0.0 } else { all as f64 }, all, reading.at_ns);
-        let mut gap_ns = 0;
-        for (tokens, chunk) in tokens.iter().zip(&flow.chunks).skip(1) {
-            gap_ns += chunk.gap_ns;
-            if *tokens > 0 {
-                self.record(Name::Itl, gap_ns as f64 / *tokens as f64 / 1e6, *tokens, reading.at_ns);
-                gap_ns = 0;
+        let first = tokens.first().copied().unwrap_or(0).max(1);
+        let later = all.saturating_sub(first);
+        let between_ns = flow.last_at_ns.saturating_sub(flow.first_at_ns);
+        let tpot_ns = (later > 0).then(|| between_ns as f64 / later as f64);
+        if reading.counts {
+            self.recorded.record(Name::TokensEstimated, if is_counted { 0.0 } else { all as f64 }, all, reading.at_ns);
+            let mut gap_ns = 0;
+            for (tokens, chunk) in tokens.iter().zip(&flow.chunks).skip(1) {
+                gap_ns += chunk.gap_ns;
+                if *tokens > 0 {
+                    self.recorded.record(Name::Itl, gap_ns as f64 / *tokens as f64 / 1e6, *tokens, reading.at_ns);
+                    gap_ns = 0;
+                }
+            }
+            if let Some(tpot_ns) = tpot_ns {
+                self.recorded.record(Name::Tpot, tpot_ns / 1e6, 1, reading.at_ns);
+                if between_ns > 0 {
+                    self.recorded.record(Name::UserTokens, 1e9 / tpot_ns, 1, reading.at_ns);
+                }
             }
         }
-        let first = tokens.first().copied().unwrap_or(0).max(1);
-        let later = all.checked_sub(first).filter(|later| *later > 0)?;
-        let between_ns = flow.last_at_ns.saturating_sub(flow.first_at_ns);
-        if between_ns > 0 {
-            self.record(Name::UserTokens, later as f64 * 1e9 / between_ns as f64, 1, reading.at_ns);
-        }
-        let tpot = between_ns as f64 / later as f64;
-        self.record(Name::Tpot, tpot / 1e6, 1, reading.at_ns);
-        Some(tpot as u64)
+        tpot_ns.map(|tpot_ns| tpot_ns as u64)
     }
 
     /// What an answer that was a success says of itself.
     fn answered(&mut self, ended: &Ended, events: usize, reading: &Reading) {
         if reading.is_within {
             if let Some(input) = ended.usage.input {
-                self.record(Name::InputTokens, f64::from(input), 1, reading.at_ns);
+                self.recorded.record(Name::InputTokens, f64::from(input), 1, reading.at_ns);
             }
             if let Some(cached) = ended.usage.cached {
-                self.record(Name::CachedTokens, f64::from(cached), 1, reading.at_ns);
+                self.recorded.record(Name::CachedTokens, f64::from(cached), 1, reading.at_ns);
             }
             // An answer that came whole came at its end.
             if let (0, Some(output)) = (events, ended.usage.output) {
-                self.record(Name::OutputTokens, f64::from(output), 1, reading.at_ns);
+                self.recorded.record(Name::OutputTokens, f64::from(output), 1, reading.at_ns);
             }
         }
         if !reading.counts {
             return;
         }
         if let Some(input) = ended.usage.input {
-            self.record(Name::InputLength, f64::from(input), 1, reading.at_ns);
+            self.recorded.record(Name::InputLength, f64::from(input), 1, reading.at_ns);
         }
         let output = ended.usage.output.map_or((self.usual() * events as f64).round(), f64::from);
-        self.record(Name::OutputLength, output, 1, reading.at_ns);
+        self.recorded.record(Name::OutputLength, output, 1, reading.at_ns);
         let finish = match ended.finish {
             Some(Finish::Stop) => Name::FinishStop,
             Some(Finish::Length) => Name::FinishLength,
             Some(Finish::Tool) => Name::FinishTool,
             Some(Finish::Other) | None => Name::FinishOther,
         };
-        self.record(finish, 1.0, 1, reading.at_ns);
+        self.recorded.record(finish, 1.0, 1, reading.at_ns);
     }
 }
 
@@ -278,7 +288,7 @@ impl Meter for TokenMeter {
     fn message(&mut self, reading: &Reading, parts: AnswerParts<'_>) {
         let Some(said) = facts::read_message(parts.body) else { return };
         let usual = self.usual();
-        let mut flow = self.flows.remove(&reading.call).unwrap_or_default();
+        let flow = self.flows.entry(reading.call).or_default();
         let at = reading.at_ns;
         let is_first = flow.first_at_ns == 0;
         let gap_ns = if is_first { 0 } else { at.saturating_sub(flow.last_at_ns) };
@@ -289,17 +299,17 @@ impl Meter for TokenMeter {
         flow.last_at_ns = at.max(flow.last_at_ns);
         if reading.counts {
             if is_first {
-                self.record_ns(Name::Ttft, reading.after_due_ns, at);
-                self.record_ns(Name::TtftSent, reading.after_sent_ns.unwrap_or(reading.after_due_ns), at);
+                self.recorded.record_ns(Name::Ttft, reading.after_due_ns, at);
+                self.recorded.record_ns(Name::TtftSent, reading.after_sent_ns.unwrap_or(reading.after_due_ns), at);
             } else {
-                self.record_ns(Name::ChunkGap, gap_ns, at);
+                self.recorded.record_ns(Name::ChunkGap, gap_ns, at);
                 self.gaps.record(gap_ns);
                 if gap_ns > self.stall_ns {
-                    self.record(Name::Stalls, 1.0, 1, at);
+                    self.recorded.record(Name::Stalls, 1.0, 1, at);
                 }
             }
             if said.kind == Text::Content && !flow.has_content && flow.has_other_text {
-                self.record_ns(Name::TtftContent, reading.after_due_ns, at);
+                self.recorded.record_ns(Name::TtftContent, reading.after_due_ns, at);
             }
         }
         flow.has_content |= said.kind == Text::Content;
@@ -308,7 +318,7 @@ impl Meter for TokenMeter {
         let tokens = said.output.map_or(usual, |output| f64::from(output.saturating_sub(before)));
         if reading.is_within {
             flow.counted += tokens;
-            self.record(Name::OutputTokens, tokens, 1, at);
+            self.recorded.record(Name::OutputTokens, tokens, 1, at);
         }
         let chunk = Chunk { gap_ns, bytes: said.bytes, output: said.output, is_within: reading.is_within };
         if flow.chunks.len() < MOST_EVENTS {
@@ -320,7 +330,6 @@ impl Meter for TokenMeter {
             last.output = chunk.output.or(last.output);
             last.is_within &= chunk.is_within;
         }
-        self.flows.insert(reading.call, flow);
     }
 
     fn ended(&mut self, reading: &Reading, end: MeteredEnd<'_>) {
@@ -338,7 +347,7 @@ impl Meter for TokenMeter {
         let waited_in_vain =
             matches!(end, MeteredEnd::CutShort | MeteredEnd::Failed(Failure::Timeout | Failure::Stalled));
         if flow.is_none() && waited_in_vain && reading.counts && reading.after_sent_ns.is_some() {
-            self.record_ns(Name::Ttft, reading.after_due_ns, reading.at_ns);
+            self.recorded.record_ns(Name::Ttft, reading.after_due_ns, reading.at_ns);
         }
         let times = Times {
             ttft_ns: flow.as_ref().map(|flow| flow.first_due_ns).or(Some(reading.after_due_ns)),
@@ -347,19 +356,19 @@ impl Meter for TokenMeter {
         };
         let is_good = is_ok && self.objectives.are_met(&times);
         if reading.counts && end != MeteredEnd::Unsent {
-            self.record(Name::Attainment, f64::from(u8::from(is_good)), 1, reading.at_ns);
+            self.recorded.record(Name::Attainment, f64::from(u8::from(is_good)), 1, reading.at_ns);
         }
         if is_good && reading.is_within {
-            self.record(Name::Good, 1.0, 1, reading.at_ns);
+            self.recorded.record(Name::Good, 1.0, 1, reading.at_ns);
         }
     }
 
     fn take(&mut self, second: &MeteredSecond, add: &mut dyn FnMut(&str, &OwnFigures)) {
-        self.record(Name::Attainment, 0.0, second.unsent, second.ends_ns);
+        self.recorded.record(Name::Attainment, 0.0, second.unsent, second.ends_ns);
         if self.gaps.count() >= FEWEST_GAPS {
             self.stall_ns = self.gaps.quantile(0.5).unwrap_or(u64::MAX).max(1).saturating_mul(STALL);
         }
-        for ((_, name, kind, unit), figure) in FIGURES.iter().zip(&mut self.figures) {
+        for ((_, name, kind, unit), figure) in FIGURES.iter().zip(&mut self.recorded.0) {
             if figure.count > 0 {
                 add(name, figure);
                 *figure = OwnFigures::new(*kind, unit);

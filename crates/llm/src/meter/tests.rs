@@ -9,12 +9,14 @@ const MS: u64 = 1_000_000;
 struct Told {
     meter: TokenMeter,
     facts: Vec<u8>,
+    /// Whether its calls are of the warm-up.
+    is_warm_up: bool,
 }
 
 impl Told {
     fn new(objectives: &str) -> Self {
         let objectives = if objectives.is_empty() { Objectives::default() } else { objectives.parse().unwrap() };
-        Self { meter: TokenMeter::new(objectives), facts: Vec::new() }
+        Self { meter: TokenMeter::new(objectives), facts: Vec::new(), is_warm_up: false }
     }
 
     /// Every call is due at 0 and sent a millisecond later.
@@ -31,14 +33,16 @@ impl Told {
 
     fn said(&mut self, call: u64, at_ms: u64, kind: Text, bytes: u32, output: Option<u32>) {
         facts::write_message(&mut self.facts, kind, bytes, output);
-        self.meter.message(&Self::reading(call, at_ms), AnswerParts { head: &[], body: &self.facts });
+        let reading = Reading { counts: !self.is_warm_up, ..Self::reading(call, at_ms) };
+        self.meter.message(&reading, AnswerParts { head: &[], body: &self.facts });
     }
 
     fn ended(&mut self, call: u64, at_ms: u64, output: Option<u32>) {
         let usage = Usage { input: Some(30), output, cached: None };
         facts::write_end(&mut self.facts, &usage, Some(Finish::Stop), 0);
         let end = MeteredEnd::Answered { ok: true, parts: AnswerParts { head: &[], body: &self.facts } };
-        self.meter.ended(&Self::reading(call, at_ms), end);
+        let reading = Reading { counts: !self.is_warm_up, ..Self::reading(call, at_ms) };
+        self.meter.ended(&reading, end);
     }
 
     fn figures(&mut self, unsent: u64) -> std::collections::BTreeMap<String, OwnFigures> {
@@ -164,6 +168,19 @@ fn goodput_is_of_answers_that_met_all_objectives() {
     told.ended(6, 1200, Some(1));
     let all = told.figures(2);
     assert_eq!((all["goodput"].sum(), all["attainment"].share()), (Some(3.0), Some(0.5)));
+}
+
+#[test]
+fn an_answer_of_the_warm_up_that_ends_in_the_measured_time_is_good_by_the_same_objectives() {
+    let mut told = Told { is_warm_up: true, ..Told::new("tpot<25ms") };
+    for (call, gap) in [(1, 20), (2, 30)] {
+        told.said(call, 50, Text::Content, 4, None);
+        told.said(call, 50 + gap, Text::Content, 4, None);
+        told.ended(call, 50 + gap, Some(2));
+    }
+    let all = told.figures(0);
+    assert_eq!((all["goodput"].sum(), all["output_tokens"].sum()), (Some(1.0), Some(4.0)));
+    assert!(["ttft", "tpot", "itl", "attainment"].iter().all(|of_call| !all.contains_key(*of_call)));
 }
 
 #[test]

@@ -96,36 +96,23 @@ impl OwnFigures {
 
     /// Records a value at `now` (nanoseconds). For a rate, any value but 0 is true; a trend takes none below 0.
     pub fn record(&mut self, value: f64, now: u64) {
-        self.count += 1;
+        let value = if self.kind == OwnKind::Rate { f64::from(u8::from(value != 0.0)) } else { value };
+        self.record_times(value, 1, now);
+    }
+
+    /// The same, `times` times over. For a rate the value is how often it was true, and `times` how often it could have been.
+    pub fn record_times(&mut self, value: f64, times: u64, now: u64) {
+        self.count += times;
         match self.kind {
-            OwnKind::Counter => self.sum = self.sum.saturating_add(parts(value)),
-            OwnKind::Rate => self.sum = self.sum.saturating_add(i64::from(value != 0.0)),
-            OwnKind::Trend => self.values.record(parts(value).max(0).cast_unsigned()),
+            OwnKind::Counter => self.sum = self.sum.saturating_add(parts(value * times as f64)),
+            OwnKind::Rate => self.sum = self.sum.saturating_add(value as i64),
+            OwnKind::Trend => self.values.record_n(parts(value).max(0).cast_unsigned(), times),
             OwnKind::Gauge => {
                 let value = parts(value);
                 self.last = self.last.max(Some(Reading { at: now, value }));
                 let (least, greatest) = self.ends.unwrap_or((value, value));
                 self.ends = Some((least.min(value), greatest.max(value)));
             }
-        }
-    }
-
-    /// The same, `times` times over. For a rate the value is how often it was true, and `times` how often it could have been.
-    pub fn record_times(&mut self, value: f64, times: u64, now: u64) {
-        match self.kind {
-            OwnKind::Trend => {
-                self.count += times;
-                self.values.record_n(parts(value).max(0).cast_unsigned(), times);
-            }
-            OwnKind::Rate => {
-                self.count += times;
-                self.sum = self.sum.saturating_add(value as i64);
-            }
-            OwnKind::Counter => {
-                self.count += times;
-                self.sum = self.sum.saturating_add(parts(value * times as f64));
-            }
-            OwnKind::Gauge => self.record(value, now),
         }
     }
 
