@@ -175,9 +175,8 @@ pub struct Leading {
 }
 
 fn leading(summary: &Summary) -> Vec<Leading> {
-    let leads = |name: &str| summary.plan.own.iter().any(|figure| figure.leads && figure.name == name);
     let mut all = Vec::new();
-    for own in summary.breakdown.own.iter().filter(|own| leads(&own.name)) {
+    for own in summary.breakdown.own.iter().filter(|own| own.leads) {
         let figures = &own.figures;
         let mut put = |what: &str, unit: &str, value: Option<f64>| {
             let name = format!("{}{what}", own.name);

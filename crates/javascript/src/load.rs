@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use brunt_plan::content::Content;
 use brunt_plan::environment::Environment;
 use brunt_plan::plan::Sandbox;
-use brunt_plan::scenario::{DeclaredFigure, File, Scenarios};
+use brunt_plan::scenario::{File, Scenarios};
 use brunt_plan::secret::{Template, is_secret_header};
 use brunt_plan::secrets::secrets_in;
 use brunt_plan::target::{Target, Url};
@@ -18,7 +18,7 @@ use brunt_script::{Asking, ClientKind, Files, LoadOptions, Loaded, Outline, OwnR
 
 use crate::modules::{Modules, STRIP_TYPES, is_typed};
 use crate::native::FAILS;
-use crate::options::VARIABLES;
+use crate::options::{VARIABLES, declared};
 use crate::program::{Source, clients, revealed};
 use crate::rehearsal::rehearse;
 
@@ -115,15 +115,7 @@ fn loaded(
     scenarios.throttle = options.rps.and_then(|rps| rps.to_string().parse().ok());
     scenarios.own = options.declared(probed.has_summary, &probed.metrics);
     if may_fail {
-        let kind = OwnKind::Counter;
-        scenarios.own.push(DeclaredFigure {
-            name: FAILS.to_owned(),
-            kind,
-            unit: String::new(),
-            leads: false,
-            minor: false,
-            holds_unrecorded: true,
-        });
+        scenarios.own.push(declared(FAILS, OwnKind::Counter));
     }
     scenarios.hosts = options.hosts.clone();
     scenarios.setup_timeout_ns = options.setup_timeout_ns;

@@ -142,7 +142,7 @@ impl Modules {
             Files::Plan(files) => Some(files.iter().map(|file| file.content.0.as_slice())),
             Files::Disk { .. } => None,
         };
-        let names = |text: &[u8]| CONSTANTS.iter().any(|name| memmem(text, name.as_bytes()));
+        let names = |text: &[u8]| CONSTANTS.iter().any(|name| memchr::memmem::find(text, name.as_bytes()).is_some());
         let names_constants = others.is_none_or(|mut others| names(&text) || others.any(names));
         Self { script, text, files, names_constants, compiled: Mutex::default(), maps: Mutex::default() }
     }
@@ -303,18 +303,13 @@ impl Modules {
         text.lines().position(|line| named.iter().any(|name| line.contains(name.as_str()))).map(|at| at + 1)
     }
 
-    /// The line of the script that names what is wrong with its options: a value in quotes, or else the last part of the option's path.
-    pub(crate) fn line_of_option(&self, problem: &str) -> Option<usize> {
+    /// The line of the script's options that has the first of these texts that any line has.
+    pub(crate) fn line_of_option(&self, written: &[String]) -> Option<usize> {
         let text = self.text(&self.script).ok()?;
-        let quoted = problem.split('\'').skip(1).step_by(2);
-        let (path, said) = problem.split_once(": ").unwrap_or((problem, ""));
-        let first = said.split([' ', ':']).take(1);
-        let parts = path.split(['.', '[', ']', ' ']).rev();
-        let words = quoted.chain(first).chain(parts).filter(|word| word.len() > 2 && *word != "options");
         // Options begin where the script exports them.
         let begins = text.lines().position(|line| line.contains("options")).unwrap_or(0);
-        let line = |word: &str| text.lines().skip(begins).position(|line| line.contains(word));
-        words.into_iter().find_map(line).map(|at| at + begins + 1)
+        let line = |written: &String| text.lines().skip(begins).position(|line| line.contains(written.as_str()));
+        written.iter().find_map(line).map(|at| at + begins + 1)
     }
 
     /// Whether a module was loaded by which scripts make calls.
@@ -435,11 +430,6 @@ const WRAPPER: &str = "(function (exports, require, module) { ";
 pub(crate) const STRIP_TYPES: &str = "brunt takes JavaScript, and no types: strip them first, as by esbuild script.ts --bundle --format=esm --external:k6 '--external:k6/*' \
      '--external:https://*' --outfile=script.js";
 
-/// Whether a text has a word in it.
-fn memmem(text: &[u8], word: &[u8]) -> bool {
-    text.windows(word.len()).any(|part| part == word)
-}
-
 /// Whether a file is in TypeScript, by its name.
 pub(crate) fn is_typed(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == "ts" || extension == "mts" || extension == "cts")
@@ -513,6 +503,8 @@ mod tests {
     use brunt_protocol::plan::content::Content;
     use brunt_protocol::plan::scenario::File;
 
+    use crate::options::Options;
+
     use super::*;
 
     #[test]
@@ -549,10 +541,15 @@ mod tests {
     fn options_that_are_wrong_have_a_line() {
         let text = "import http from 'k6/http'; // ramping\nexport const options = {\n  scenarios: {\n    ramp: {\n      executor: 'ramping',\n    },\n  },\n};";
         let modules = Modules::new("a.js".to_owned(), text.as_bytes().to_vec(), Files::Plan(Vec::new()));
-        let line = |problem: &str| modules.line_of_option(problem);
-        assert_eq!(line("options.scenarios.ramp: there is no executor 'ramping'; there are others"), Some(5));
-        assert_eq!(line("options.scenarios.ramp: it has no target"), Some(4));
-        assert_eq!(line("options.tlsVersion: none"), None);
+        let line = |options: &str, env: &[(String, String)]| {
+            let wrong = Options::read(options, env, &|_| true).err().unwrap();
+            modules.line_of_option(&wrong.written)
+        };
+        assert_eq!(line(r#"{"scenarios":{"ramp":{"executor":"ramping"}}}"#, &[]), Some(5));
+        assert_eq!(line(r#"{"scenarios":{"ramp":{"executor":"constant-vus"}}}"#, &[]), Some(4), "it has no duration");
+        assert_eq!(line(r#"{"tlsVersion":"tls1.0"}"#, &[]), None);
+        let env = [("K6_STAGES".to_owned(), "ramp".to_owned())];
+        assert_eq!(line("{}", &env), None, "it is not in the script");
     }
 
     #[test]

@@ -94,6 +94,40 @@ const GRACE: f64 = 30.0;
 /// How long scenarios of iterations take at most, in seconds, where nothing else is said.
 const LONGEST: f64 = 600.0;
 
+/// What is wrong with a script's options.
+#[derive(Debug)]
+pub(crate) struct WrongOption {
+    /// In words.
+    pub(crate) problem: String,
+    /// What the script has written there, the innermost first; empty where what is wrong is not in the script.
+    pub(crate) written: Vec<String>,
+}
+
+impl WrongOption {
+    pub(crate) fn new(written: &[&str], problem: impl Into<String>) -> Self {
+        Self { problem: problem.into(), written: written.iter().map(|text| (*text).to_owned()).collect() }
+    }
+
+    /// The same in `place`, which the script calls `name`.
+    fn within(mut self, place: &str, name: &str) -> Self {
+        self.written.push(name.to_owned());
+        Self { problem: format!("{place}: {}", self.problem), ..self }
+    }
+}
+
+/// What is missing, or not in the script.
+impl From<String> for WrongOption {
+    fn from(problem: String) -> Self {
+        Self::new(&[], problem)
+    }
+}
+
+impl From<&str> for WrongOption {
+    fn from(problem: &str) -> Self {
+        Self::new(&[], problem)
+    }
+}
+
 /// A script's options.
 pub(crate) struct Options {
     /// As JSON, with the scenarios that shortcuts stand for.
@@ -138,13 +172,13 @@ impl Options {
         text: &str,
         env: &[(String, String)],
         executable: &dyn Fn(&str) -> bool,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, WrongOption> {
         let mut options: Value = serde_json::from_str(text).map_err(|e| format!("options: {e}"))?;
         if options.is_null() {
             options = json!({});
         }
         let Some(fields) = options.as_object_mut() else {
-            return Err(format!("options must be an object, not {options}"));
+            return Err(WrongOption::new(&["options"], format!("options must be an object, not {options}")));
         };
         set_by_environment(fields, env)?;
         if !fields.get("scenarios").is_some_and(Value::is_object) {
@@ -153,12 +187,12 @@ impl Options {
         }
         let mut scenarios = Vec::new();
         for (name, spec) in fields.get("scenarios").and_then(Value::as_object).into_iter().flatten() {
-            scenarios.push(
-                scenario(name, spec, executable).map_err(|problem| format!("options.scenarios.{name}: {problem}"))?,
-            );
+            let one = scenario(name, spec, executable);
+            scenarios.push(one.map_err(|wrong| wrong.within(&format!("options.scenarios.{name}"), name))?);
         }
         let length = |name: &str| {
-            fields.get(name).map(|value| nanoseconds(value).map_err(|e| format!("options.{name}: {e}"))).transpose()
+            let wrong = |e: String| WrongOption::new(&[name], format!("options.{name}: {e}"));
+            fields.get(name).map(|value| nanoseconds(value).map_err(wrong)).transpose()
         };
         let is = |name: &str| fields.get(name) == Some(&Value::Bool(true));
         let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -167,14 +201,20 @@ impl Options {
         {
             notes.push(match name {
                 "localIPs" | "executionSegment" | "executionSegmentSequence" => {
-                    return Err(format!(
-                        "options.{name} is not carried out by brunt, and without it calls would go elsewhere than k6's: leave it out"
+                    return Err(WrongOption::new(
+                        &[name],
+                        format!(
+                            "options.{name} is not carried out by brunt, and without it calls would go elsewhere than k6's: leave it out"
+                        ),
                     ));
                 }
                 "dns" => dns(fields.get(name))?,
                 "tlsVersion" => tls_version(fields.get(name))?,
                 "tlsCipherSuites" => {
-                    return Err("options.tlsCipherSuites: brunt offers the suites of its TLS library alone: leave it out".to_owned());
+                    return Err(WrongOption::new(
+                        &[name],
+                        "options.tlsCipherSuites: brunt offers the suites of its TLS library alone: leave it out",
+                    ));
                 }
                 name => format!("options.{name} is not known, and not carried out"),
             });
@@ -274,30 +314,13 @@ impl Options {
 
     /// All figures that a run records for the script.
     pub(crate) fn declared(&self, has_summary: bool, own: &[(String, OwnKind)]) -> Vec<DeclaredFigure> {
-        let mut declared: Vec<DeclaredFigure> = own
-            .iter()
-            .map(|(name, kind)| DeclaredFigure {
-                name: name.clone(),
-                kind: *kind,
-                unit: String::new(),
-                leads: false,
-                minor: false,
-                holds_unrecorded: true,
-            })
-            .collect();
+        let mut all: Vec<_> = own.iter().map(|(name, kind)| declared(name, *kind)).collect();
         for figure in self.figures(has_summary, own) {
-            if declared.iter().all(|known| known.name != figure.name) {
-                declared.push(DeclaredFigure {
-                    name: figure.name,
-                    kind: figure.kind,
-                    unit: String::new(),
-                    leads: false,
-                    minor: false,
-                    holds_unrecorded: true,
-                });
+            if all.iter().all(|known: &DeclaredFigure| known.name != figure.name) {
+                all.push(declared(&figure.name, figure.kind));
             }
         }
-        declared
+        all
     }
 
     /// The conditions of a run.
@@ -308,6 +331,11 @@ impl Options {
         let one = |asked: &Asked| asked.condition(Self::kind(&asked.metric, own).map(|(kind, _)| kind));
         self.thresholds.iter().map(one).collect()
     }
+}
+
+/// A figure of k6's, whose thresholds hold where nothing was recorded.
+pub(crate) fn declared(name: &str, kind: OwnKind) -> DeclaredFigure {
+    DeclaredFigure { holds_unrecorded: true, ..DeclaredFigure::new(name, kind, "") }
 }
 
 /// A figure that is recorded for a metric.
@@ -357,29 +385,35 @@ fn set_by_environment(fields: &mut serde_json::Map<String, Value>, env: &[(Strin
 }
 
 /// Where hosts are, and which are not called.
-fn hosts(fields: &serde_json::Map<String, Value>) -> Result<Hosts, String> {
+fn hosts(fields: &serde_json::Map<String, Value>) -> Result<Hosts, WrongOption> {
     let mut hosts = Hosts::default();
     for (host, place) in fields.get("hosts").and_then(Value::as_object).into_iter().flatten() {
-        let place = place.as_str().ok_or_else(|| format!("options.hosts: {host}: expected an address, got {place}"))?;
+        let wrong =
+            || WrongOption::new(&[host, "hosts"], format!("options.hosts: {host}: expected an address, got {place}"));
+        let place = place.as_str().ok_or_else(wrong)?;
         hosts.mapped.insert(host.clone(), place.to_owned());
     }
     for option in ["blockHostnames", "blacklistIPs"] {
         for blocked in fields.get(option).and_then(Value::as_array).into_iter().flatten() {
-            let blocked =
-                blocked.as_str().ok_or_else(|| format!("options.{option}: expected a text, got {blocked}"))?;
+            let wrong = || WrongOption::new(&[option], format!("options.{option}: expected a text, got {blocked}"));
+            let blocked = blocked.as_str().ok_or_else(wrong)?;
             hosts.blocked.push(blocked.to_owned());
         }
     }
-    hosts.validate().map_err(|problem| format!("options: {problem}"))?;
+    let written = ["hosts", "blockHostnames", "blacklistIPs"];
+    hosts.validate().map_err(|problem| WrongOption::new(&written, format!("options: {problem}")))?;
     Ok(hosts)
 }
 
 /// What becomes of `dns`: brunt asks for names again each second, and takes the addresses that it finds in turn.
-fn dns(given: Option<&Value>) -> Result<String, String> {
+fn dns(given: Option<&Value>) -> Result<String, WrongOption> {
     let policy = given.and_then(|dns| dns.get("policy")).and_then(Value::as_str).unwrap_or("preferIPv4");
     if !matches!(policy, "preferIPv4" | "any") {
-        return Err(format!(
-            "options.dns.policy: brunt does not choose addresses by '{policy}': map the host to one by options.hosts"
+        return Err(WrongOption::new(
+            &[policy, "dns"],
+            format!(
+                "options.dns.policy: brunt does not choose addresses by '{policy}': map the host to one by options.hosts"
+            ),
         ));
     }
     Ok("options.dns: names are asked for again as --resolve-every says, and their addresses are taken in turn"
@@ -387,20 +421,23 @@ fn dns(given: Option<&Value>) -> Result<String, String> {
 }
 
 /// What becomes of `tlsVersion`: brunt offers TLS 1.2 and 1.3.
-fn tls_version(given: Option<&Value>) -> Result<String, String> {
+fn tls_version(given: Option<&Value>) -> Result<String, WrongOption> {
     let of = |name: &str| given.and_then(|range| range.get(name)).and_then(Value::as_str);
     let (least, most) = (of("min").unwrap_or("tls1.0"), of("max").unwrap_or("tls1.3"));
     if given.is_some_and(Value::is_object) && least <= "tls1.2" && most >= "tls1.3" {
         return Ok("options.tlsVersion: TLS 1.2 and 1.3 are offered".to_owned());
     }
-    Err("options.tlsVersion: brunt offers TLS 1.2 and 1.3, and neither alone: leave it out".to_owned())
+    Err(WrongOption::new(
+        &["tlsVersion"],
+        "options.tlsVersion: brunt offers TLS 1.2 and 1.3, and neither alone: leave it out",
+    ))
 }
 
 /// The certificates of `tlsAuth`.
-fn identities(given: Option<&Value>) -> Result<Vec<Identity>, String> {
+fn identities(given: Option<&Value>) -> Result<Vec<Identity>, WrongOption> {
     let one = |(at, one): (usize, &Value)| {
         let text = |name: &str| one.get(name).and_then(Value::as_str);
-        let wrong = |what: &str| format!("options.tlsAuth[{at}]: {what}");
+        let wrong = |what: &str| WrongOption::new(&["tlsAuth"], format!("options.tlsAuth[{at}]: {what}"));
         if text("password").is_some_and(|password| !password.is_empty()) {
             return Err(wrong("brunt reads no keys with a password: take it off by openssl pkey -in KEY -out PLAIN"));
         }
@@ -436,22 +473,26 @@ fn shortcut(fields: &serde_json::Map<String, Value>) -> Value {
 }
 
 /// A scenario as it stands in options.
-fn scenario(name: &str, spec: &Value, executable: &dyn Fn(&str) -> bool) -> Result<Scenario, String> {
+fn scenario(name: &str, spec: &Value, executable: &dyn Fn(&str) -> bool) -> Result<Scenario, WrongOption> {
     let executor = spec.get("executor").and_then(Value::as_str).ok_or("it has no executor")?;
     let function = spec.get("exec").and_then(Value::as_str).unwrap_or("default");
     if !executable(function) {
-        return Err(format!("the script exports no function '{function}' (exec)"));
+        return Err(WrongOption::new(&[function], format!("the script exports no function '{function}' (exec)")));
     }
     let field = |name: &str| spec.get(name).filter(|value| !value.is_null());
     let count = |name: &str, default: f64| match field(name) {
         None => Ok(default),
-        Some(value) => number(value).ok_or_else(|| format!("{name} must be a number, not {value}")),
+        Some(value) => {
+            number(value).ok_or_else(|| WrongOption::new(&[name], format!("{name} must be a number, not {value}")))
+        }
     };
     let seconds = |name: &str| match field(name) {
         None => Ok(None),
-        Some(value) => nanoseconds(value).map(|ns| Some(ns as f64 / 1e9)).map_err(|e| format!("{name}: {e}")),
+        Some(value) => nanoseconds(value)
+            .map(|ns| Some(ns as f64 / 1e9))
+            .map_err(|e| WrongOption::new(&[name], format!("{name}: {e}"))),
     };
-    let length = |name: &str| seconds(name)?.ok_or_else(|| format!("it has no {name}"));
+    let length = |name: &str| seconds(name)?.ok_or_else(|| WrongOption::from(format!("it has no {name}")));
     let unit = seconds("timeUnit")?.unwrap_or(1.0);
     let mut steps = Vec::new();
     let mut most_alive = None;
@@ -484,13 +525,17 @@ fn scenario(name: &str, spec: &Value, executable: &dyn Fn(&str) -> bool) -> Resu
             most_alive = Some(most_users(spec)?);
         }
         "externally-controlled" => {
-            return Err("externally-controlled is changed from outside while it runs: give it another executor, and change the run by brunt ctl".to_owned());
+            return Err(WrongOption::new(
+                &[executor],
+                "externally-controlled is changed from outside while it runs: give it another executor, and change the run by brunt ctl",
+            ));
         }
         other => {
-            return Err(format!(
+            let problem = format!(
                 "there is no executor '{other}'; there are shared-iterations, per-vu-iterations, constant-vus, ramping-vus, constant-arrival-rate and \
                  ramping-arrival-rate"
-            ));
+            );
+            return Err(WrongOption::new(&[other], problem));
         }
     }
     let population = Population {
@@ -517,27 +562,29 @@ fn scenario(name: &str, spec: &Value, executable: &dyn Fn(&str) -> bool) -> Resu
 }
 
 /// The most users of an arrival rate.
-fn most_users(spec: &Value) -> Result<u64, String> {
+fn most_users(spec: &Value) -> Result<u64, WrongOption> {
     let at_first = spec.get("preAllocatedVUs").and_then(number).ok_or("it has no preAllocatedVUs")?;
     let most = spec.get("maxVUs").and_then(number).unwrap_or(at_first).max(at_first).max(1.0);
     Ok(most as u64)
 }
 
 /// Stages, as where each begins, where it ends, and how many seconds it takes. One without a length jumps.
-fn stages(spec: &Value, start: f64) -> Result<Vec<(f64, f64, f64)>, String> {
+fn stages(spec: &Value, start: f64) -> Result<Vec<(f64, f64, f64)>, WrongOption> {
+    let wrong = |problem: String| WrongOption::new(&["stages"], problem);
     let given = spec.get("stages").and_then(Value::as_array).ok_or("it has no stages")?;
     let mut all = Vec::new();
     let mut from = start;
     for (at, stage) in given.iter().enumerate() {
-        let target = stage.get("target").and_then(number).ok_or_else(|| format!("stages[{at}] has no target"))?;
-        let length = stage.get("duration").ok_or_else(|| format!("stages[{at}] has no duration"))?;
-        let seconds = nanoseconds(length).map_err(|e| format!("stages[{at}].duration: {e}"))? as f64 / 1e9;
+        let target =
+            stage.get("target").and_then(number).ok_or_else(|| wrong(format!("stages[{at}] has no target")))?;
+        let length = stage.get("duration").ok_or_else(|| wrong(format!("stages[{at}] has no duration")))?;
+        let seconds = nanoseconds(length).map_err(|e| wrong(format!("stages[{at}].duration: {e}")))? as f64 / 1e9;
         if seconds > 0.0 {
             all.push((from, target, seconds));
         }
         from = target;
     }
-    if all.is_empty() { Err("its stages take no time".to_owned()) } else { Ok(all) }
+    if all.is_empty() { Err(wrong("its stages take no time".to_owned())) } else { Ok(all) }
 }
 
 #[cfg(test)]
@@ -596,7 +643,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let problem = |text: &str| Options::read(text, &[], &|name| name == "default").err().unwrap();
+        let problem = |text: &str| Options::read(text, &[], &|name| name == "default").err().unwrap().problem;
         assert!(problem(r#"{"scenarios":{"a":{"executor":"x"}}}"#).contains("no executor 'x'"));
         assert!(problem(r#"{"scenarios":{"a":{"executor":"constant-vus","exec":"buy"}}}"#).contains("'buy'"));
         assert!(problem(r#"{"stages":[{"target":2}]}"#).contains("stages[0] has no duration"));

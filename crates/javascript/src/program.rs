@@ -70,9 +70,9 @@ impl Source {
         let probed = probed.map_err(|problem| ScriptError::from_text(&problem))?;
         let (options, has_setup, has_teardown, has_summary) =
             probed.map_err(|error| ScriptError::new(file, error.to_string()))?;
-        let options = options.map_err(|problem| match self.modules.line_of_option(&problem) {
-            Some(line) => ScriptError::from_text(&format!("{file}:{line}: {problem}")),
-            None => ScriptError::new(file, problem),
+        let options = options.map_err(|wrong| match self.modules.line_of_option(&wrong.written) {
+            Some(line) => ScriptError::from_text(&format!("{file}:{line}: {}", wrong.problem)),
+            None => ScriptError::new(file, wrong.problem),
         })?;
         Ok(Probed {
             options,

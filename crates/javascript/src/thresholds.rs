@@ -5,6 +5,7 @@ use brunt_record::figures::OwnKind;
 use serde_json::Value;
 
 use crate::duration::nanoseconds;
+use crate::options::WrongOption;
 
 /// One condition of a metric, or of the part of it with some tags.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,10 +23,10 @@ pub(crate) struct Asked {
 ///
 /// # Errors
 /// Says which entry is not a condition.
-pub(crate) fn asked(thresholds: Option<&Value>) -> Result<Vec<Asked>, String> {
+pub(crate) fn asked(thresholds: Option<&Value>) -> Result<Vec<Asked>, WrongOption> {
     let mut all = Vec::new();
     for (name, conditions) in thresholds.and_then(Value::as_object).into_iter().flatten() {
-        let wrong = |what: &str| format!("options.thresholds: {name}: {what}");
+        let wrong = |what: &str| WrongOption::new(&[name, "thresholds"], format!("options.thresholds: {name}: {what}"));
         let (metric, filter) =
             subject(name).ok_or_else(|| wrong("expected a metric, or one with tags such as checks{group:::login}"))?;
         let one = std::slice::from_ref(conditions);
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     fn all(text: &str) -> Result<Vec<String>, String> {
-        let asked = asked(Some(&serde_json::from_str(text).unwrap()))?;
+        let asked = asked(Some(&serde_json::from_str(text).unwrap())).map_err(|wrong| wrong.problem)?;
         let kind = |asked: &Asked| {
             crate::options::METRICS.iter().find(|(name, ..)| *name == asked.metric).map(|(_, kind, _)| *kind)
         };

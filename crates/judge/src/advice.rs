@@ -55,7 +55,7 @@ advices! {
     /// Answers take as long as a delayed acknowledgement.
     SetNoDelay => "the target may write an answer in two pieces, and hold the second back until the first is acknowledged (Nagle): set TCP_NODELAY there, or write once",
     /// Failures take less time than successes.
-    TurnedAway => "the target turned them away before it did their work",
+    TurnedAway => "the target may turn them away before it does their work",
     /// Failures take more time than successes.
     LookAtWait => "look at what they wait for: a timeout, brunt's own (--timeout) or one behind the target, or a retry",
     /// Connections were made at the second attempt.

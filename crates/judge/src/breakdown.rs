@@ -209,7 +209,7 @@ pub struct ScenarioBreakdown {
     pub tracebacks: Vec<(String, u64)>,
 }
 
-/// A figure of a script's own.
+/// A figure of a script's or a protocol's own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnBreakdown {
     /// Its name.
@@ -218,6 +218,10 @@ pub struct OwnBreakdown {
     pub figures: OwnFigures,
     /// A counter's sum for each second of the measured part.
     pub per_s: Option<f64>,
+    /// Whether a report begins with it.
+    pub leads: bool,
+    /// Whether only the whole report shows it.
+    pub is_minor: bool,
 }
 
 /// A run's figures by name. All empty without scenarios.
@@ -283,14 +287,21 @@ fn checks(total: &Figures) -> Vec<CheckBreakdown> {
 /// A protocol's figures come in the order in which it declares them.
 fn own(plan: &Plan, total: &Figures, seconds: f64) -> Vec<OwnBreakdown> {
     let per_s = |figures: &OwnFigures| figures.sum().filter(|_| seconds > 0.0).map(|sum| sum / seconds);
-    let one = |(name, figures): (&str, &OwnFigures)| OwnBreakdown {
-        name: name.to_owned(),
-        figures: figures.clone(),
-        per_s: per_s(figures),
+    let one = |(name, figures): (&str, &OwnFigures)| {
+        let place = plan.own.iter().position(|figure| figure.is_called(name));
+        let declared = place.and_then(|place| plan.own.get(place));
+        let own = OwnBreakdown {
+            name: name.to_owned(),
+            figures: figures.clone(),
+            per_s: per_s(figures),
+            leads: declared.is_some_and(|figure| figure.leads),
+            is_minor: declared.is_some_and(|figure| figure.minor),
+        };
+        (place.unwrap_or(usize::MAX), own)
     };
     let mut all: Vec<_> = total.own.iter().map(one).collect();
-    all.sort_by_key(|own| plan.own.iter().position(|figure| figure.is_called(&own.name)).unwrap_or(usize::MAX));
-    all
+    all.sort_by_key(|(place, _)| *place);
+    all.into_iter().map(|(_, own)| own).collect()
 }
 
 fn scenarios(total: &Figures) -> Vec<ScenarioBreakdown> {

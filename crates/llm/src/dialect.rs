@@ -110,7 +110,7 @@ impl Dialect {
         }
     }
 
-    /// Reads an event of a stream, or a whole answer; `None` if it is none of this dialect.
+    /// Reads an event of a stream, or a whole answer; `None` if it is not in this dialect.
     pub fn read(self, data: &[u8]) -> Option<Event> {
         match self {
             Self::Chat | Self::Completions => of_openai(data),

@@ -98,12 +98,9 @@ const MINOR: [&str; 8] = [
 /// The figures for thresholds; with objectives a report begins with how many answers met them, too.
 pub fn declared(has_objectives: bool) -> Vec<DeclaredFigure> {
     let one = |(_, name, kind, unit): &(Name, &str, OwnKind, &str)| DeclaredFigure {
-        name: (*name).to_owned(),
-        kind: *kind,
-        unit: (*unit).to_owned(),
         leads: matches!(*name, "ttft" | "output_tokens") || has_objectives && *name == "attainment",
         minor: MINOR.contains(name),
-        holds_unrecorded: false,
+        ..DeclaredFigure::new(name, *kind, unit)
     };
     FIGURES.iter().map(one).collect()
 }

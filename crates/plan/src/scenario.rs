@@ -101,6 +101,12 @@ pub struct DeclaredFigure {
 }
 
 impl DeclaredFigure {
+    /// A figure among the others of a report, whose thresholds fail where nothing was recorded.
+    pub fn new(name: &str, kind: OwnKind, unit: &str) -> Self {
+        let (name, unit) = (name.to_owned(), unit.to_owned());
+        Self { name, kind, unit, leads: false, minor: false, holds_unrecorded: false }
+    }
+
     /// Whether this is its name, or the name of its values with some tags: `basket{page=a}` of `basket`.
     pub fn is_called(&self, name: &str) -> bool {
         let tags = name.strip_prefix(self.name.as_str());

@@ -16,6 +16,7 @@ use brunt_plan::units::{Clock, Duration, ExactDuration, Number};
 use brunt_record::SECOND_NS;
 use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::Counter;
+use brunt_record::histogram::fewest_calls;
 use brunt_record::recording::Ending;
 use serde::Serialize;
 
@@ -416,13 +417,16 @@ pub(crate) fn all_well(summary: &Summary, held: usize) -> Statement {
 /// The rate of success; and the figures with which a protocol's report begins, such as tokens a second.
 fn rate(summary: &Summary) -> String {
     let mut parts = vec![format!("{} ok/s", Number(summary.rates.ok_per_s))];
-    let leads = |name: &str| summary.plan.own.iter().any(|figure| figure.leads && figure.name == name);
-    for own in summary.breakdown.own.iter().filter(|own| leads(&own.name)) {
+    for own in summary.breakdown.own.iter().filter(|own| own.leads) {
         let name = own.name.replace('_', " ");
         let time = |value: f64| own.figures.unit_ns().map(|ns| Duration((value * ns).round() as u64).to_string());
+        let is_of_few = own.figures.count < fewest_calls(0.99);
+        let few = if is_of_few { format!(" of {}", counted(own.figures.count, "value")) } else { String::new() };
         parts.extend(match (own.per_s, own.figures.quantile(0.99)) {
             (Some(per_s), _) => Some(format!("{} {name}/s", Number(per_s))),
-            (None, Some(p99)) => Some(format!("{name} p99 {}", time(p99).unwrap_or_else(|| Number(p99).to_string()))),
+            (None, Some(p99)) => {
+                Some(format!("{name} p99 {}{few}", time(p99).unwrap_or_else(|| Number(p99).to_string())))
+            }
             (None, None) => own.figures.share().map(|share| format!("{name} {}", percent(share))),
         });
     }

@@ -77,14 +77,26 @@ pub fn expanded(words: &[OsString], key: bool) -> Option<Vec<OsString>> {
         }
         before = text;
     }
-    // A key is not sent in the clear to whom it may not be for.
-    if key && is_encrypted && !has(&["--api-key", "-H", "--header", "--api"]) {
+    // Without TLS, whoever is on the way could read it.
+    if key && is_encrypted && !has(&["--api-key"]) && is_for_openai(&rest) {
         line.insert(2, format!("--api-key=@{KEY}").into());
         if !has(&["--quiet"]) {
             console::note(&format!("note: the key in {KEY} is sent; --api-key '' sends none"));
         }
     }
     Some(line)
+}
+
+/// Whether requests take the key of OpenAI's API: their API is one of its own, and no header has another key.
+fn is_for_openai(words: &[OsString]) -> bool {
+    let mut words = words.iter().filter_map(|word| word.to_str());
+    let mut all = true;
+    while let Some(word) = words.next() {
+        let api = if word == "--api" { words.next() } else { word.strip_prefix("--api=") };
+        all &= api.is_none_or(|api| matches!(api, "chat" | "completions"));
+        all &= !word.to_ascii_lowercase().contains("authorization:");
+    }
+    all
 }
 
 /// Takes a flag and its value out of `words`.
@@ -149,7 +161,18 @@ mod tests {
         assert_eq!(line("brunt llm http://a --quiet", true).as_deref(), Some("brunt bench llm://a --quiet"));
         let sent = line("brunt llm https://a --quiet", true).unwrap();
         assert_eq!(sent, "brunt bench --api-key=@OPENAI_API_KEY llms://a --quiet");
-        let own = line("brunt llm https://a --api-key @MINE --quiet", true).unwrap();
-        assert!(!own.contains("OPENAI"), "{own}");
+        for (flags, is_sent) in [
+            ("--api-key @MINE", false),
+            ("-H Authorization:mine", false),
+            ("--header=authorization:mine", false),
+            ("--api anthropic", false),
+            ("--api=ollama", false),
+            ("-H X-Team:a", true),
+            ("--api completions", true),
+            ("--api=chat", true),
+        ] {
+            let line = line(&format!("brunt llm https://a {flags} --quiet"), true).unwrap();
+            assert_eq!(line.contains("OPENAI"), is_sent, "{line}");
+        }
     }
 }

@@ -87,6 +87,37 @@ fn each_api_is_spoken() {
 }
 
 #[test]
+fn answers_over_http_2_have_the_same_figures() {
+    let server = start(model(1));
+    let flags = ["--http", "2", "--streams", "4", "-c", "1", "-n", "8", "--input-tokens", "50", "--output-tokens", "5"];
+    let report = run(0, &server, &flags);
+    report.assert_all(8, 200);
+    assert_eq!((number(&report, "ttft", "count"), number(&report, "output_tokens", "sum")), (8.0, 40.0));
+    assert!(number(&report, "tpot", "mean") >= 8.0);
+    assert_eq!(report.connections("made"), 1);
+}
+
+#[test]
+fn the_result_of_vllm_has_the_figures_of_the_report() {
+    let server = start(model(1));
+    let flags = ["-c", "2", "-n", "6", "--input-tokens", "50", "--output-tokens", "5", "--format", "vllm"];
+    let of_model = ["--objectives", "ttft<5s", &url(&server)];
+    let done = program::run([&flags[..], &of_model].concat()).with_status(0);
+    let result: Value = serde_json::from_str(&done.stdout).unwrap();
+    let number = |name: &str| result[name].as_f64().unwrap_or_else(|| panic!("no {name} in {result}"));
+    assert_eq!((number("num_prompts"), number("completed"), number("failed")), (6.0, 6.0, 0.0));
+    assert_eq!((number("total_input_tokens"), number("total_output_tokens")), (300.0, 30.0));
+    assert_eq!((result["model_id"].as_str(), result["request_rate"].as_str()), (Some("brunt-sim"), Some("inf")));
+    assert!((number("request_goodput") / number("request_throughput") - 1.0).abs() < 1e-6, "{result}");
+    assert!((number("output_throughput") / number("request_throughput") - 5.0).abs() < 1e-6, "{result}");
+    // Five tokens are 40 ms after the first.
+    for (name, least) in [("ttft", 4.9), ("tpot", 8.0), ("itl", 8.0), ("e2el", 44.0)] {
+        assert!(number(&format!("mean_{name}_ms")) >= least, "{name}: {result}");
+        assert!(number(&format!("p99_{name}_ms")) >= number(&format!("median_{name}_ms")), "{name}: {result}");
+    }
+}
+
+#[test]
 fn reasoning_and_a_late_answer_have_times_of_their_own() {
     let default = model(1);
     let server = start(Config { answers: Answers { reasoning: 5, ..default.answers }, ..default });

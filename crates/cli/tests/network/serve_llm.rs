@@ -214,7 +214,7 @@ fn wrong_requests_get_errors_in_each_apis_shape() {
     assert_eq!(send(&server, CHAT, other, "").answer().status, 401);
     let anthropic = send(&server, "/v1/messages", other, "X-Api-Key: wrong\r\n").answer();
     assert_eq!((anthropic.status, &anthropic.json()["error"]["type"]), (401, &"authentication_error".into()));
-    // Too long by its length, of which the server reads nothing.
+    // Its `Content-Length` alone is too long: no body is sent.
     let mut stream = TcpStream::connect(server.socket_addr().unwrap()).unwrap();
     write!(stream, "POST {CHAT} HTTP/1.1\r\nHost: x\r\nContent-Length: 17000000\r\n\r\n").unwrap();
     let long = Asked(stream).answer();
@@ -252,7 +252,7 @@ fn a_client_that_goes_away_makes_room_at_once() {
     for fields in [json!({}), json!({ "stream": false })] {
         let mut body = chat(10);
         body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        // 50 seconds of tokens, and one in line, of which nobody hears.
+        // The first would take 50 seconds and the second waits for it; both clients leave.
         let (first, second) = (send(&server, CHAT, &body.to_string(), ""), send(&server, CHAT, &body.to_string(), ""));
         std::thread::sleep(Duration::from_millis(30));
         drop((first, second));
@@ -323,7 +323,7 @@ fn streams_lack_and_have_what_they_are_told_to() {
     let server = start(Config { quirks, ..model(3) });
     let answer = ask(&server, CHAT, &chat(1));
     assert!(answer.is_whole && !answer.body.contains("[DONE]") && !answer.body.contains("usage"), "{answer:?}");
-    assert!(!answer.body.contains("_ns"), "stamps are for who asks for them");
+    assert!(!answer.body.contains("_ns"), "without --stamps an answer has no times");
     let mut body = chat(1);
     body["n"] = 1.into();
     assert_eq!(ask(&server, CHAT, &body).status, 400);

@@ -134,7 +134,7 @@ pub struct Command {
     pub form: Vec<Part>,
     /// What `-T` sends, without a type.
     pub upload: Option<Data>,
-    /// The values of `-T`, of which each goes to a URL.
+    /// The values of `-T`: the first goes to the first URL, the second to the second.
     pub(super) uploads: Vec<Word>,
     /// The file of options that is to be read next (`-K`).
     pub(super) config: Option<String>,

@@ -5,7 +5,7 @@ use super::command::{Bit, Word};
 /// The most URLs for which one stands.
 const MOST: usize = 1_000;
 
-/// The texts of a part of a URL, of which each URL has one.
+/// What may stand in one place: each URL has one of these texts there.
 type Set = Vec<String>;
 
 /// The URLs for which one stands, in curl's order: the last part changes fastest.

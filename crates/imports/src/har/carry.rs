@@ -15,39 +15,7 @@ use crate::secret;
 use crate::text::{Piece, Text};
 use crate::value::Value;
 
-/// Header fields that belong to the browser and its connection, and not to its user's actions.
-const OF_BROWSERS: [&str; 29] = [
-    "host",
-    "content-length",
-    "connection",
-    "cookie",
-    "accept-encoding",
-    "user-agent",
-    "accept-language",
-    "referer",
-    "upgrade-insecure-requests",
-    "pragma",
-    "cache-control",
-    "if-none-match",
-    "if-modified-since",
-    "priority",
-    "dnt",
-    "te",
-    "keep-alive",
-    "proxy-connection",
-    "transfer-encoding",
-    "upgrade",
-    "expect",
-    "origin",
-    "x-client-data",
-    "save-data",
-    "purpose",
-    "content-type",
-    "authorization",
-    "trailer",
-    "http2-settings",
-];
-/// Those of them that a request has all the same, or that its connection decides.
+/// Header fields that a request has all the same, or that its connection decides.
 const WRITTEN_ELSEWHERE: [&str; 14] = [
     "host",
     "content-length",
@@ -63,6 +31,24 @@ const WRITTEN_ELSEWHERE: [&str; 14] = [
     "proxy-connection",
     "te",
     "trailer",
+];
+/// Others that belong to the browser, and not to its user's actions.
+const OF_BROWSERS: [&str; 15] = [
+    "referer",
+    "upgrade-insecure-requests",
+    "pragma",
+    "cache-control",
+    "if-none-match",
+    "if-modified-since",
+    "priority",
+    "dnt",
+    "upgrade",
+    "expect",
+    "origin",
+    "x-client-data",
+    "save-data",
+    "purpose",
+    "http2-settings",
 ];
 /// The longest body that is moved, in bytes.
 const MOST_BODY: usize = 256 << 10;
@@ -196,6 +182,9 @@ impl<'s> Carrier<'s> {
     fn headers(&mut self, entry: &Entry, call: &mut Call) {
         for (name, value) in &entry.headers {
             let lower = name.to_ascii_lowercase();
+            if WRITTEN_ELSEWHERE.contains(&lower.as_str()) {
+                continue;
+            }
             // What browsers accept for pages, styles and images.
             let is_negotiation = lower == "accept"
                 && (value == "*/*" || ["text/html", "text/css", "image/"].iter().any(|kind| value.starts_with(kind)));
@@ -204,9 +193,7 @@ impl<'s> Carrier<'s> {
                 || lower.starts_with("proxy-")
                 || is_negotiation
             {
-                if !WRITTEN_ELSEWHERE.contains(&lower.as_str()) {
-                    self.script.of_browsers.insert(lower);
-                }
+                self.script.of_browsers.insert(lower);
                 continue;
             }
             if !is_token(name) || !is_field_value(value) {

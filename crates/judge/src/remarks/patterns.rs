@@ -294,7 +294,8 @@ fn failure_times(total: &Snapshot) -> Option<Remark> {
     let (message, advice) = if failed_p50 < ok_p50 / 2 {
         (
             format!("failures are fast: half took {} or less, ok calls {}", Duration(failed_p50), Duration(ok_p50)),
-            Advice::TurnedAway,
+            // Of an answer that began, the target did a part of the work at least.
+            (total.failures.other_answers() * 2 < failed).then_some(Advice::TurnedAway),
         )
     } else if failed_p50 > ok_p99 {
         (
@@ -303,13 +304,13 @@ fn failure_times(total: &Snapshot) -> Option<Remark> {
                 Duration(failed_p50),
                 Duration(ok_p99)
             ),
-            Advice::LookAtWait,
+            Some(Advice::LookAtWait),
         )
     } else {
         return None;
     };
     Some(Remark {
-        advice: Some(advice),
+        advice,
         calls: Some(failed),
         share_ratio: Some(share),
         worst_ns: times.failed.max(),

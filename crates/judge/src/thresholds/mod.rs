@@ -292,7 +292,7 @@ impl Standing<'_> {
         let is_known = !matches!(&subject, Ok(Subject::Watched(watched)) if !is_mostly_known(watched));
         let is_excused = matches!(&subject, Ok(Subject::Unrecorded(declared)) if declared.holds_unrecorded);
         let held = (holds(value) || is_excused) && is_known;
-        // The value of nothing would read as if it met the condition.
+        // A threshold that held shows no value that breaks it, such as the 0 of a counter.
         let got = if is_excused && !holds(value) { NO_SAMPLES.to_owned() } else { got };
         // Where failed calls decide, the reader has to see it.
         let ended = figure.of_ended().filter(|_| value.is_some()).zip(subject.as_ref().ok());
@@ -443,6 +443,7 @@ mod tests {
             ("basket:max <= 89", "90", false),
             ("queue:last == 7", "7", true),
             ("queue:count == 3", "3", true),
+            ("basket:p95 < 100", "90 of 3 values", true),
             ("queue:sum > 1", "a gauge has no such figure", false),
             ("basket:p99 < 50ms", "a trend has no such figure", false),
         ] {
@@ -464,16 +465,7 @@ mod tests {
         ];
         let scenarios = serde_json::json!({"files": [], "populations": []});
         let scenarios = Scenarios {
-            own: own
-                .map(|(name, kind)| DeclaredFigure {
-                    name: name.to_owned(),
-                    kind,
-                    unit: String::new(),
-                    leads: false,
-                    minor: false,
-                    holds_unrecorded: false,
-                })
-                .into(),
+            own: own.map(|(name, kind)| DeclaredFigure::new(name, kind, "")).into(),
             ..serde_json::from_value(scenarios).unwrap()
         };
         let summary = Summary::new(Plan { scenarios: Some(scenarios), ..plan }, run);

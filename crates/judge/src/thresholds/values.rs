@@ -171,13 +171,21 @@ impl Subject<'_> {
 
     /// Of how many calls, or whatever else has such times, a percentile is, where they are too few to bound it from above.
     pub(super) fn few(&self, figure: Figure, standing: &Standing<'_>) -> Option<String> {
-        let Figure::Time(time, Statistic::Quantile(q)) = figure else { return None };
-        let measured = self.times(time, standing)?.lower().count();
-        let noun = match (self, time) {
-            (Self::Group(..) | Self::Scenario(..), _) | (_, Time::Iteration) => "iteration",
-            (_, Time::Recorded(Timing::Connect | Timing::Tls | Timing::Handshake)) => "connection",
-            (_, Time::Recorded(Timing::MessageGap)) => "gap",
-            _ => "call",
+        let (measured, noun, q) = match (self, figure) {
+            (
+                Self::Own(own),
+                Figure::Own(OfOwn::Statistic(Statistic::Quantile(q))) | Figure::Time(_, Statistic::Quantile(q)),
+            ) => (own.count, "value", q),
+            (_, Figure::Time(time, Statistic::Quantile(q))) => {
+                let noun = match (self, time) {
+                    (Self::Group(..) | Self::Scenario(..), _) | (_, Time::Iteration) => "iteration",
+                    (_, Time::Recorded(Timing::Connect | Timing::Tls | Timing::Handshake)) => "connection",
+                    (_, Time::Recorded(Timing::MessageGap)) => "gap",
+                    _ => "call",
+                };
+                (self.times(time, standing)?.lower().count(), noun, q)
+            }
+            _ => return None,
         };
         (measured < fewest_calls(q)).then(|| counted(measured, noun))
     }

@@ -56,17 +56,7 @@ pub(super) struct Declared {
 impl Declared {
     /// The script's own figures.
     pub(super) fn own_figures(&self) -> Vec<DeclaredFigure> {
-        self.own
-            .iter()
-            .map(|(name, own)| DeclaredFigure {
-                name: name.clone(),
-                kind: own.kind,
-                unit: own.unit.clone(),
-                leads: false,
-                minor: false,
-                holds_unrecorded: false,
-            })
-            .collect()
+        self.own.iter().map(|(name, own)| DeclaredFigure::new(name, own.kind, &own.unit)).collect()
     }
 }
 

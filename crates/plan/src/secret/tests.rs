@@ -7,6 +7,19 @@ fn env(name: &str) -> Option<String> {
 }
 
 #[test]
+fn a_number_of_tokens_in_json_is_no_secret_and_a_token_is() {
+    let given = serde_json::json!({
+        "max_tokens": 256, "stop": { "Max_Completion_Tokens": 9, "tokens": ["t0p"] }, "token": 1234, "max_tokens_of": "t0p",
+        "api_tokens": "t0p",
+    });
+    let shown = serde_json::json!({
+        "max_tokens": 256, "stop": { "Max_Completion_Tokens": 9, "tokens": [REDACTED] }, "token": REDACTED,
+        "max_tokens_of": REDACTED, "api_tokens": REDACTED,
+    });
+    assert_eq!(shown_json(&given, &|_| None), shown);
+}
+
+#[test]
 fn urls_are_shown_without_passwords_and_tokens() {
     for (url, expected) in [
         ("http://a/b?c=d", "http://a/b?c=d"),

@@ -85,15 +85,8 @@ fn what_is_asked_of_a_figure_of_a_scripts_own_is_a_plain_number() {
 
 #[test]
 fn a_figure_that_the_script_does_not_declare_is_refused() {
-    let declared = |name: &str, kind| DeclaredFigure {
-        name: name.to_owned(),
-        kind,
-        unit: String::new(),
-        leads: false,
-        minor: false,
-        holds_unrecorded: false,
-    };
-    let declared = [declared("coins", OwnKind::Counter), declared("basket", OwnKind::Trend)];
+    let declared =
+        [DeclaredFigure::new("coins", OwnKind::Counter, ""), DeclaredFigure::new("basket", OwnKind::Trend, "")];
     let checked = |text: &str| {
         let threshold: Threshold = text.parse().unwrap();
         threshold.check_own(&declared.iter().collect::<Vec<_>>()).map_err(|error| error.to_string())

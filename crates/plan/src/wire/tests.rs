@@ -120,12 +120,8 @@ fn scenarios() -> impl Strategy<Value = Scenarios> {
             setup_timeout_ns: None,
             teardown_timeout_ns: None,
             own: vec![DeclaredFigure {
-                name: "coins".to_owned(),
-                kind: brunt_record::figures::OwnKind::Counter,
-                unit: "eur".to_owned(),
                 leads: true,
-                minor: false,
-                holds_unrecorded: false,
+                ..DeclaredFigure::new("coins", brunt_record::figures::OwnKind::Counter, "eur")
             }],
         })
 }

@@ -58,10 +58,10 @@ fn header(name: &str, columns: [&str; 6], paint: Paint) -> String {
     format!("{}{}", paint.strong(format!("{name:<NAME$}")), paint.faint(columns))
 }
 
-/// `name` as wide as its column, or cut to it.
-fn named(name: &str) -> String {
+/// `name` in a column of this width, indented, or cut to it.
+pub(super) fn named(name: &str, column: usize) -> String {
     let name = clean(name);
-    let width = NAME - 3;
+    let width = column - 3;
     let text = if columns::width(&name) > width {
         format!("{}…", columns::cut(&name, width - 1))
     } else {
@@ -104,7 +104,7 @@ fn calls(title: &str, all: &[CallBreakdown], paint: Paint) -> Vec<String> {
         let errors = if calls.not_ok > 0 { Role::Bad } else { Role::Plain };
         format!(
             "{}{}{}{}{}",
-            named(&calls.name),
+            named(&calls.name, NAME),
             cell(&Number(calls.due as f64).to_string(), Role::Plain, paint),
             cell(&Number(calls.answered_per_s).to_string(), Role::Plain, paint),
             cell(&percent(calls.error_rate), errors, paint),
@@ -124,9 +124,9 @@ fn groups(all: &[GroupBreakdown], paint: Paint) -> Vec<String> {
         let numbers = if *first {
             let failed = if group.failed > 0 { Role::Bad } else { Role::Plain };
             let n = cell(&Number(group.count as f64).to_string(), Role::Plain, paint);
-            format!("{}{n}{}", named(&group.name), cell(&count(group.failed), failed, paint))
+            format!("{}{n}{}", named(&group.name, NAME), cell(&count(group.failed), failed, paint))
         } else {
-            format!("{}{}", paint.faint(named("  with pauses")), " ".repeat(2 * COLUMN))
+            format!("{}{}", paint.faint(named("  with pauses", NAME)), " ".repeat(2 * COLUMN))
         };
         let of = if *first { &group.without_pauses } else { &group.with_pauses };
         format!("{numbers}{}{}", " ".repeat(COLUMN), times(of.as_ref(), paint))

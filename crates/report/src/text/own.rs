@@ -5,9 +5,10 @@ use brunt_judge::summary::Summary;
 use brunt_plan::units::{Duration, Number};
 use brunt_record::figures::{OwnFigures, OwnKind};
 
-use crate::columns;
-use crate::numbers::{brief, clean, count, percent};
+use crate::numbers::{brief, count, percent};
 use crate::style::Paint;
+
+use super::names::named;
 
 /// The widths of names, of how often a figure was recorded, and of times.
 const NAME: usize = 20;
@@ -34,8 +35,7 @@ pub(crate) fn title(summary: &Summary) -> String {
 
 /// The section; empty without such figures.
 pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
-    let is_minor = |name: &str| summary.plan.own.iter().any(|figure| figure.minor && figure.name == name);
-    let all: Vec<_> = summary.breakdown.own.iter().filter(|own| verbose || !is_minor(&own.name)).collect();
+    let all: Vec<_> = summary.breakdown.own.iter().filter(|own| verbose || !own.is_minor).collect();
     if all.is_empty() {
         return Vec::new();
     }
@@ -50,7 +50,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     }
     let mut lines = vec![head];
     lines.extend(times.iter().map(|own| row(own, paint)));
-    lines.extend(others.iter().map(|own| format!("{}{}", name(&own.name), text(own))));
+    lines.extend(others.iter().map(|own| format!("{}{}", named(&own.name, NAME), text(own))));
     if all.len() > shown {
         let more = format!("  … and {} more, in -o FILE.json and -o FILE.csv", count((all.len() - shown) as u64));
         lines.push(paint.faint(more));
@@ -72,7 +72,7 @@ pub(super) fn of_single(summary: &Summary, paint: Paint) -> Vec<String> {
             (OwnKind::Counter, ..) => format!("{} {}", Number(figures.sum()?), brief(&figures.unit)),
             _ => return None,
         };
-        Some(format!("{}{}", name(&own.name), text.trim_end()))
+        Some(format!("{}{}", named(&own.name, NAME), text.trim_end()))
     };
     let mut lines = vec![paint.strong(title(summary))];
     lines.extend(summary.breakdown.own.iter().filter_map(value));
@@ -84,18 +84,6 @@ fn is_time(figures: &OwnFigures) -> bool {
     figures.kind == OwnKind::Trend && figures.unit_ns().is_some()
 }
 
-/// A name as wide as its column, or cut to it.
-fn name(name: &str) -> String {
-    let name = clean(name);
-    let width = NAME - 3;
-    let text = if columns::width(&name) > width {
-        format!("{}…", columns::cut(&name, width - 1))
-    } else {
-        name.into_owned()
-    };
-    format!("  {} ", columns::padded(&text, width))
-}
-
 /// The distribution of a time.
 fn row(own: &OwnBreakdown, paint: Paint) -> String {
     let figures = &own.figures;
@@ -105,7 +93,7 @@ fn row(own: &OwnBreakdown, paint: Paint) -> String {
         format!("{text:>COLUMN$}")
     };
     let cells: String = SHOWN.iter().map(|(_, q)| figures.quantile(*q)).chain([figures.max()]).map(cell).collect();
-    format!("{}{}{cells}", name(&own.name), paint.faint(format!("{:>TIMES$}", count(figures.count))))
+    format!("{}{}{cells}", named(&own.name, NAME), paint.faint(format!("{:>TIMES$}", count(figures.count))))
 }
 
 /// The value of another figure: `12 eur`, `p50 12, p95 80, p99 80, max 90 eur (of 312)`.

@@ -57,7 +57,7 @@ pub(crate) enum Told {
     Torn,
     /// A whole answer.
     Document(Document),
-    /// The beginning of a whole answer, of which the connection's end tears the other half off.
+    /// The first half of a whole answer, before the connection ends.
     TornDocument(Document),
 }
 
@@ -177,7 +177,11 @@ impl Model {
         let place = Place::of(path);
         let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         let method = lines.next().and_then(|line| line.split(|byte| *byte == b' ').next()).unwrap_or_default();
-        let is_method = method == place.method().as_bytes() || method == b"HEAD" && place.method() == "GET";
+        let is_method = match place.method() {
+            Some("GET") => matches!(method, b"GET" | b"HEAD"),
+            Some(other) => method == other.as_bytes(),
+            None => true,
+        };
         let is_open = place == Place::Health || self.api_key.is_none();
         let is_authorized = is_open || lines.any(|line| self.is_key(line));
         Ask { place, is_method, is_authorized }
@@ -220,14 +224,8 @@ impl Model {
         if !ask.is_authorized {
             return Err(Refusal::new(Reason::Unauthorized, "expected the API key as a bearer token, or as x-api-key"));
         }
-        if matches!(ask.place, Place::Unknown(_)) {
-            return Err(Refusal::new(
-                Reason::NotFound,
-                "expected /v1/models, /v1/chat/completions, /v1/completions, /v1/messages, /api/chat, /api/generate or /health",
-            ));
-        }
-        if !ask.is_method {
-            return Err(Refusal::new(Reason::Method, format!("expected the method {}", ask.place.method())));
+        if let Some(method) = ask.place.method().filter(|_| !ask.is_method) {
+            return Err(Refusal::new(Reason::Method, format!("expected the method {method}")));
         }
         match &ask.place {
             Place::Health => Ok(ok("{}".to_owned())),
@@ -237,7 +235,10 @@ impl Model {
             Place::Tokens(endpoint) => {
                 self.take_on(*endpoint, body, now, connection).map(|answer| Reply::Later(Box::new(answer)))
             }
-            Place::Unknown(_) => Err(Refusal::new(Reason::NotFound, "no such path")),
+            Place::Unknown(_) => Err(Refusal::new(
+                Reason::NotFound,
+                "expected /v1/models, /v1/chat/completions, /v1/completions, /v1/messages, /api/chat, /api/generate or /health",
+            )),
         }
     }
 

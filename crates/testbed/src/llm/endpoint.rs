@@ -89,7 +89,12 @@ impl Place {
         }
     }
 
-    pub(super) fn method(&self) -> &'static str {
-        if matches!(self, Self::Tokens(_)) { "POST" } else { "GET" }
+    /// The method with which it is asked for; none of what there is not.
+    pub(super) fn method(&self) -> Option<&'static str> {
+        match self {
+            Self::Tokens(_) => Some("POST"),
+            Self::Health | Self::Models | Self::Model(_) => Some("GET"),
+            Self::Unknown(_) => None,
+        }
     }
 }

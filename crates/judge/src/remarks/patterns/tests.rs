@@ -127,6 +127,11 @@ fn failures_that_are_fast_or_slow_are_said_to_be() {
     let fast = remarks(failing(MS));
     assert_eq!(only(&fast).about, About::FailureTimes);
     assert!(only(&fast).message.starts_with("failures are fast: half took 1"), "{fast:?}");
+    assert_eq!(only(&fast).advice, Some(Advice::TurnedAway));
+    // An answer that began and broke off was not turned away.
+    let (plan, mut run) = failing(MS);
+    run.measured.failures.count_many(Failure::Exception, 250);
+    assert_eq!(only(&remarks((plan, run))).advice, None);
     let slow = remarks(failing(900 * MS));
     assert!(only(&slow).message.starts_with("failures are slow: half took 9"), "{slow:?}");
     assert_eq!(remarks(failing(19 * MS)), []);
