@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead as _, BufReader, ErrorKind};
+use std::io::{BufRead as _, BufReader, ErrorKind, Seek as _, SeekFrom};
 use std::net::{Ipv6Addr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -187,12 +187,12 @@ impl Nginx {
     /// Lets it finish what it does, and counts the requests that it wrote down: a flood of a minute leaves more lines than memory should hold.
     pub fn count(mut self) -> usize {
         self.end(Signal::QUIT);
-        self.follow().count()
+        self.follow(0).count()
     }
 
     /// Waits until it has answered this many requests.
     pub fn wait_for(&self, requests: usize) {
-        let (mut log, mut count) = (self.follow(), 0);
+        let (mut log, mut count) = (self.follow(0), 0);
         until(&format!("nginx has been asked {requests} times"), || {
             count += log.by_ref().take(10_000).count();
             count >= requests
@@ -202,7 +202,11 @@ impl Nginx {
     /// Tells it to read its configuration anew, which is when it closes its connections: as soon as it has answered on all
     /// of a client's, of which there are so many. Waits until it has answered on as many new ones.
     pub fn reload(&self, connections: usize) {
-        let mut numbers = self.follow().map(|line| line_of(&line).get("connection").parse::<u64>().unwrap());
+        // What an earlier reload has left in the log says nothing of this one.
+        let end = fs::metadata(self.dir.path("access.log")).unwrap().len();
+        let mut lines = self.follow(end);
+        until("nginx has answered", || lines.next().is_some());
+        let mut numbers = lines.map(|line| line_of(&line).get("connection").parse::<u64>().unwrap());
         let mut seen = BTreeSet::new();
         until("nginx has answered on all connections", || {
             seen.extend(numbers.by_ref().take(10_000));
@@ -216,9 +220,11 @@ impl Nginx {
         });
     }
 
-    /// The lines of its log, as far as they are there; asked again, those that came since.
-    fn follow(&self) -> impl Iterator<Item = String> + use<> {
+    /// The lines of its log from this byte on, of which the first may be the end of one; as far as they are there, and asked again, those that
+    /// came since.
+    fn follow(&self, start: u64) -> impl Iterator<Item = String> + use<> {
         let mut log = BufReader::new(fs::File::open(self.dir.path("access.log")).unwrap());
+        log.seek(SeekFrom::Start(start)).unwrap();
         let mut line = String::new();
         std::iter::from_fn(move || {
             // The last line may just be being written.
