@@ -37,6 +37,7 @@ mod trace;
 mod user;
 mod values;
 mod worker;
+mod wrong_option;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::scenario::Scenarios;

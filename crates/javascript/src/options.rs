@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::duration::nanoseconds;
 use crate::thresholds::{Asked, asked};
+use crate::wrong_option::WrongOption;
 
 /// Options that say where or how k6 itself runs, or what it shows: brunt has flags of its own for that.
 const ABOUT_K6: &[&str] = &[
@@ -93,40 +94,6 @@ pub(crate) const CHECK: &str = "check ";
 const GRACE: f64 = 30.0;
 /// How long scenarios of iterations take at most, in seconds, where nothing else is said.
 const LONGEST: f64 = 600.0;
-
-/// What is wrong with a script's options.
-#[derive(Debug)]
-pub(crate) struct WrongOption {
-    /// In words.
-    pub(crate) problem: String,
-    /// What the script has written there, the innermost first; empty where what is wrong is not in the script.
-    pub(crate) written: Vec<String>,
-}
-
-impl WrongOption {
-    pub(crate) fn new(written: &[&str], problem: impl Into<String>) -> Self {
-        Self { problem: problem.into(), written: written.iter().map(|text| (*text).to_owned()).collect() }
-    }
-
-    /// The same in `place`, which the script calls `name`.
-    fn within(mut self, place: &str, name: &str) -> Self {
-        self.written.push(name.to_owned());
-        Self { problem: format!("{place}: {}", self.problem), ..self }
-    }
-}
-
-/// What is missing, or not in the script.
-impl From<String> for WrongOption {
-    fn from(problem: String) -> Self {
-        Self::new(&[], problem)
-    }
-}
-
-impl From<&str> for WrongOption {
-    fn from(problem: &str) -> Self {
-        Self::new(&[], problem)
-    }
-}
 
 /// A script's options.
 pub(crate) struct Options {

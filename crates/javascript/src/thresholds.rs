@@ -5,7 +5,7 @@ use brunt_record::figures::OwnKind;
 use serde_json::Value;
 
 use crate::duration::nanoseconds;
-use crate::options::WrongOption;
+use crate::wrong_option::WrongOption;
 
 /// One condition of a metric, or of the part of it with some tags.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,6 +3,8 @@
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use crate::numbers::clean;
+
 /// The number of columns that `text` takes. ANSI sequences of colour take none.
 pub fn width(text: &str) -> usize {
     let mut parts = text.split('\u{1b}');
@@ -28,6 +30,15 @@ pub fn padded(text: &str, columns: usize) -> String {
 /// `text` behind the spaces that fill it up to `columns`.
 pub fn padded_left(text: &str, columns: usize) -> String {
     format!("{:1$}{text}", "", columns.saturating_sub(width(text)))
+}
+
+/// `name` in a column of this width, indented, or cut to it.
+pub fn named(name: &str, column: usize) -> String {
+    let name = clean(name);
+    let room = column.saturating_sub(3);
+    let text =
+        if width(&name) > room { format!("{}…", cut(&name, room.saturating_sub(1))) } else { name.into_owned() };
+    format!("  {} ", padded(&text, room))
 }
 
 #[cfg(test)]

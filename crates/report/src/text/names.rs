@@ -8,7 +8,7 @@ use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::figures::MOST_NAMES;
 
 use super::{WIDTH, own, wrapped};
-use crate::columns;
+use crate::columns::{self, named};
 use crate::numbers::{brief, clean, count, counted, duration, percent};
 use crate::style::{Paint, Role};
 
@@ -56,18 +56,6 @@ fn requests(summary: &Summary, paint: Paint) -> Vec<String> {
 fn header(name: &str, columns: [&str; 6], paint: Paint) -> String {
     let columns = columns.map(|column| format!("{column:>COLUMN$}")).concat();
     format!("{}{}", paint.strong(format!("{name:<NAME$}")), paint.faint(columns))
-}
-
-/// `name` in a column of this width, indented, or cut to it.
-pub(super) fn named(name: &str, column: usize) -> String {
-    let name = clean(name);
-    let width = column - 3;
-    let text = if columns::width(&name) > width {
-        format!("{}…", columns::cut(&name, width - 1))
-    } else {
-        name.into_owned()
-    };
-    format!("  {} ", columns::padded(&text, width))
 }
 
 fn cell(text: &str, role: Role, paint: Paint) -> String {

@@ -5,10 +5,9 @@ use brunt_judge::summary::Summary;
 use brunt_plan::units::{Duration, Number};
 use brunt_record::figures::{OwnFigures, OwnKind};
 
+use crate::columns::named;
 use crate::numbers::{brief, count, percent};
 use crate::style::Paint;
-
-use super::names::named;
 
 /// The widths of names, of how often a figure was recorded, and of times.
 const NAME: usize = 20;
