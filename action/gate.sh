@@ -6,7 +6,7 @@
 #   GATE_ROUND       with an old build: how long each run of the comparison takes [3s]
 #   GATE_THRESHOLDS  what must hold, a line each
 #   GATE_BASELINE    the address of the old build, or a result.json of an earlier gate [no comparison]
-#   GATE_FAIL_IF     with a baseline: what fails, a line each [p99 > 1.1x and error_rate > +0.5%]
+#   GATE_FAIL_IF     with a baseline: what fails, a line each [p50 > 1.1x, p90 > 1.2x, p99 > 1.2x, error_rate > +0.5%]
 #   GATE_FOLDER      where result.json, junit.xml, report.html and summary.md go [brunt-gate]
 #   GATE_BRUNT       the program [brunt]
 # The exit status is brunt's: 0 passed, 1 a threshold or a comparison failed, 2 something is wrong with the flags, 3 the target
@@ -15,6 +15,8 @@ set -eu
 brunt=${GATE_BRUNT:-brunt} folder=${GATE_FOLDER:-brunt-gate} baseline=${GATE_BASELINE:-}
 : "${GATE_TARGET:?what to aim at, such as http://127.0.0.1:8080/}"
 mkdir -p "$folder"
+# What an earlier gate left there is not of this one.
+rm -f "$folder/report.md" "$folder/comparison.md" "$folder/comparison.json"
 : >"$folder/summary.md"
 
 # Lines of $1 as flags $2, quoted for eval.
@@ -54,7 +56,9 @@ attempt "$@" -d "${GATE_DURATION:-30s}" --no-save --quiet --wait-for 30s -o "$fo
     -o "$folder/report.md" "$GATE_TARGET" || status=$?
 
 compared=0
-conditions=$(each "${GATE_FAIL_IF:-p99 > 1.1x
+conditions=$(each "${GATE_FAIL_IF:-p50 > 1.1x
+p90 > 1.2x
+p99 > 1.2x
 error_rate > +0.5%}" --fail-if)
 case $baseline in
 '') ;;
@@ -82,10 +86,21 @@ elif [ "$compared" != 0 ]; then
 else
     echo "### Performance: passed"
 fi >>"$folder/summary.md"
-[ -z "$reasons" ] || quote "$reasons"
-for part in report comparison; do
-    [ ! -f "$folder/$part.md" ] || { echo && cat "$folder/$part.md"; } >>"$folder/summary.md"
-done
+# What failed stands in the report and the comparison; why there is none stands nowhere else.
+[ "$status" -lt 2 ] && [ "$compared" -lt 2 ] || quote "$reasons"
+# A comparison comes first; the run beside it is folded where its thresholds held.
+{
+    [ ! -f "$folder/comparison.md" ] || { echo && cat "$folder/comparison.md"; }
+    if [ ! -f "$folder/report.md" ]; then
+        :
+    elif [ -f "$folder/comparison.md" ] && [ "$status" = 0 ]; then
+        printf '\n<details><summary>One run of the new build, whose thresholds held</summary>\n\n'
+        cat "$folder/report.md"
+        printf '\n</details>\n'
+    else
+        echo && cat "$folder/report.md"
+    fi
+} >>"$folder/summary.md"
 [ "$status" != 0 ] || status=$compared
 echo "$(sed -n '1s/^### //p' "$folder/summary.md"): see $folder/summary.md"
 exit "$status"

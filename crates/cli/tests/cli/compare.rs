@@ -44,7 +44,7 @@ fn a_slower_target_is_called_slower_and_fails_the_condition() {
     assert_eq!(compared["runs"].as_array().unwrap().len(), 20);
     assert!(done.stderr.contains("error: p50 > 1.5x: "), "{}", done.stderr);
     let markdown = std::fs::read_to_string(markdown).unwrap();
-    assert!(markdown.contains("B's p50 is ") && markdown.contains("- ❌ `p50 > 1.5x`"), "{markdown}");
+    assert!(markdown.contains("B's p50 is ") && markdown.contains("| ❌ `p50 > 1.5x` |"), "{markdown}");
 }
 
 #[test]

@@ -123,6 +123,17 @@ fn the_action_compares_with_an_old_build() {
     assert!(summary.contains("- ❔ `p99.9 > 9x`: cannot be judged: "), "{summary}");
 }
 
+/// Markdown without what is folded.
+fn unfolded(markdown: &str) -> String {
+    let mut depth = 0_usize;
+    let shown = markdown.lines().filter(|line| {
+        let was = depth;
+        depth = depth + line.matches("<details>").count() - line.matches("</details>").count();
+        was == 0 && depth == 0
+    });
+    shown.flat_map(|line| [line, "\n"]).collect()
+}
+
 #[test]
 fn the_gate_has_conditions_of_its_own_and_says_why_it_could_not_compare() {
     let dir = Directory::new();
@@ -139,9 +150,14 @@ fn the_gate_has_conditions_of_its_own_and_says_why_it_could_not_compare() {
     let (status, summary, _) = gate(&baseline, "slower");
     assert_eq!(status, Some(1), "{summary}");
     assert!(
-        summary.starts_with("### Performance: failed in the comparison") && summary.contains("p99 > 1.1x"),
+        summary.starts_with("### Performance: failed in the comparison") && summary.contains("❌ `p50 > 1.1x`"),
         "{summary}"
     );
+    // What a reader of a pull request sees: what came of it and a table, and the rest folded.
+    let open = unfolded(&summary);
+    let lines = open.lines().filter(|line| !line.is_empty()).count();
+    assert!(lines <= 15 && open.contains("| p50 |") && !open.contains("Run it again"), "{open}");
+    assert_eq!(summary.matches("<details>").count(), summary.matches("</details>").count(), "{summary}");
     let (status, summary, stderr) = gate("nowhere.json", "none");
     assert_eq!(status, Some(2), "{summary}");
     assert!(summary.starts_with("### Performance: could not be compared (exit status 2)\n"), "{summary}");

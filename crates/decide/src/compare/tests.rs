@@ -143,6 +143,49 @@ fn rounds_find_a_tenth() {
     }
 }
 
+/// The conditions of `action/gate.sh` where none are given, read from the comment at its head.
+fn gates_conditions() -> Vec<FailIf> {
+    let gate = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../action/gate.sh")).unwrap();
+    let line = gate.lines().find(|line| line.starts_with("#   GATE_FAIL_IF")).unwrap();
+    let (_, list) = line.trim_end_matches(']').split_once('[').unwrap();
+    let conditions: Vec<_> = list.split(", ").map(|text| text.parse().unwrap()).collect();
+    let used = gate.split("${GATE_FAIL_IF:-").nth(1).and_then(|rest| rest.split('}').next()).unwrap();
+    assert_eq!(used.lines().map(|text| text.parse().unwrap()).collect::<Vec<FailIf>>(), conditions);
+    conditions
+}
+
+#[test]
+fn the_gate_fails_equal_builds_once_in_a_hundred_and_finds_a_fifth() {
+    let conditions = gates_conditions();
+    for (memory, step, trend) in MACHINES {
+        let failed = |cost: f64| {
+            let failed = (0..TRIALS).filter(|seed| {
+                let rounds = Machine::new(*seed, memory, step, trend).rounds(LEAST_ROUNDS, cost);
+                let comparison = Comparison::of_rounds(&rounds).unwrap();
+                conditions.iter().any(|condition| condition.judge(&comparison).failed)
+            });
+            failed.count() as u64
+        };
+        let (equal, slower) = (failed(1.0), failed(1.21));
+        assert!(equal <= TRIALS / 100, "{equal} of {TRIALS} equal builds on {:?}", (memory, step, trend));
+        assert!(slower >= TRIALS * 9 / 10, "{slower} of {TRIALS} slower builds on {:?}", (memory, step, trend));
+    }
+}
+
+#[test]
+fn the_gate_finds_a_slower_tenth_behind_an_equal_median() {
+    let conditions = gates_conditions();
+    let found = (0..TRIALS).filter(|seed| {
+        let mut rounds = Machine::new(*seed, 0.5, 0.03, 0.0).rounds(LEAST_ROUNDS, 1.0);
+        for (_, b) in &mut rounds {
+            b.times[2] = b.times[2].map(|time| AtLeast::exactly(time.value * 3.0));
+        }
+        let comparison = Comparison::of_rounds(&rounds).unwrap();
+        conditions.iter().any(|condition| condition.judge(&comparison).failed)
+    });
+    assert_eq!(found.count() as u64, TRIALS);
+}
+
 #[test]
 fn the_interval_holds_the_true_ratio() {
     let held = (0..TRIALS).filter(|seed| {

@@ -40,35 +40,59 @@ pub(super) fn text(compared: &Compared, label: Vec<String>, paint: Paint) -> Str
     sections.map(|lines| lines.join("\n")).collect::<Vec<_>>().join("\n\n") + "\n"
 }
 
-pub(super) fn markdown(compared: &Compared) -> String {
-    let (_, verdicts) = runs::verdicts(compared.runs.iter().map(|run| &run.evidence));
-    let mut parts = vec![
-        "# B compared with A".to_owned(),
-        format!("**{}**", sentences(compared).join("; ")),
-        format!("- A: `{}`\n- B: `{}`", code(&compared.a), code(&compared.b)),
-    ];
-    parts.extend(notes(compared));
+/// What was found and a table stand open, all else is folded; `label` ends it.
+pub(super) fn markdown(compared: &Compared, label: &str) -> String {
+    let mut parts = vec!["### B compared with A".to_owned(), format!("**{}**", sentences(compared).join("; "))];
+    parts.extend(notes(compared).into_iter().map(|note| format!("! {note}")));
+    let mut unlisted: Vec<_> = compared.conditions.iter().collect();
     if let Some(comparison) = &compared.comparison {
-        parts.push(table(comparison, None).markdown().trim_end().to_owned());
-        parts.extend(left_out(comparison));
+        let mut table = table(comparison, None);
+        if !compared.conditions.is_empty() {
+            table.add_column("fail conditions", rows_conditions(comparison, &mut unlisted));
+        }
+        parts.push(table.markdown().trim_end().to_owned());
     }
-    let condition = |result: &FailIfResult| {
-        let (sign, not) = match (result.failed, &result.undecided) {
-            (true, _) if result.unjudged => ("❔", ""),
-            (true, _) => ("❌", ""),
-            (false, Some(_)) => ("❔", "not "),
-            (false, None) => ("✅", "not "),
-        };
-        format!("- {sign} {not}`{}`: {}", code(&result.condition.to_string()), clean(&told(result)))
-    };
-    if !compared.conditions.is_empty() {
-        parts.push(compared.conditions.iter().map(condition).collect::<Vec<_>>().join("\n"));
+    if !unlisted.is_empty() {
+        let line = |result: &&FailIfResult| format!("- {}: {}", marked(result), clean(&told(result)));
+        parts.push(unlisted.iter().map(line).collect::<Vec<_>>().join("\n"));
     }
-    parts.push(clean(&verdicts).into_owned());
-    if !compared.how.is_empty() {
-        parts.push(clean(&compared.how).into_owned());
-    }
+    let (_, verdicts) = runs::verdicts(compared.runs.iter().map(|run| &run.evidence));
+    let mut details = vec![format!("- A: `{}`\n- B: `{}`", code(&compared.a), code(&compared.b))];
+    details.extend(compared.comparison.as_ref().and_then(left_out));
+    details.extend([&verdicts, &compared.how].map(|text| clean(text).into_owned()));
+    details.push(label.trim().to_owned());
+    details.retain(|part| !part.is_empty());
+    parts.push(format!("<details><summary>How it was measured</summary>\n\n{}\n\n</details>", details.join("\n\n")));
     parts.join("\n\n") + "\n"
+}
+
+/// The conditions on the figure of each row of [`table`], which leave `unlisted`.
+fn rows_conditions(comparison: &Comparison, unlisted: &mut Vec<&FailIfResult>) -> Vec<Cell> {
+    let metrics = comparison.differences.iter().map(|difference| Some(difference.metric));
+    let rows = metrics.chain(comparison.errors.iter().map(|_| None));
+    rows.map(|metric| {
+        let (here, elsewhere) = unlisted
+            .drain(..)
+            .partition::<Vec<_>, _>(|result| result.condition.limit_ratio().map(|(metric, _)| metric) == metric);
+        *unlisted = elsewhere;
+        let told = |result: &&FailIfResult| {
+            let from = result.undecided.as_ref().map(|from| format!(", would be seen from {from} on"));
+            format!("{}{}", marked(result), from.unwrap_or_default())
+        };
+        Cell::from(here.iter().map(told).collect::<Vec<_>>().join("; "))
+    })
+    .collect()
+}
+
+/// A condition with what came of it.
+fn marked(result: &FailIfResult) -> String {
+    let sign = match (result.failed, &result.undecided) {
+        (true, _) if result.unjudged => "❔",
+        (true, _) => "❌",
+        (false, Some(_)) => "❔ not",
+        (false, None) => "✅ not",
+    };
+    format!("{sign} `{}`", code(&result.condition.to_string()))
 }
 
 /// Text between backticks, from which it cannot break out.

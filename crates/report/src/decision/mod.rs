@@ -89,9 +89,7 @@ pub fn write(out: &mut impl Write, format: Format, decision: Decision<'_>, style
         (Decision::Sweep(plan, sweep), Format::Markdown) => sweep::markdown(plan, sweep) + &markdown_label(decision),
         (Decision::Sweep(plan, sweep), Format::Csv) => sweep::csv(plan, sweep),
         (Decision::Comparison(compared), Format::Text) => comparison::text(compared, label, paint),
-        (Decision::Comparison(compared), Format::Markdown) => {
-            comparison::markdown(compared) + &markdown_label(decision)
-        }
+        (Decision::Comparison(compared), Format::Markdown) => comparison::markdown(compared, &markdown_label(decision)),
         (Decision::Comparison(compared), Format::Csv) => comparison::csv(compared),
     };
     out.write_all(text.as_bytes())

@@ -38,6 +38,14 @@ impl Table {
         self.rows.push(row.into_iter().collect());
     }
 
+    /// Adds a column on the right, with a cell for each row.
+    pub fn add_column(&mut self, name: &'static str, cells: impl IntoIterator<Item = Cell>) {
+        self.header.push(name);
+        for (row, cell) in self.rows.iter_mut().zip(cells) {
+            row.push(cell);
+        }
+    }
+
     /// Its header, and its rows.
     pub fn parts(&self) -> (&[&'static str], &[Vec<Cell>]) {
         (&self.header, &self.rows)
