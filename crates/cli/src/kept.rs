@@ -53,7 +53,11 @@ impl Keep {
             return None;
         }
         let kept = with_store(path, |store| store.save(summary, label, &brunt_report::headline(summary)));
-        told(kept, *tells, "run ", "the run was not kept")
+        let number = told(kept, *tells, "run ", "the run was not kept");
+        if *tells && number == Some(1) && summary.answered() {
+            console::note(&after_the_first(summary));
+        }
+        number
     }
 
     /// Keeps one of several runs behind a decision. Returns its number, if it was kept.
@@ -77,6 +81,22 @@ impl Keep {
         let kept = with_store(path, |store| store.save_decision(&decided, conclusion(decision), runs, label));
         told(kept, *tells, "", "what was decided was not kept")
     }
+}
+
+/// What one does after one's first run, which nothing later prints again.
+fn after_the_first(summary: &Summary) -> String {
+    // Scenarios have no flag for a rate.
+    let next = if summary.is_open() || summary.plan.scenarios.is_some() {
+        "the highest rate that it takes  brunt find --threshold 'p99<50ms' …".to_owned()
+    } else {
+        // At half of what it took, queues stay short.
+        let rate = ((summary.rates.ok_per_s / 2.0) as u64).max(1);
+        format!("latency as its users see it     the same with -r {rate}")
+    };
+    format!(
+        "\nThat was your first run. What next:\n  {next}\n  this run as a page              brunt show 1 -o run.html\n  \
+         the guide, step by step         brunt help first"
+    )
 }
 
 /// The number under which something is kept, which is printed if `tells`; or a warning that it is not.

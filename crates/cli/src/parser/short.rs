@@ -54,6 +54,20 @@ brunt help                                 topics of the guide
 brunt --help-all                           all flags, by protocol
 ";
 
+/// The text of `brunt` alone: what a newcomer does first.
+const ALONE: &str = "\
+brunt puts load on network services and tells the truth about what happened.
+
+  brunt demo                              watch a target freeze, in ten seconds
+  brunt --once URL                        one request, with its answer
+  brunt URL                               as many as the target takes, for 10 s
+  brunt -r 200 -d 30s URL                 200 requests/s, for 30 s
+  brunt find --threshold 'p99<50ms' URL   the highest rate with p99 below 50 ms
+  brunt run FILE URL                      users by a script, of k6 or in Lua
+
+brunt --help    flags and commands
+brunt help      the guide; brunt help first: a first run, step by step";
+
 /// The text for `brunt < urls.txt`.
 const FED: &str =
     "error: no URL is given: brunt --url-lines - http://localhost:8080/ < FILE asks for the paths on standard input";
@@ -220,7 +234,7 @@ pub fn shown(error: &clap::Error) -> Option<ExitCode> {
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if words.is_empty() => {
             let is_fed = std::fs::metadata("/dev/stdin").is_ok_and(|input| input.is_file());
-            console::note(if is_fed { FED } else { HELP.trim_end() });
+            console::note(if is_fed { FED } else { ALONE });
             Some(Exit::Wrong.into())
         }
         _ => None,

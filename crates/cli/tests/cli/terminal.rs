@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 
-use crate::program::{Directory, brunt, until};
+use crate::program::{Directory, brunt, nobody, until};
 use crate::runs::target;
 
 /// How a view takes the terminal and gives it back.
@@ -147,6 +147,29 @@ fn a_run_is_drawn_over_the_terminal_which_is_then_given_back() {
     let (_, drawn) = on_a_terminal(&["-d", "1600ms", "-r", "100", "--no-color", "--ascii", &url], "xterm");
     assert!(shown(&drawn).last().unwrap().starts_with("q stop"), "{drawn:?}");
     assert!(!drawn.contains("\x1b[36m") && drawn.is_ascii(), "{drawn:?}");
+}
+
+#[test]
+fn the_first_run_says_once_what_next() {
+    let (_server, url) = target(Config::default());
+    let dir = Directory::new();
+    let store = dir.path("runs.db");
+    let closed = ["-n", "50", "-c", "1", "--store", &store, &url];
+    let (_, first) = on_a_terminal(&closed, "xterm");
+    for line in ["the same with -r ", "brunt show 1 -o run.html", "brunt help first"] {
+        assert!(first.contains(line), "{first}");
+    }
+    let (_, second) = on_a_terminal(&closed, "xterm");
+    assert!(second.contains("brunt show 2") && !second.contains("What next"), "{second}");
+    let other = dir.path("other.db");
+    let (_, open) = on_a_terminal(&["-n", "50", "-r", "500", "--store", &other, &url], "xterm");
+    assert!(open.contains("brunt find --threshold 'p99<50ms'"), "{open}");
+    // A run that nobody answered needs another advice.
+    let (_nobody, nowhere) = nobody();
+    let silent = dir.path("silent.db");
+    let args = ["-n", "5", "-c", "1", "--store", &silent, &nowhere];
+    let (_, _, drawn) = OnTerminal::start(&args, "xterm", (80, 24), false).wait();
+    assert!(!drawn.contains("What next"), "{drawn}");
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn urls_that_are_wrong() {
     refused(&["http://a/", "http://b/"], "expected one URL, got 2: put values with spaces in quotes");
     let done = refused(&["-H", "Authorization:", "Bearer", "hunter2", "http://a/"], "expected one URL, got 3");
     assert!(!done.stderr.contains("hunter2"), "{}", done.stderr);
-    refused(&[], "Usage: brunt [bench] [OPTIONS] URL");
+    refused(&[], "brunt -r 200 -d 30s URL");
 }
 
 #[test]
