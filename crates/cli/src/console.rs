@@ -166,6 +166,23 @@ pub fn stdout_width() -> usize {
     }
 }
 
+/// Repeats `headline` where `text` has just scrolled its own off a terminal as standard output.
+///
+/// # Errors
+/// As [`print`].
+pub fn repeat_headline(headline: &str, text: &[u8]) -> Result<()> {
+    if !stdout_is_terminal() {
+        return Ok(());
+    }
+    let Ok(size) = rustix::termios::tcgetwinsize(io::stdout()) else { return Ok(()) };
+    let lines = text.iter().filter(|byte| **byte == b'\n').count();
+    // The prompt and this headline take three more.
+    if size.ws_row == 0 || lines + 3 <= size.ws_row.into() {
+        return Ok(());
+    }
+    print(format!("\n{headline}\n").as_bytes())
+}
+
 fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term == "dumb")
 }

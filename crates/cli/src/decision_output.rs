@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use brunt_report::decision::{Decision, Format, Runs, failures, render, write_page};
+use brunt_report::decision::{Decision, Format, Runs, conclusion, failures, render, write_page};
 use brunt_report::{Characters, Detail, Style};
 
 use crate::args::runs::Shown;
@@ -68,10 +68,17 @@ impl DecisionOutput {
         self.stdout == Some(Format::Text)
     }
 
-    /// The exit status of `decision`. Explains it, where the output is not for people.
+    /// The exit status of `decision`. Explains it where the output is not for people, and repeats the conclusion below a text that is longer than
+    /// its terminal.
     pub fn explained(&self, decision: Decision<'_>) -> Exit {
         for failure in failures(decision).iter().filter(|_| !self.is_for_people()) {
             console::note(&format!("error: {failure}"));
+        }
+        if self.is_for_people()
+            && let Ok(text) = render(Format::Text, decision, self.style)
+        {
+            // The decision is printed already; that a repetition is not has no further effect.
+            drop(console::repeat_headline(&conclusion(decision), &text));
         }
         Exit::of_decision(decision)
     }

@@ -63,6 +63,18 @@ impl Results {
         self.stdout == Some(Format::Text)
     }
 
+    /// Repeats the headline below a report that is longer than its terminal.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn repeat_headline(&self, summary: &Summary) -> Result<()> {
+        if !self.is_for_people() {
+            return Ok(());
+        }
+        let text = brunt_report::render(Format::Text, summary, self.style)?;
+        console::repeat_headline(&brunt_report::headline(summary), &text)
+    }
+
     /// Writes the result everywhere. A failing destination does not stop the others.
     ///
     /// # Errors

@@ -239,6 +239,7 @@ fn conclude(
         explain(exit, &summary);
     }
     sinks.linger(stop);
+    results.repeat_headline(&summary)?;
     Ok(exit)
 }
 

@@ -238,6 +238,26 @@ fn after_ctrl_c_the_terminal_is_given_back_and_the_report_follows() {
     assert_eq!(drawn.matches("\x1b[?1049l").count(), 1);
 }
 
+#[test]
+fn a_headline_that_scrolled_away_is_the_last_line() {
+    let (_server, url) = target(Config::default());
+    let args = ["-n", "50", "-c", "1", "--threshold", "p99<1ns", &url];
+    for (rows, repeats) in [(10, 2), (60, 1)] {
+        let (status, _, drawn) = OnTerminal::start(&args, "xterm", (80, rows), true).wait();
+        assert_eq!(status, Some(1), "{drawn}");
+        assert_eq!(drawn.matches("✗ 1 of 1 threshold failed: p99").count(), repeats, "{rows} rows: {drawn}");
+        let is_last = drawn.trim_end().lines().last().unwrap().starts_with("✗ 1 of 1 threshold failed: p99");
+        assert_eq!(is_last, repeats == 2, "{drawn}");
+    }
+    let (_, printed, _) = OnTerminal::start(&args, "xterm", (80, 10), false).wait();
+    assert_eq!(printed.matches("threshold failed").count(), 1, "a pipe has all of it: {printed}");
+    let compared = ["compare", "-n", "20", "-c", "1", "-w", "0s", &url, &url];
+    let (_, _, drawn) = OnTerminal::start(&compared, "xterm", (80, 8), true).wait();
+    let last = drawn.trim_end().lines().last().unwrap();
+    let begins: String = last.chars().take(20).collect();
+    assert!(drawn.matches(&begins).count() >= 2, "{drawn}");
+}
+
 /// A drain that waits for an hour is not sat out: three signals end the process, and the terminal is whole.
 #[test]
 fn a_process_that_is_killed_by_signals_gives_the_terminal_back() {
