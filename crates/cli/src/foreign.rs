@@ -3,12 +3,12 @@
 use std::io::Read as _;
 use std::path::Path;
 
-/// Commands of other tools: the word, whose it is, and how brunt says it.
+/// Commands of other tools: the word, whose it is, and how brunt says it. Examples in braces give way to the user's own rate and duration.
 const COMMANDS: &[(&str, &str, &str)] = &[
     (
         "attack",
         "vegeta",
-        "brunt needs no word for that: brunt -r 50 -d 5s URL; targets on standard input are brunt --url-lines - -r 50 -d 5s URL",
+        "brunt needs no word for that: brunt -r {50} -d {5s} URL; add --url-lines - for targets on standard input",
     ),
     ("plot", "vegeta", "a run has its page with -o: brunt -o run.html URL; a kept one by brunt show RUN --format html"),
     ("new", "k6", "brunt init shop.lua writes a script to begin with"),
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn commands_of_other_tools_lead_to_flags() {
-        assert!(command("attack").unwrap().contains("brunt -r 50 -d 5s URL"));
+        assert!(command("attack").unwrap().contains("brunt -r {50} -d {5s} URL"));
         assert_eq!(command("serve"), None);
     }
 }

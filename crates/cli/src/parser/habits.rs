@@ -87,7 +87,8 @@ pub(super) fn refused(words: &[OsString], command: Option<&str>, flags: &[String
     let words: Vec<_> =
         words.iter().skip(1).take_while(|word| *word != "--").filter_map(|word| word.to_str()).collect();
     if let Some(said) = words.first().and_then(|word| foreign::command(word)) {
-        return Some(said);
+        let with_rate = with_own(&said, given(&words, "-rate"));
+        return Some(with_own(&with_rate, given(&words, "-duration")));
     }
     words.iter().find_map(|word| single_dashed(word, &words, command, flags))
 }
@@ -233,10 +234,14 @@ mod tests {
             ("--url-file http://a/", "--url-lines FILE "),
             ("-rate=70/1s http://a/", "-r 70 "),
             ("-rate=70/1m http://a/", "-r 50 "),
+            ("attack -rate=100 -duration=30s", "brunt -r 100 -d 30s URL"),
+            ("attack -rate 100/s", "brunt -r 100 -d 5s URL"),
+            ("attack", "brunt -r 50 -d 5s URL"),
+            ("--requests-per-second 5 http://a/", "-r 5 "),
             ("-T \"it's\" http://a/", "Content-Type: application/json"),
         ] {
             let said = said(line);
-            assert!(said.contains(expected) && said.contains(" is a flag of "), "{line}: {said}");
+            assert!(said.contains(expected) && said.contains(" of "), "{line}: {said}");
             assert!(!said.contains("me:pw"), "{said}");
         }
     }
