@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use brunt_decide::compare::{self, Compared, ComparedRun, Comparison, FailIf, Figures};
+use brunt_decide::compare::{self, Compared, ComparedRun, Comparison, FailIf, Figures, Metric};
 use brunt_decide::evidence::Evidence;
 use brunt_decide::short::Lacking;
 use brunt_plan::plan::{Load, Origin, Plan};
@@ -151,7 +151,7 @@ fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(Compared, Ru
         runs: Vec::new(),
         lacking: Lacking::default(),
     };
-    let rounds = rounds(args.rounds, [&a, &b], &mut runs, &mut compared, registry);
+    let rounds = rounds(args.rounds, [&a, &b], &args.fail_if, &mut runs, &mut compared, registry);
     runs.clear();
     compared.comparison = Comparison::of_rounds(&rounds?);
     compared.lacking = runs.lacking();
@@ -236,9 +236,32 @@ enum Round {
     Lost(Loss),
 }
 
+/// The rounds after which it is said how many are needed.
+const PILOTS: usize = 2;
+
+/// What all of `n` rounds will show, by the spread of the first: about how many each condition takes, else which differences are seen.
+fn outlook(n: u32, conditions: &[FailIf], rounds: &[(Figures, Figures)]) -> Option<String> {
+    let needs =
+        conditions.iter().filter_map(|condition| Some((condition, compare::rounds_to_decide(condition, rounds)?)));
+    let needs: Vec<_> = needs.collect();
+    if let Some(most) = needs.iter().map(|(_, needed)| *needed).max() {
+        let each: Vec<_> = needs.iter().map(|(condition, needed)| format!("{condition} {needed}")).collect();
+        let more = if most > n { format!(" (--rounds {most})") } else { String::new() };
+        return Some(format!("two rounds say about how many decide a condition: {}{more}", each.join(", ")));
+    }
+    let seen = [Metric::P50, Metric::P99].into_iter().filter_map(|metric| {
+        let ratio = compare::ratio_to_see(metric, n, rounds)?;
+        Some(format!("{:.1}% at {}", (ratio - 1.0) * 100.0, metric.name()))
+    });
+    let seen: Vec<_> = seen.collect();
+    (!seen.is_empty())
+        .then(|| format!("two rounds say what {n} will show: a difference of about {}", seen.join(" and ")))
+}
+
 fn rounds(
     n: u32,
     sides: [&Side; 2],
+    conditions: &[FailIf],
     runs: &mut Runs<'_>,
     compared: &mut Compared,
     registry: &Registry,
@@ -254,7 +277,14 @@ fn rounds(
             round = one_round(number, n, sides, runs, compared, registry)?;
         }
         match round {
-            Round::Made(figures) => rounds.push(*figures),
+            Round::Made(figures) => {
+                rounds.push(*figures);
+                if rounds.len() == PILOTS
+                    && let Some(outlook) = outlook(n, conditions, &rounds)
+                {
+                    runs.note(&outlook);
+                }
+            }
             Round::Silent => return Ok(rounds),
             Round::Interrupted => {
                 compared.interrupted = true;

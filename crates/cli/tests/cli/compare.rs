@@ -43,6 +43,10 @@ fn a_slower_target_is_called_slower_and_fails_the_condition() {
     assert!(conditions[0]["failed"] == true && conditions[1]["failed"] == false, "{conditions:#}");
     assert_eq!(compared["runs"].as_array().unwrap().len(), 20);
     assert!(done.stderr.contains("error: p50 > 1.5x: "), "{}", done.stderr);
+    // Said once, before the third round; a factor of 1 is decided by no number of rounds.
+    let (early, late) = done.stderr.split_once("round 3 of 10").unwrap();
+    assert!(early.contains("two rounds say about how many decide a condition: p50 > 1.5x "), "{early}");
+    assert!(!early.contains("rate > 1x") && !late.contains("two rounds say"), "{}", done.stderr);
     let markdown = std::fs::read_to_string(markdown).unwrap();
     assert!(markdown.contains("B's p50 is ") && markdown.contains("| ❌ `p50 > 1.5x` |"), "{markdown}");
 }

@@ -17,6 +17,7 @@
 
 mod fail_if;
 mod figures;
+mod pilot;
 mod plans;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use brunt_plan::plan::Origin;
 use brunt_plan::random::choice;
 pub use fail_if::{FailIf, FailIfError, FailIfResult};
 pub use figures::{BLOCKS, Blocks, Figures, MessageFigures, blocks};
+pub use pilot::{ratio_to_see, rounds_to_decide};
 pub use plans::differences;
 
 use crate::evidence::Evidence;

@@ -187,6 +187,35 @@ fn the_gate_finds_a_slower_tenth_behind_an_equal_median() {
 }
 
 #[test]
+fn two_rounds_tell_about_how_many_are_needed() {
+    let condition: FailIf = "p50 > 1.1x".parse().unwrap();
+    let pilot = |seed: u64, step: f64| Machine::new(seed, 0.0, step, 0.0).rounds(2, 1.0);
+    let median = |of: &dyn Fn(u64) -> f64| {
+        let mut all: Vec<_> = (0..TRIALS).map(of).collect();
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2]
+    };
+    // Runs that differ by 5 %, and p50 by 1 % of its own: 2 · 2.8² · 0.051² ÷ ln(1.1)² = 4.5 rounds; and by 20 %: 69.
+    for (step, needed) in [(0.05, 4.5), (0.2, 69.0)] {
+        let told = median(&|seed| rounds_to_decide(&condition, &pilot(seed, step)).unwrap().into());
+        assert!((needed * 0.5..needed * 1.5).contains(&told), "{told} of {needed}");
+        // As many show equal sides to be within the limit in about four of five comparisons.
+        let rounds = needed.ceil() as u32;
+        let decided = (0..TRIALS).filter(|seed| {
+            let all = Machine::new(*seed, 0.0, step, 0.0).rounds(rounds, 1.0);
+            condition.judge(&Comparison::of_rounds(&all).unwrap()).undecided.is_none()
+        });
+        let decided = decided.count() as u64;
+        assert!((TRIALS * 6 / 10..=TRIALS * 95 / 100).contains(&decided), "{decided} of {TRIALS} by {rounds} rounds");
+    }
+    let seen = median(&|seed| ratio_to_see(Metric::P50, 10, &pilot(seed, 0.05)).unwrap());
+    assert!((1.03..1.09).contains(&seen), "{seen}");
+    assert_eq!(rounds_to_decide(&"error_rate > +1%".parse().unwrap(), &pilot(1, 0.05)), None);
+    assert_eq!(rounds_to_decide(&condition, &pilot(1, 0.05)[..1]), None);
+    assert_eq!(rounds_to_decide(&"p50 > 1x".parse().unwrap(), &pilot(1, 0.05)), None, "no number of rounds does");
+}
+
+#[test]
 fn the_interval_holds_the_true_ratio() {
     let held = (0..TRIALS).filter(|seed| {
         let rounds = Machine::new(*seed, 0.5, 0.03, 0.0).rounds(LEAST_ROUNDS, 1.25);
