@@ -93,8 +93,8 @@ test("a real run: the page says what the terminal says", async () => {
     const result = JSON.parse(await readFile(json, "utf8"));
     // What it is called, when it was made, and how to make it again.
     assert.match(await page.textContent("h1"), /^brunt nightly: /);
-    assert.match(await page.textContent("header"), /branch=main/);
-    assert.equal(new Date(await page.getAttribute("header time", "datetime")).getTime(), Math.floor(result.started_unix_ms / 1000) * 1000);
+    assert.match(await page.textContent("#settings"), /branch=main/);
+    assert.equal(new Date(await page.getAttribute("#settings time", "datetime")).getTime(), Math.floor(result.started_unix_ms / 1000) * 1000);
     const command = await page.textContent("#repeat pre");
     assert.equal(command, `brunt --seed ${result.plan.seed} -c 4 -t 1 -n 1200 -r 400 --threshold 'p99<10s' '${server.url}a?%3Cb%3E'`);
     assert.equal(await page.textContent("[data-figure='error rate'] small"), `0 of ${(1200).toLocaleString("en")}`);
@@ -258,7 +258,7 @@ test("how far a figure may be off stands beside it", async () => {
   assert.ok(column > 0, String(head));
   const within = new Map((await rows(page, "latency")).map((row) => [row[0], row[column]]));
   assert.deepEqual(["p50", "p99", "p99.9", "max"].map((row) => within.get(row)), ["1.90ms to 2.60ms", "4.00ms to 6.00ms", "over 5.00ms", ""]);
-  assert.equal(await page.textContent("[data-figure='p50'] small"), "1.90ms to 2.60ms");
+  assert.equal(await page.textContent("[data-figure='p50'] small"), "95%: 1.90ms to 2.60ms");
   const spoiled = await page.$$eval("#latency td.warning", (cells) => cells.map((cell) => cell.closest("tr").firstChild.textContent));
   assert.deepEqual(spoiled, ["p99"]);
   // The band in the spectrum: without it, the same curve is another picture.

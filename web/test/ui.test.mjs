@@ -105,7 +105,7 @@ test("the page of a decision leads to the pages of its runs", async () => {
   await page.click("text=Report page");
   await page.click("#run-2 td a");
   await page.waitForSelector("h1:has-text('http://')");
-  assert.match(await page.textContent("header"), /2 connections/);
+  assert.match(await page.textContent("#settings"), /2 connections/);
   await page.close();
 });
 

@@ -45,6 +45,7 @@ pub(super) fn first_screen(
     html.raw(if live.is_some() { "Outcome so far" } else { "Outcome" }).raw("</h2>");
     outcome(&mut html, shown, statements, live);
     html.raw("</section>");
+    settings(&mut html, shown.summary);
     if !shown.has_no_figure(live) {
         figures(&mut html, shown);
     }
@@ -53,19 +54,22 @@ pub(super) fn first_screen(
 }
 
 fn header(html: &mut Html, summary: &Summary) {
+    html.raw("<header><h1><span class=\"brand\">brunt</span> ").text(&title(&summary.plan)).raw("</h1></header>");
+}
+
+/// What made the load, when, where and by which brunt: below the outcome, which is read first.
+fn settings(html: &mut Html, summary: &Summary) {
     let (plan, run) = (&summary.plan, &summary.run);
-    html.raw("<header><h1><span class=\"brand\">brunt</span> ").text(&title(plan)).raw("</h1><p class=\"faint\">");
-    html.text(&text::plan_in_words(plan).join(", ")).raw(" · <time datetime=\"");
-    let moment = text::moment(run.started_unix_ms);
-    html.text(&iso_8601(run.started_unix_ms / 1000)).raw("\">").text(&moment).raw("</time> · brunt ");
-    html.text(&clean(&run.brunt_version));
+    html.raw("<p id=\"settings\" class=\"faint\">").text(&text::plan_in_words(plan).join(", "));
+    html.raw(" · <time datetime=\"").text(&iso_8601(run.started_unix_ms / 1000)).raw("\">");
+    html.text(&text::moment(run.started_unix_ms)).raw("</time> · brunt ").text(&clean(&run.brunt_version));
     if let Some(machine) = &run.machine {
         html.raw(" · <span id=\"machine\">on ").text(&clean(&machine.to_string())).raw("</span>");
     }
     for (key, value) in &plan.origin.tags {
         html.raw(" <span class=\"tag\">").text(&brief(&format!("{key}={value}"))).raw("</span>");
     }
-    html.raw("</p></header>");
+    html.raw("</p>");
 }
 
 /// The headline, thresholds, findings, and the quality of the measurement.
@@ -266,6 +270,8 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
             };
             let is_longest = response.count as f64 * (1.0 - quantile.share_ratio) < 1.0;
             let off = quantile.interval.as_ref().map_or_else(String::new, |of| within(of.low_ns, of.high_ns));
+            // Whoever reads a range asks how sure it is.
+            let off = if off.is_empty() { off } else { format!("95%: {off}") };
             let is_of_few = response.count < fewest_calls(quantile.share_ratio);
             let of_few = || format!("of {}", counted(response.count, "call"));
             tiles.push(Tile {
