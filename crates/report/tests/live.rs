@@ -238,6 +238,21 @@ fn while_calls_wait_percentiles_are_lower_bounds_and_the_wait_is_seen() {
 }
 
 #[test]
+fn no_figure_is_cut_on_a_terminal_of_any_width() {
+    let screen = screen_of(&plan(12), &seconds(healthy, 12, 4));
+    for width in 80..=140 {
+        let view = drawn(&screen, (width, 40), PLAIN);
+        let header = view
+            .iter()
+            .position(|line| line.contains("p50") && line.contains("max"))
+            .unwrap_or_else(|| panic!("{width}: {view:#?}"));
+        for line in view.iter().skip(header).take(3) {
+            assert!(!line.contains('…'), "{width}: {line}");
+        }
+    }
+}
+
+#[test]
 fn a_view_keeps_to_its_terminal_and_says_the_state_in_any() {
     for (name, screen) in states() {
         for (width, height) in SIZES.into_iter().chain([(0, 0), (1, 1), (5, 3), (20, 7), (60, 18), (300, 100)]) {

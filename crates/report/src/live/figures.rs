@@ -99,7 +99,7 @@ pub(super) fn lines(total: Option<&Snapshot>, live: &Live, waiting: &Waiting, pl
         failed: live.snapshot.not_ok(&plan.ok_status),
         percentiles: waiting.percentiles(&times_of(&live.snapshot), plan, live.length_ns),
     };
-    if width >= 100 { wide(so_far.as_ref(), &last, waiting) } else { narrow(so_far.as_ref(), &last, width) }
+    if width >= 100 { wide(so_far.as_ref(), &last, waiting, width) } else { narrow(so_far.as_ref(), &last, width) }
 }
 
 /// Response times of calls, without refused connections.
@@ -107,9 +107,11 @@ pub(super) fn times_of(snapshot: &Snapshot) -> Censored {
     if has_latency(snapshot) { snapshot.response_times() } else { Censored::default() }
 }
 
-fn wide(so_far: Option<&Row>, last: &Row, waiting: &Waiting) -> [Line; 3] {
+fn wide(so_far: Option<&Row>, last: &Row, waiting: &Waiting, width: usize) -> [Line; 3] {
+    // A label and four counts of twelve columns, then four times.
+    let each = (width.saturating_sub(5 * 12) / 4).min(14);
     let names = ["answered", "due", "failed", "waiting"].map(|name| format!("{name:>12}")).concat();
-    let times = NAMES.map(|name| format!("{name:>14}")).concat();
+    let times = NAMES.map(|name| format!("{name:>each$}")).concat();
     let row = |name: &str, row: &Row, waiting: String| {
         let failed = format!("{:>12}", count(row.failed));
         Line::new(Role::Faint, format!("{name:<12}"))
@@ -117,7 +119,7 @@ fn wide(so_far: Option<&Row>, last: &Row, waiting: &Waiting) -> [Line; 3] {
             .add(Role::Plain, format!("{:>12}", row.due))
             .add(if row.failed > 0 { Role::Bad } else { Role::Plain }, failed)
             .add(if waiting_is_long(&waiting) { Role::Warning } else { Role::Plain }, format!("{waiting:>12}"))
-            .with_times(row, &[0, 1, 2, 3], 14)
+            .with_times(row, &[0, 1, 2, 3], each)
     };
     let empty = Line::new(Role::Faint, "so far");
     [

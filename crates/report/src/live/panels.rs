@@ -96,7 +96,7 @@ fn fit(panels: &mut Vec<Panel>, most: usize) {
 /// Requests by name, those with the most errors and then the most calls first; one line without names.
 pub(super) fn requests(summary: Option<&Summary>, plan: &Plan, waiting: &Waiting) -> Panel {
     let mut lines = Vec::new();
-    let header = format!("  {:>12}{:>10}{:>10}{:>12}  request", "ok", "failed", "waiting", "p99");
+    let header = format!("  {:>10}{:>8}{:>9}{:>10}  request", "ok", "failed", "waiting", "p99");
     if let Some(summary) = summary {
         lines.push(Line::new(Role::Faint, header));
         let named = named(summary);
@@ -144,10 +144,10 @@ impl Calls {
         let p99 = self.p99.map_or("–".to_owned(), short);
         let is_bound = self.p99.is_some_and(|p99| p99.at_least);
         let waiting = self.waiting.map_or_else(String::new, count);
-        Line::new(Role::Plain, format!("  {:>12}", count(self.ok)))
-            .add(if self.failed > 0 { Role::Bad } else { Role::Plain }, format!("{:>10}", count(self.failed)))
-            .add(Role::Plain, format!("{waiting:>10}"))
-            .add(if is_bound { Role::Warning } else { Role::Plain }, format!("{p99:>12}"))
+        Line::new(Role::Plain, format!("  {:>10}", count(self.ok)))
+            .add(if self.failed > 0 { Role::Bad } else { Role::Plain }, format!("{:>8}", count(self.failed)))
+            .add(Role::Plain, format!("{waiting:>9}"))
+            .add(if is_bound { Role::Warning } else { Role::Plain }, format!("{p99:>10}"))
             .add(Role::Plain, format!("  {}", brief(name)))
     }
 }
