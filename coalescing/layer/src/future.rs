@@ -16,7 +16,7 @@ use tower_service::Service;
 use crate::body::{BodyError, CoalesceBody, CutOff, Piece, Pieces, SharedPiece};
 use crate::counters::{Event, Tally};
 use crate::failed::LeaderFailed;
-use crate::flight::{Answering, Arrival, Departing, First, Head, Lesson, Member, Outcome, Supply};
+use crate::flight::{Answering, Arrival, DeferredCall, First, Head, Lesson, Member, Outcome, Supply};
 use crate::key::Key;
 use crate::oneshot::Oneshot;
 use crate::request::{MARK, WaitAtMost};
@@ -49,11 +49,11 @@ where
     S: Service<Request<B>>,
     Oneshot<S, Request<B>>: Answering,
 {
-    Boards(Option<Boards<S, B>>),
+    Unpolled(Option<UnpolledRequest<S, B>>),
     Leads(Option<Member<Oneshot<S, Request<B>>>>),
     Follows(Option<Box<Follower<S, B>>>),
     /// A request that shares no answer calls the service.
-    Calls(Call<S, B>, Then<S, B>),
+    Calls(Call<S, B>, AfterCall<S, B>),
     /// A request that writes calls the service; `Write` closes the flights of its URI.
     Writes(Call<S, B>, Option<Write>),
     /// Its result is ready.
@@ -61,12 +61,12 @@ where
         not(feature = "hyper"),
         expect(dead_code, reason = "by tower's trait alone nothing is known before the poll")
     )]
-    Told(Option<CallResult<Oneshot<S, Request<B>>>>),
+    Ready(Option<CallResult<Oneshot<S, Request<B>>>>),
     Over,
 }
 
 /// What the end of a request's own call is for.
-enum Then<S, B>
+enum AfterCall<S, B>
 where
     S: Service<Request<B>>,
     Oneshot<S, Request<B>>: Answering,
@@ -83,7 +83,7 @@ pub(crate) type Call<S, B> = Pin<Box<Oneshot<S, Request<B>>>>;
 
 /// A request that has not been polled yet. It looks for a flight only when it is polled, so that no other waits for a
 /// request that is never polled.
-struct Boards<S, B>
+struct UnpolledRequest<S, B>
 where
     S: Service<Request<B>>,
     Oneshot<S, Request<B>>: Answering,
@@ -109,16 +109,16 @@ where
     joined: Instant,
     max_wait: Option<Duration>,
     patience: Option<Pin<Box<Sleep>>>,
-    fate: Fate,
+    outcome_on_drop: OutcomeOnDrop,
 }
 
 /// Counts a follower's outcome when dropped. Unless one was set, that is [`Event::Vanished`].
-struct Fate {
+struct OutcomeOnDrop {
     event: Event,
     tally: Tally,
 }
 
-impl Drop for Fate {
+impl Drop for OutcomeOnDrop {
     fn drop(&mut self) {
         self.tally.count(self.event);
     }
@@ -130,51 +130,51 @@ where
     Oneshot<S, Request<B>>: Answering,
 {
     pub(crate) fn alone(call: Call<S, B>, write: Option<Write>) -> Self {
-        let state = if write.is_some() { State::Writes(call, write) } else { State::Calls(call, Then::Nothing) };
+        let state = if write.is_some() { State::Writes(call, write) } else { State::Calls(call, AfterCall::Nothing) };
         Self { state, marked: false }
     }
 
     /// A result that is known already.
     #[cfg(feature = "hyper")]
-    pub(crate) fn told(result: CallResult<Oneshot<S, Request<B>>>) -> Self {
-        Self { state: State::Told(Some(result)), marked: false }
+    pub(crate) fn ready(result: CallResult<Oneshot<S, Request<B>>>) -> Self {
+        Self { state: State::Ready(Some(result)), marked: false }
     }
 
-    pub(crate) fn boards(
+    pub(crate) fn unpolled(
         shared: Arc<Shared<Oneshot<S, Request<B>>>>,
         key: Key,
         call: Call<S, B>,
         marked: bool,
     ) -> Self {
-        Self { state: State::Boards(Some(Boards { shared, key, call })), marked }
+        Self { state: State::Unpolled(Some(UnpolledRequest { shared, key, call })), marked }
     }
 
     /// A request that looks for a flight at once. It is polled soon after, and only then leaves its waker.
     #[cfg(feature = "hyper")]
     #[inline(always)]
-    pub(crate) fn boarding(
+    pub(crate) fn poll_at_once(
         shared: &Arc<Shared<Oneshot<S, Request<B>>>>,
         key: Key,
-        call: impl Departing<Oneshot<S, Request<B>>>,
+        call: impl DeferredCall<Oneshot<S, Request<B>>>,
         marked: bool,
     ) -> Self {
         let mut nobody = Context::from_waker(std::task::Waker::noop());
-        match State::board(shared, key, call, marked, true, &mut nobody) {
-            Boarded::Told(told) => Self { state: State::Told(Some(told)), marked },
-            Boarded::Goes(state) => Self { state, marked },
+        match State::first_step(shared, key, call, marked, true, &mut nobody) {
+            FirstStep::Done(result) => Self { state: State::Ready(Some(result)), marked },
+            FirstStep::Continues(state) => Self { state, marked },
         }
     }
 }
 
 /// What a request found when it looked for a flight.
-enum Boarded<S, B>
+enum FirstStep<S, B>
 where
     S: Service<Request<B>>,
     Oneshot<S, Request<B>>: Answering,
 {
     /// Its own result, at once.
-    Told(CallResult<Oneshot<S, Request<B>>>),
-    Goes(State<S, B>),
+    Done(CallResult<Oneshot<S, Request<B>>>),
+    Continues(State<S, B>),
 }
 
 impl<S, B> State<S, B>
@@ -183,22 +183,22 @@ where
     Oneshot<S, Request<B>>: Answering,
 {
     #[inline(always)]
-    fn board(
+    fn first_step(
         shared: &Arc<Shared<Oneshot<S, Request<B>>>>,
         key: Key,
-        call: impl Departing<Oneshot<S, Request<B>>>,
+        call: impl DeferredCall<Oneshot<S, Request<B>>>,
         marked: bool,
         may_regroup: bool,
         cx: &mut Context<'_>,
-    ) -> Boarded<S, B> {
-        Boarded::Goes(match shared.table.first_poll(key, call, cx) {
-            First::Own(outcome) => return Boarded::Told(own(outcome, marked)),
+    ) -> FirstStep<S, B> {
+        FirstStep::Continues(match shared.table.first_poll(key, call, cx) {
+            First::Own(outcome) => return FirstStep::Done(own(outcome, marked)),
             First::Leads(member, Some(arrival)) => {
-                return Boarded::Told(arrive_as_leader(Some(member), arrival, marked));
+                return FirstStep::Done(arrive_as_leader(Some(member), arrival, marked));
             }
             First::Leads(member, None) => Self::Leads(Some(member)),
-            First::Full(call) => Self::Calls(call, Then::Nothing),
-            First::Alone(call, key) => Self::Calls(call, Then::Teaches(Arc::clone(shared), key)),
+            First::Full(call) => Self::Calls(call, AfterCall::Nothing),
+            First::Alone(call, key) => Self::Calls(call, AfterCall::Teaches(Arc::clone(shared), key)),
             First::Follows(member, call, key) => {
                 Self::Follows(Some(Box::new(Follower::new(shared, member, call, key, may_regroup))))
             }
@@ -213,12 +213,12 @@ where
 {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = match self.state {
-            State::Boards(_) => "boards",
+            State::Unpolled(_) => "unpolled",
             State::Leads(_) => "leads",
             State::Follows(_) => "follows",
             State::Calls(..) => "calls",
             State::Writes(..) => "writes",
-            State::Told(_) => "told",
+            State::Ready(_) => "ready",
             State::Over => "over",
         };
         f.debug_tuple("ResponseFuture").field(&state).finish()
@@ -232,16 +232,16 @@ type Answer<F> = Response<CoalesceBody<<F as Answering>::Body>>;
 type CallResult<F> = Result<Answer<F>, <F as Answering>::Error>;
 
 /// How a follower goes on.
-enum Turn<S, B>
+enum NextStep<S, B>
 where
     S: Service<Request<B>>,
     Oneshot<S, Request<B>>: Answering,
 {
     Answered(Answer<Oneshot<S, Request<B>>>),
     Leads(Member<Oneshot<S, Request<B>>>),
-    Calls(Call<S, B>, Then<S, B>),
+    Calls(Call<S, B>, AfterCall<S, B>),
     /// It looks for a flight again.
-    Boards(Arc<Shared<Oneshot<S, Request<B>>>>, Key, Call<S, B>),
+    LooksAgain(Arc<Shared<Oneshot<S, Request<B>>>>, Key, Call<S, B>),
 }
 
 impl<S, B, R> Future for ResponseFuture<S, B>
@@ -255,23 +255,23 @@ where
         let marked = self.marked;
         loop {
             self.state = match &mut self.state {
-                State::Told(told) => return told.take().map_or(Poll::Pending, Poll::Ready),
-                State::Boards(boards) => {
-                    let Some(Boards { shared, key, call }) = boards.take() else { return Poll::Pending };
-                    match State::board(&shared, key, call, marked, true, cx) {
-                        Boarded::Told(told) => {
+                State::Ready(result) => return result.take().map_or(Poll::Pending, Poll::Ready),
+                State::Unpolled(unpolled) => {
+                    let Some(UnpolledRequest { shared, key, call }) = unpolled.take() else { return Poll::Pending };
+                    match State::first_step(&shared, key, call, marked, true, cx) {
+                        FirstStep::Done(result) => {
                             self.state = State::Over;
-                            return Poll::Ready(told);
+                            return Poll::Ready(result);
                         }
-                        Boarded::Goes(state) => state,
+                        FirstStep::Continues(state) => state,
                     }
                 }
                 State::Calls(call, then) => {
                     let answer = ready!(call.as_mut().poll(cx));
-                    if let (Then::Teaches(shared, key), Ok(response)) = (&then, &answer) {
+                    if let (AfterCall::Teaches(shared, key), Ok(response)) = (&then, &answer) {
                         shared.table.taught(key, response);
                     }
-                    *then = Then::Nothing;
+                    *then = AfterCall::Nothing;
                     return Poll::Ready(answer.map(|response| response.map(CoalesceBody::own)));
                 }
                 State::Writes(call, write) => {
@@ -286,13 +286,13 @@ where
                 State::Leads(member) => return poll_leader(member, cx, marked),
                 State::Follows(follower) => match ready!(poll_follower(follower, cx, marked)) {
                     None => return Poll::Pending,
-                    Some(Turn::Answered(response)) => return Poll::Ready(Ok(response)),
-                    Some(Turn::Leads(member)) => State::Leads(Some(member)),
-                    Some(Turn::Calls(call, then)) => State::Calls(call, then),
-                    Some(Turn::Boards(shared, key, call)) => {
-                        match State::board(&shared, key, call, marked, false, cx) {
-                            Boarded::Told(told) => return Poll::Ready(told),
-                            Boarded::Goes(state) => state,
+                    Some(NextStep::Answered(response)) => return Poll::Ready(Ok(response)),
+                    Some(NextStep::Leads(member)) => State::Leads(Some(member)),
+                    Some(NextStep::Calls(call, then)) => State::Calls(call, then),
+                    Some(NextStep::LooksAgain(shared, key, call)) => {
+                        match State::first_step(&shared, key, call, marked, false, cx) {
+                            FirstStep::Done(result) => return Poll::Ready(result),
+                            FirstStep::Continues(state) => state,
                         }
                     }
                 },
@@ -338,7 +338,7 @@ fn poll_follower<S, B>(
     place: &mut Option<Box<Follower<S, B>>>,
     cx: &mut Context<'_>,
     marked: bool,
-) -> Poll<Option<Turn<S, B>>>
+) -> Poll<Option<NextStep<S, B>>>
 where
     S: Service<Request<B>>,
     Oneshot<S, Request<B>>: Answering,
@@ -366,9 +366,19 @@ where
     ) -> Self {
         let limit = |request: &Request<B>| request.extensions().get::<WaitAtMost>().map(|wait| wait.0);
         let max_wait = call.request().and_then(limit).or(shared.max_wait);
-        let fate = Fate { event: Event::Vanished, tally: shared.table.tally.clone() };
+        let outcome_on_drop = OutcomeOnDrop { event: Event::Vanished, tally: shared.table.tally.clone() };
         let shared = Arc::clone(shared);
-        Self { member, call, key, shared, may_regroup, joined: Instant::now(), max_wait, patience: None, fate }
+        Self {
+            member,
+            call,
+            key,
+            shared,
+            may_regroup,
+            joined: Instant::now(),
+            max_wait,
+            patience: None,
+            outcome_on_drop,
+        }
     }
 
     fn has_waited_enough(&mut self, cx: &mut Context<'_>) -> bool {
@@ -377,41 +387,41 @@ where
         patience.as_mut().poll(cx).is_ready()
     }
 
-    fn arrive(mut self, arrival: Arrival<Oneshot<S, Request<B>>>, marked: bool) -> Turn<S, B> {
-        self.fate.tally.observe(Event::Waited(self.joined.elapsed()));
+    fn arrive(mut self, arrival: Arrival<Oneshot<S, Request<B>>>, marked: bool) -> NextStep<S, B> {
+        self.outcome_on_drop.tally.observe(Event::Waited(self.joined.elapsed()));
         match arrival {
             Arrival::Followed(head, _)
                 if self.may_regroup && !self.may_have(&head) && Lesson::of(&head.vary).is_some() =>
             {
-                self.fate.event = Event::Regrouped;
-                Turn::Boards(self.shared, self.key, self.call)
+                self.outcome_on_drop.event = Event::Regrouped;
+                NextStep::LooksAgain(self.shared, self.key, self.call)
             }
             Arrival::Released => {
-                self.fate.event = Event::WentAlone;
-                Turn::Calls(self.call, Then::Leaves(self.member))
+                self.outcome_on_drop.event = Event::WentAlone;
+                NextStep::Calls(self.call, AfterCall::Leaves(self.member))
             }
             Arrival::Followed(head, supply) if self.may_have(&head) => {
-                self.fate.event = Event::Shared;
-                Turn::Answered(self.follow(&head, supply, marked))
+                self.outcome_on_drop.event = Event::Shared;
+                NextStep::Answered(self.follow(&head, supply, marked))
             }
             Arrival::Promoted => {
-                self.fate.event = Event::Promoted;
+                self.outcome_on_drop.event = Event::Promoted;
                 self.member.lead(self.call, self.key);
-                Turn::Leads(self.member)
+                NextStep::Leads(self.member)
             }
             Arrival::Failed(failed) => {
-                self.fate.event = Event::SharedFailure;
+                self.outcome_on_drop.event = Event::SharedFailure;
                 // The answer to HEAD has no body (RFC 9110, section 9.3.2); over HTTP/2 its bytes would be sent.
                 let is_head = self.call.request().is_some_and(|request| request.method() == Method::HEAD);
                 let mut failure = failure(Some(failed));
                 if is_head {
                     *failure.body_mut() = CoalesceBody::held(smallvec![]);
                 }
-                Turn::Answered(mark(failure, marked, FOLLOWER))
+                NextStep::Answered(mark(failure, marked, FOLLOWER))
             }
             Arrival::Followed(..) | Arrival::Alone | Arrival::Own(_) | Arrival::Led(..) => {
-                self.fate.event = Event::WentAlone;
-                Turn::Calls(self.call, Then::Nothing)
+                self.outcome_on_drop.event = Event::WentAlone;
+                NextStep::Calls(self.call, AfterCall::Nothing)
             }
         }
     }
@@ -424,7 +434,7 @@ where
 
     fn follow(self, head: &Head, supply: Supply, marked: bool) -> Answer<Oneshot<S, Request<B>>> {
         let age = self.member.age;
-        let mut response = Response::new(body(Some(self.member), supply, Some(&self.fate.tally)));
+        let mut response = Response::new(body(Some(self.member), supply, Some(&self.outcome_on_drop.tally)));
         *response.status_mut() = head.status;
         response.headers_mut().clone_from(&head.headers);
         if let Some(extensions) = &head.extensions {
@@ -464,9 +474,9 @@ struct Reader<F: Answering> {
 
 impl<F: Answering> Pieces for Reader<F> {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<SharedPiece, BodyError>>> {
-        let given = loop {
-            if let Poll::Ready(given) = self.member.poll_piece(cx) {
-                break given;
+        let next = loop {
+            if let Poll::Ready(next) = self.member.poll_piece(cx) {
+                break next;
             }
             let Some(recheck) = self.member.recheck else { return Poll::Pending };
             let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(recheck)));
@@ -475,10 +485,10 @@ impl<F: Answering> Pieces for Reader<F> {
             }
             ready!(timer.as_mut().poll(cx));
         };
-        if let (Some(tally), Some(Ok(given))) = (&self.saved, &given) {
-            tally.count(Event::Saved(given.piece.data() as u64));
+        if let (Some(tally), Some(Ok(piece))) = (&self.saved, &next) {
+            tally.count(Event::Saved(piece.piece.data() as u64));
         }
-        Poll::Ready(given)
+        Poll::Ready(next)
     }
 
     fn cut_off(&self) -> CutOff {

@@ -13,7 +13,7 @@ use crate::body::CoalesceBody;
 use crate::counters::Event;
 use crate::flight::Answering;
 #[cfg(feature = "hyper")]
-use crate::flight::Departing;
+use crate::flight::DeferredCall;
 use crate::future::ResponseFuture;
 use crate::key::Key;
 use crate::oneshot::Oneshot;
@@ -99,8 +99,8 @@ where
     fn call(&self, mut request: Request<B>) -> Self::Future {
         let is_polled_next = request.version() < http::Version::HTTP_2;
         match self.role(&mut request) {
-            Role::Boards(key, marked) if is_polled_next => {
-                ResponseFuture::boarding(self.realm.flights(), key, Fresh { service: &self.inner, request }, marked)
+            Role::MayShare(key, marked) if is_polled_next => {
+                ResponseFuture::poll_at_once(self.realm.flights(), key, Fresh { service: &self.inner, request }, marked)
             }
             Role::Alone(write) => {
                 let mut service = self.inner.clone();
@@ -109,11 +109,11 @@ where
                     Poll::Ready(Ok(())) => {
                         ResponseFuture::alone(Box::pin(Oneshot::called(service.call(request))), write)
                     }
-                    Poll::Ready(Err(error)) => ResponseFuture::told(Err(error)),
+                    Poll::Ready(Err(error)) => ResponseFuture::ready(Err(error)),
                     Poll::Pending => ResponseFuture::alone(Box::pin(Oneshot::new(service, request)), write),
                 }
             }
-            role @ Role::Boards(..) => self.answer(role, request),
+            role @ Role::MayShare(..) => self.answer(role, request),
         }
     }
 }
@@ -126,13 +126,13 @@ struct Fresh<'a, S, B> {
 }
 
 #[cfg(feature = "hyper")]
-impl<S, B, R> Departing<Oneshot<S, Request<B>>> for Fresh<'_, S, B>
+impl<S, B, R> DeferredCall<Oneshot<S, Request<B>>> for Fresh<'_, S, B>
 where
     S: Service<Request<B>, Response = Response<R>> + Clone,
     Oneshot<S, Request<B>>: Answering<Body = R, Error = S::Error>,
 {
     #[inline(always)]
-    fn starts(self, cx: &mut Context<'_>) -> Result<Pin<Box<Oneshot<S, Request<B>>>>, S::Error> {
+    fn start(self, cx: &mut Context<'_>) -> Result<Pin<Box<Oneshot<S, Request<B>>>>, S::Error> {
         let mut service = self.service.clone();
         Ok(Box::pin(match service.poll_ready(cx)? {
             Poll::Ready(()) => Oneshot::called(service.call(self.request)),
@@ -140,7 +140,7 @@ where
         }))
     }
 
-    fn waits(self) -> Pin<Box<Oneshot<S, Request<B>>>> {
+    fn hold_back(self) -> Pin<Box<Oneshot<S, Request<B>>>> {
         Box::pin(Oneshot::new(self.service.clone(), self.request))
     }
 }
@@ -155,7 +155,9 @@ impl<S> Coalesce<S> {
     {
         let call = Box::pin(Oneshot::new(self.inner.clone(), request));
         match role {
-            Role::Boards(key, marked) => ResponseFuture::boards(Arc::clone(self.realm.flights()), key, call, marked),
+            Role::MayShare(key, marked) => {
+                ResponseFuture::unpolled(Arc::clone(self.realm.flights()), key, call, marked)
+            }
             Role::Alone(write) => ResponseFuture::alone(call, write),
         }
     }
@@ -167,7 +169,7 @@ impl<S> Coalesce<S> {
         let Realm { settings, epochs, .. } = &*self.realm;
         let at = epochs.now(request.uri());
         let write = match settings.eligible.look_at(request, has_body, at) {
-            RequestClass::May(found) => return Role::Boards(found.key, settings.mark.marks(found.asks)),
+            RequestClass::May(found) => return Role::MayShare(found.key, settings.mark.marks(found.asks)),
             RequestClass::Passes => None,
             RequestClass::Writes => Some(Write::starts(epochs, request.uri())),
         };
@@ -179,7 +181,7 @@ impl<S> Coalesce<S> {
 /// Whether a call may be shared.
 enum Role {
     /// It may be shared by requests with this key. The flag: whether its answer is marked.
-    Boards(Key, bool),
+    MayShare(Key, bool),
     /// It cannot be shared. `Write` if it may change its resource.
     Alone(Option<Write>),
 }

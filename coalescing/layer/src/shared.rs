@@ -8,7 +8,7 @@ use http::header::RANGE;
 
 use crate::answer::Judge;
 use crate::counters::{Event, Tally};
-use crate::flight::{Answering, Held, Limits, Table};
+use crate::flight::{Answering, HeldBytes, Limits, Table};
 use crate::mark::Mark;
 use crate::request::Eligible;
 use crate::writes::Epochs;
@@ -22,7 +22,7 @@ pub(crate) struct Settings {
     pub(crate) mark: Mark,
     pub(crate) max_wait: Option<Duration>,
     pub(crate) tally: Tally,
-    pub(crate) held: Arc<Held>,
+    pub(crate) held: Arc<HeldBytes>,
 }
 
 impl Settings {

@@ -181,7 +181,7 @@ enum Request {
 }
 
 /// A request with this call, which joins or leads.
-fn board(flights: &Flights, call: Call) -> Request {
+fn join(flights: &Flights, call: Call) -> Request {
     match flights.first_poll(key(), Box::pin(call), &mut Context::from_waker(&noop_waker())) {
         First::Own(Outcome::Answer(_)) => Request::Over(End::Whole),
         First::Own(Outcome::Error(number)) => Request::Over(End::Error(number)),
@@ -290,8 +290,8 @@ fn keys_that_have_the_same_hash_are_still_two() {
 fn everyone_is_answered_whoever_polls() {
     check(|| {
         let (flights, head, body) = (flights(), Gate::new(false), Gate::new(true));
-        let leader = board(&flights, call(&head, &body));
-        let follower = board(&flights, call(&head, &body));
+        let leader = join(&flights, call(&head, &body));
+        let follower = join(&flights, call(&head, &body));
         let one = thread::spawn(move || finish(leader));
         let opener = thread::spawn(move || head.open());
         assert_eq!(finish(follower), End::Whole);
@@ -305,8 +305,8 @@ fn everyone_is_answered_whoever_polls() {
 fn the_leader_may_vanish_at_any_moment() {
     check(|| {
         let (flights, head, body) = (flights(), Gate::new(false), Gate::new(true));
-        let leader = board(&flights, call(&head, &body));
-        let follower = board(&flights, call(&head, &body));
+        let leader = join(&flights, call(&head, &body));
+        let follower = join(&flights, call(&head, &body));
         let one = thread::spawn(move || poll_once_and_drop(leader));
         let opener = thread::spawn(move || head.open());
         assert_eq!(finish(follower), End::Whole);
@@ -320,10 +320,10 @@ fn the_leader_may_vanish_at_any_moment() {
 fn a_request_comes_as_the_last_one_goes() {
     check(|| {
         let (flights, head, body) = (flights(), Gate::new(false), Gate::new(true));
-        let leader = board(&flights, call(&head, &body));
+        let leader = join(&flights, call(&head, &body));
         let one = thread::spawn(move || drop(leader));
         let (theirs, gate) = (Arc::clone(&flights), head.clone());
-        let two = thread::spawn(move || finish(board(&theirs, call(&gate, &Gate::new(true)))));
+        let two = thread::spawn(move || finish(join(&theirs, call(&gate, &Gate::new(true)))));
         head.open();
         one.join().unwrap();
         assert_eq!(two.join().unwrap(), End::Whole);
@@ -337,8 +337,8 @@ fn two_requests_come_at_once_and_are_answered_at_once() {
         check(move || {
             let (flights, open) = (flights(), Gate::new(true));
             let (theirs, gate) = (Arc::clone(&flights), open.clone());
-            let one = thread::spawn(move || finish(board(&theirs, Call { sized, ..call(&gate, &gate) })));
-            let two = finish(board(&flights, Call { sized, ..call(&open, &open) }));
+            let one = thread::spawn(move || finish(join(&theirs, Call { sized, ..call(&gate, &gate) })));
+            let two = finish(join(&flights, Call { sized, ..call(&open, &open) }));
             assert_eq!((one.join().unwrap(), two), (End::Whole, End::Whole));
             is_empty(&flights);
         });
@@ -350,10 +350,10 @@ fn two_requests_come_at_once_and_wait() {
     check(|| {
         let (flights, head, body) = (flights(), Gate::new(false), Gate::new(true));
         let (theirs, gates) = (Arc::clone(&flights), (head.clone(), body.clone()));
-        let one = thread::spawn(move || finish(board(&theirs, call(&gates.0, &gates.1))));
+        let one = thread::spawn(move || finish(join(&theirs, call(&gates.0, &gates.1))));
         let gate = head.clone();
         let opener = thread::spawn(move || gate.open());
-        let two = finish(board(&flights, call(&head, &body)));
+        let two = finish(join(&flights, call(&head, &body)));
         assert_eq!((one.join().unwrap(), two), (End::Whole, End::Whole));
         opener.join().unwrap();
         is_empty(&flights);
@@ -365,9 +365,9 @@ fn two_requests_come_at_once_and_one_fails_or_vanishes() {
     check(|| {
         let (flights, open) = (flights(), Gate::new(true));
         let (theirs, gate) = (Arc::clone(&flights), open.clone());
-        let one = thread::spawn(move || finish(board(&theirs, Call { fails: true, number: 1, ..call(&gate, &gate) })));
+        let one = thread::spawn(move || finish(join(&theirs, Call { fails: true, number: 1, ..call(&gate, &gate) })));
         // It may lead by itself, or in the other's place.
-        assert_eq!(finish(board(&flights, call(&open, &open))), End::Whole);
+        assert_eq!(finish(join(&flights, call(&open, &open))), End::Whole);
         let one = one.join().unwrap();
         assert!(one == End::Error(1) || one == End::Whole, "{one:?}");
         is_empty(&flights);
@@ -375,10 +375,10 @@ fn two_requests_come_at_once_and_one_fails_or_vanishes() {
     check(|| {
         let (flights, open, later) = (flights(), Gate::new(true), Gate::new(false));
         let (theirs, gates) = (Arc::clone(&flights), (later.clone(), open.clone()));
-        let one = thread::spawn(move || poll_once_and_drop(board(&theirs, call(&gates.0, &gates.1))));
+        let one = thread::spawn(move || poll_once_and_drop(join(&theirs, call(&gates.0, &gates.1))));
         let gate = later.clone();
         let opener = thread::spawn(move || gate.open());
-        assert_eq!(finish(board(&flights, call(&later, &open))), End::Whole);
+        assert_eq!(finish(join(&flights, call(&later, &open))), End::Whole);
         one.join().unwrap();
         opener.join().unwrap();
         is_empty(&flights);
@@ -389,8 +389,8 @@ fn two_requests_come_at_once_and_one_fails_or_vanishes() {
 fn one_follower_leads_after_a_failure() {
     check(|| {
         let (flights, open, later) = (flights(), Gate::new(true), Gate::new(false));
-        let leader = board(&flights, Call { fails: true, number: 1, ..call(&later, &open) });
-        let [one, two] = [(); 2].map(|()| board(&flights, call(&open, &open)));
+        let leader = join(&flights, Call { fails: true, number: 1, ..call(&later, &open) });
+        let [one, two] = [(); 2].map(|()| join(&flights, call(&open, &open)));
         later.open();
         let leader = thread::spawn(move || finish(leader));
         let one = thread::spawn(move || finish(one));
@@ -406,8 +406,8 @@ fn everyone_is_told_when_all_leaders_fail() {
     check(|| {
         let (flights, open, later) = (flights(), Gate::new(true), Gate::new(false));
         let fails = |number, gate| Call { fails: true, number, ..call(gate, &open) };
-        let leader = board(&flights, fails(1, &later));
-        let (one, two) = (board(&flights, fails(2, &open)), board(&flights, fails(2, &open)));
+        let leader = join(&flights, fails(1, &later));
+        let (one, two) = (join(&flights, fails(2, &open)), join(&flights, fails(2, &open)));
         later.open();
         let one = thread::spawn(move || finish(one));
         let leader = thread::spawn(move || finish(leader));
@@ -422,8 +422,8 @@ fn everyone_is_told_when_all_leaders_fail() {
 fn a_promoted_leader_may_vanish() {
     check(|| {
         let (flights, open, first, later) = (flights(), Gate::new(true), Gate::new(false), Gate::new(false));
-        let leader = board(&flights, Call { fails: true, number: 1, ..call(&first, &open) });
-        let (one, two) = (board(&flights, call(&later, &open)), board(&flights, call(&later, &open)));
+        let leader = join(&flights, Call { fails: true, number: 1, ..call(&first, &open) });
+        let (one, two) = (join(&flights, call(&later, &open)), join(&flights, call(&later, &open)));
         first.open();
         assert_eq!(finish(leader), End::Error(1));
         let vanishes = thread::spawn(move || poll_once_and_drop(one));
@@ -439,8 +439,8 @@ fn a_promoted_leader_may_vanish() {
 fn a_reader_may_vanish_in_the_middle_of_the_body() {
     check(|| {
         let (flights, first, later) = (flights(), Gate::new(false), Gate::new(false));
-        let leader = board(&flights, call(&first, &later));
-        let follower = board(&flights, call(&first, &later));
+        let leader = join(&flights, call(&first, &later));
+        let follower = join(&flights, call(&first, &later));
         first.open();
         let one = thread::spawn(move || poll_once_and_drop(leader));
         let opener = thread::spawn(move || later.open());
@@ -455,11 +455,11 @@ fn a_reader_may_vanish_in_the_middle_of_the_body() {
 fn a_request_joins_in_the_middle_of_the_body() {
     check(|| {
         let (flights, open, later) = (flights(), Gate::new(true), Gate::new(false));
-        let leader = board(&flights, call(&open, &later));
+        let leader = join(&flights, call(&open, &later));
         let theirs = Arc::clone(&flights);
         let gates = (open.clone(), later.clone());
         let one = thread::spawn(move || finish(leader));
-        let joins = thread::spawn(move || finish(board(&theirs, call(&gates.0, &gates.1))));
+        let joins = thread::spawn(move || finish(join(&theirs, call(&gates.0, &gates.1))));
         later.open();
         assert_eq!((one.join().unwrap(), joins.join().unwrap()), (End::Whole, End::Whole));
         is_empty(&flights);

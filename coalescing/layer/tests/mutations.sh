@@ -65,7 +65,7 @@ a_bad_request_is_answered_for_itself|flight/head.rs|s/self.next_leads\(Outcome::
 when_all_who_led_got_a_status|flight/head.rs|s/Outcome::Answer\(response\), \|_\| Phase::Unshared/Outcome::Answer(response), |leaders| Phase::Failed(LeaderFailed { failure: Failure::Error, leaders })/
 after_failures_twice_as_many|flight/head.rs|s/if self.table.limits.share_failures/if true/
 after_failures_twice_as_many|flight/mod.rs|s/1 << self.failures.min\(MOST_DOUBLINGS\)/1 << MOST_DOUBLINGS/
-what_was_for_one_alone_is_not_waited_for|flight/table.rs|s/Some\(Lesson::Alone\) => Err\(Boarding::Alone\(key\)\)/Some(Lesson::Alone) => Ok(key)/
+what_was_for_one_alone_is_not_waited_for|flight/table.rs|s/Some\(Lesson::Alone\) => Err\(Lookup::Alone\(key\)\)/Some(Lesson::Alone) => Ok(key)/
 an_answer_that_can_be_shared_ends|flight/table.rs|s/None if self.learnt.load\(Ordering::Relaxed\) > 0 => self.forget\(key.bytes\(\)\),//
 those_who_differ_in_what_an_answer_varies_by|future.rs|s/self.may_regroup && /false && /
 a_failure_for_all|answer.rs|s/head.extensions\(\).get::<SharedFailure>\(\).is_some\(\)/false/
@@ -87,7 +87,7 @@ a_write_among_requests_with_cookies|fields.rs|s/_ => is_overridden \|= names_a_m
 an_overridden_method_is_a_write|request.rs|s/if is_overridden \{/if false {/
 keys_and_heads_are_held|flight/table.rs|s/key.weight\(\)/0/g
 keys_and_heads_are_held|flight/head.rs|s/head.weight\(\)/0/
-too_many_long_requests|flight/table.rs|s/if self.held.bytes\(\) > self.limits.fair_bytes\(\) \{\s*return Boarding::Full;\s*\}//
+too_many_long_requests|flight/table.rs|s/if self.held.bytes\(\) > self.limits.fair_bytes\(\) \{\s*return Lookup::Full;\s*\}//
 a_reader_is_not_held_up_because_others|flight/reading.rs|s/ && bytes > held.share_of\(fair\)//
 an_answer_that_varies_once_more|future.rs|s/if self.may_have\(&head\)//
 who_is_promoted_is_who_the_answer_varies_by|flight/head.rs|s/core.asked = Some\(key\);/drop(key);/
@@ -130,7 +130,7 @@ paths_hosts_and_schemes_are_told_apart|request.rs|s/authority: uri.authority\(\)
 paths_hosts_and_schemes_are_told_apart|request.rs|s/scheme: uri.scheme_str\(\)/scheme: None/
 requests_after_those_with_cookies|request.rs|s/EXPECTS_CREDENTIALS.get\(\) && self.is_usual\(\)/EXPECTS_CREDENTIALS.get()/
 requests_after_those_with_cookies|fields.rs|s/PROXY_AUTHORIZATION => has_credentials/PROXY_AUTHORIZATION | USER_AGENT => has_credentials/
-layers::a_service_that_is_never_ready|service.rs|s/Poll::Ready\(Err\(error\)\) => ResponseFuture::told\(Err\(error\)\),\s*Poll::Pending =>/_ =>/
+layers::a_service_that_is_never_ready|service.rs|s/Poll::Ready\(Err\(error\)\) => ResponseFuture::ready\(Err\(error\)\),\s*Poll::Pending =>/_ =>/
 layers::a_request_that_goes_alone_waits|service.rs|s/(Poll::Pending => ResponseFuture::alone\(Box::pin\()Oneshot::new\(service, request\)/$1Oneshot::called(service.call(request))/
 a_request_after_the_end_starts_anew|flight/head.rs|s/true if is_whole => hold/true if is_whole => limits.late/
 RULES

@@ -80,7 +80,7 @@ fn append(headers: &mut HeaderMap, name: &HeaderName, element: &str) {
 mod tests {
     use super::*;
 
-    fn told(client: Option<&str>, headers: &[(&str, &str)], trusted: &[&str]) -> HeaderMap {
+    fn forwarded_headers(client: Option<&str>, headers: &[(&str, &str)], trusted: &[&str]) -> HeaderMap {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_stranger_is_not_believed() {
-        let seen = told(Some("192.0.2.1"), &CLAIMS, &["10.0.0.0/8", "unix"]);
+        let seen = forwarded_headers(Some("192.0.2.1"), &CLAIMS, &["10.0.0.0/8", "unix"]);
         assert_eq!(seen["x-forwarded-for"], "192.0.2.1");
         assert_eq!(seen["x-forwarded-proto"], "http");
         assert_eq!(seen["x-forwarded-host"], "a:80");
@@ -120,7 +120,7 @@ mod tests {
             (Some("2001:db8::1"), ", 2001:db8::1", "\"[2001:db8::1]\""),
             (None, "", "unknown"),
         ] {
-            let seen = told(client, &CLAIMS, &["192.0.2.0/24", "2001:db8::1", "unix"]);
+            let seen = forwarded_headers(client, &CLAIMS, &["192.0.2.0/24", "2001:db8::1", "unix"]);
             let chain: Vec<_> = seen.get_all("x-forwarded-for").iter().map(|line| line.to_str().unwrap()).collect();
             assert_eq!(chain.join(", "), format!("10.0.0.1, 10.0.0.2{added}"));
             assert_eq!(

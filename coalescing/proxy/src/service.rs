@@ -92,7 +92,7 @@ impl Frontend {
         // After a faulty request, nothing later on its connection can be trusted.
         let (answered, closes) = match admitted {
             Err(rejection) => (Err((rejection.answer(), rejection.text.trim_end().to_owned())), true),
-            Ok(_) if is_too_long => (Err(told(&ForwardError::BodyTooLong)), true),
+            Ok(_) if is_too_long => (Err(failure_answer(&ForwardError::BodyTooLong)), true),
             Ok(admitted) => {
                 // The body has to end before the bytes behind it can belong to the other protocol.
                 if let Some(protocol) = admitted.upgrade.filter(|_| request.body().is_end_stream()) {
@@ -116,7 +116,7 @@ impl Frontend {
                 {
                     self.notices.upstream_failed(&error.to_string());
                 }
-                (answered.map_err(|error| told(&error)), closes)
+                (answered.map_err(|error| failure_answer(&error)), closes)
             }
         };
         let (mut response, error) = match answered {
@@ -172,7 +172,7 @@ impl Frontend {
 }
 
 /// A failure's answer to the client, and its text for the access log.
-fn told(error: &ForwardError) -> (Response<ResponseBody>, String) {
+fn failure_answer(error: &ForwardError) -> (Response<ResponseBody>, String) {
     (error.answer(), error.to_string())
 }
 

@@ -8,7 +8,7 @@ use http::Response;
 use http_body::Body as _;
 
 use super::reading::AT_ONCE;
-use super::table::{Boarding, Claim, Table};
+use super::table::{Claim, Lookup, Table};
 use super::{Answering, Arrival, Member, Outcome};
 use crate::answer::Sharing;
 use crate::counters::Event;
@@ -30,20 +30,20 @@ pub(crate) enum First<F: Answering> {
 }
 
 /// A request's call of the service, before it is known whether it is made.
-pub(crate) trait Departing<F: Answering> {
+pub(crate) trait DeferredCall<F: Answering> {
     /// The call, to be polled next.
-    fn starts(self, cx: &mut Context<'_>) -> Result<Pin<Box<F>>, F::Error>;
+    fn start(self, cx: &mut Context<'_>) -> Result<Pin<Box<F>>, F::Error>;
 
     /// The call, to be polled later if at all.
-    fn waits(self) -> Pin<Box<F>>;
+    fn hold_back(self) -> Pin<Box<F>>;
 }
 
-impl<F: Answering> Departing<F> for Pin<Box<F>> {
-    fn starts(self, _: &mut Context<'_>) -> Result<Self, F::Error> {
+impl<F: Answering> DeferredCall<F> for Pin<Box<F>> {
+    fn start(self, _: &mut Context<'_>) -> Result<Self, F::Error> {
         Ok(self)
     }
 
-    fn waits(self) -> Self {
+    fn hold_back(self) -> Self {
         self
     }
 }
@@ -51,31 +51,31 @@ impl<F: Answering> Departing<F> for Pin<Box<F>> {
 impl<F: Answering> Table<F> {
     /// Joins the flight of this key. If no call with it is under way, calls the service.
     #[inline(always)]
-    pub(crate) fn first_poll(self: &Arc<Self>, key: Key, call: impl Departing<F>, cx: &mut Context<'_>) -> First<F> {
-        let claim = match self.board(key) {
-            Boarding::Claims(claim) => ClaimGuard { table: self, claim: Some(claim) },
-            Boarding::Follows(member, key) => {
+    pub(crate) fn first_poll(self: &Arc<Self>, key: Key, call: impl DeferredCall<F>, cx: &mut Context<'_>) -> First<F> {
+        let claim = match self.join_or_claim(key) {
+            Lookup::NewClaim(claim) => ClaimGuard { table: self, claim: Some(claim) },
+            Lookup::Joined(member, key) => {
                 self.tally.count(Event::Joined);
-                return First::Follows(member, call.waits(), key);
+                return First::Follows(member, call.hold_back(), key);
             }
-            Boarding::Alone(key) => {
+            Lookup::Alone(key) => {
                 self.tally.count(Event::Remembered);
-                return First::Alone(call.waits(), key);
+                return First::Alone(call.hold_back(), key);
             }
-            Boarding::Full => {
+            Lookup::Full => {
                 self.tally.count(Event::Refused);
-                return First::Full(call.waits());
+                return First::Full(call.hold_back());
             }
         };
         self.tally.observe(Event::FlightStarted);
         // If the call panics, the leader gets the panic as without the layer, and the others learn of it when the claim
         // is dropped.
-        let mut call = match call.starts(cx) {
+        let mut call = match call.start(cx) {
             Ok(call) => call,
             Err(error) => return claim.failed(Outcome::Error(error)),
         };
         match call.as_mut().poll(cx) {
-            Poll::Pending => claim.goes_on(call),
+            Poll::Pending => claim.pending(call),
             Poll::Ready(answer) => {
                 drop(call);
                 match answer {
@@ -106,7 +106,7 @@ impl<F: Answering> ClaimGuard<'_, F> {
         self.claim.take().and_then(|claim| self.table.lead(claim))
     }
 
-    fn goes_on(mut self, call: Pin<Box<F>>) -> First<F> {
+    fn pending(mut self, call: Pin<Box<F>>) -> First<F> {
         let Some(mut member) = self.lead() else { return First::Full(call) };
         // The call is polled again on behalf of all members, so that its waker has to wake all of them.
         member.give(call);

@@ -15,7 +15,7 @@ use super::members::{Outcome, State};
 use super::pieces::Pieces;
 use super::reading::Ready;
 use super::table::Lesson;
-use super::{Answering, Arrival, Core, End, Head, Held, Member, Phase, Stream, Supply};
+use super::{Answering, Arrival, Core, End, Head, HeldBytes, Member, Phase, Stream, Supply};
 use crate::answer::{FollowerExtensions, Freshness, Sharing, shared_headers};
 use crate::counters::Event;
 use crate::failed::{Failure, LeaderFailed};
@@ -62,7 +62,7 @@ impl<F: Answering> Member<F> {
                         Poll::Pending => return Poll::Pending,
                     }
                 }
-                Phase::Streaming(_) => return Poll::Ready(self.board(core)),
+                Phase::Streaming(_) => return Poll::Ready(self.arrive_mid_stream(core)),
                 Phase::Vacant => {
                     core.phase = Phase::Heading(None);
                     core.leader = Some(self.place.number);
@@ -277,7 +277,7 @@ impl<F: Answering> Member<F> {
             vary,
             asked: core.asked.take(),
         };
-        let head_charge = Held::charge(&self.table.held, head.weight());
+        let head_charge = HeldBytes::charge(&self.table.held, head.weight());
         let mut stream = Stream {
             head: Arc::new(head),
             _head_charge: head_charge,
@@ -314,7 +314,7 @@ impl<F: Answering> Member<F> {
     }
 
     /// Takes the answer's head, and its body as well if that is complete.
-    fn board(&mut self, core: &mut Core<F>) -> Arrival<F> {
+    fn arrive_mid_stream(&mut self, core: &mut Core<F>) -> Arrival<F> {
         let is_leader = core.leader == Some(self.place.number);
         let Phase::Streaming(stream) = &mut core.phase else { return Arrival::Alone };
         self.age = self.is_late.then(|| stream.age());

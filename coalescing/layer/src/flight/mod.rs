@@ -33,11 +33,11 @@ use http_body::{Body, SizeHint};
 use smallvec::SmallVec;
 use tokio::time::Instant;
 
-pub(crate) use self::first::{Departing, First};
+pub(crate) use self::first::{DeferredCall, First};
 pub(crate) use self::members::Outcome;
 use self::members::{FIRST, Members, State};
-pub(crate) use self::pieces::{Charge, Held};
-use self::pieces::{Pieces, Shareholder};
+pub(crate) use self::pieces::{Charge, HeldBytes};
+use self::pieces::{FlightAccount, Pieces};
 pub(crate) use self::table::{Lesson, Table};
 use crate::body::{BodyError, BoxError, Piece};
 use crate::counters::Event;
@@ -209,7 +209,7 @@ struct Core<F: Answering> {
 /// One call of the service, and the requests that wait for its answer.
 pub(crate) struct Flight<F: Answering> {
     pub(crate) key: Key,
-    _share: Shareholder,
+    _share: FlightAccount,
     core: Mutex<Core<F>>,
 }
 
@@ -227,7 +227,7 @@ pub(crate) enum Join {
 
 impl<F: Answering> Flight<F> {
     /// A flight with one member, its leader, which polls its call.
-    pub(crate) fn new(key: Key, held: &Arc<Held>) -> Self {
+    pub(crate) fn new(key: Key, held: &Arc<HeldBytes>) -> Self {
         let core = Core {
             phase: Phase::Heading(None),
             due: false,
@@ -237,7 +237,7 @@ impl<F: Answering> Flight<F> {
             promotions: 0,
             failures: 0,
         };
-        let share = Shareholder::new(held, key.weight());
+        let share = FlightAccount::new(held, key.weight());
         Self { key, _share: share, core: Mutex::new(core) }
     }
 

@@ -10,12 +10,12 @@ use crate::body::Piece;
 
 /// The bytes that all flights of a layer hold together: pieces of bodies, keys and heads.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct HeldBytes {
     bytes: AtomicUsize,
     flights: AtomicUsize,
 }
 
-impl Held {
+impl HeldBytes {
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
@@ -36,7 +36,7 @@ impl Held {
 /// Bytes that count as held for as long as this is there.
 #[derive(Debug)]
 pub(crate) struct Charge {
-    held: Arc<Held>,
+    held: Arc<HeldBytes>,
     bytes: usize,
 }
 
@@ -48,16 +48,16 @@ impl Drop for Charge {
 
 /// A flight with a share of the limit, and the memory of its key.
 #[derive(Debug)]
-pub(crate) struct Shareholder(Charge);
+pub(crate) struct FlightAccount(Charge);
 
-impl Shareholder {
-    pub(crate) fn new(held: &Arc<Held>, bytes: usize) -> Self {
+impl FlightAccount {
+    pub(crate) fn new(held: &Arc<HeldBytes>, bytes: usize) -> Self {
         held.flights.fetch_add(1, Ordering::Relaxed);
-        Self(Held::charge(held, bytes))
+        Self(HeldBytes::charge(held, bytes))
     }
 }
 
-impl Drop for Shareholder {
+impl Drop for FlightAccount {
     fn drop(&mut self) {
         self.0.held.flights.fetch_sub(1, Ordering::Relaxed);
     }
@@ -80,11 +80,11 @@ pub(crate) struct Pieces {
     bytes: usize,
     /// Whether all pieces are kept, even those that all have read.
     keeps: bool,
-    all: Arc<Held>,
+    all: Arc<HeldBytes>,
 }
 
 impl Pieces {
-    pub(crate) fn new(keeps: bool, all: Arc<Held>) -> Self {
+    pub(crate) fn new(keeps: bool, all: Arc<HeldBytes>) -> Self {
         Self { entries: VecDeque::new(), first: 0, bytes: 0, keeps, all }
     }
 
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_piece_goes_when_all_have_read_it() {
-        let held = Arc::new(Held::default());
+        let held = Arc::new(HeldBytes::default());
         let mut pieces = Pieces::new(false, Arc::clone(&held));
         pieces.push(data("one"), 2);
         pieces.push(data("two"), 2);
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_can_be_joined() {
-        let held = Arc::new(Held::default());
+        let held = Arc::new(HeldBytes::default());
         let mut pieces = Pieces::new(true, Arc::clone(&held));
         pieces.push(data("one"), 1);
         assert!(pieces.read(0).is_some());

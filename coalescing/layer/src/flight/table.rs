@@ -11,7 +11,7 @@ use hashbrown::hash_table::OccupiedEntry;
 use http::HeaderName;
 use tokio::time::Instant;
 
-use super::{Answering, Flight, Held, Join, Limits, Member};
+use super::{Answering, Flight, HeldBytes, Join, Limits, Member};
 use crate::answer::{Judge, Sharing};
 use crate::counters::{Event, SoloCounters, Tally};
 use crate::fields::is_always_in_the_key;
@@ -23,7 +23,7 @@ pub(crate) struct Table<F: Answering> {
     pub(crate) limits: Limits,
     pub(crate) judge: Judge,
     pub(crate) tally: Tally,
-    pub(crate) held: Arc<Held>,
+    pub(crate) held: Arc<HeldBytes>,
     hasher: Hasher,
     shards: Vec<Mutex<Shard<F>>>,
     /// The counters of each shard, under its lock.
@@ -61,7 +61,7 @@ impl Lesson {
     }
 }
 
-struct Learnt {
+struct LessonEntry {
     hash: u64,
     key: Box<[u8]>,
     lesson: Lesson,
@@ -72,7 +72,7 @@ struct Shard<F: Answering> {
     flights: HashTable<Arc<Flight<F>>>,
     /// Calls in their first poll. They are few and short.
     claims: Vec<(Claim, Claimed<F>)>,
-    lessons: HashTable<Learnt>,
+    lessons: HashTable<LessonEntry>,
 }
 
 /// A call in its first poll. If it is answered at once, it never becomes a flight.
@@ -87,16 +87,16 @@ enum Claimed<F: Answering> {
     /// No other request waits for it.
     Alone(Key),
     /// It became a flight, as another does.
-    Departed(Arc<Flight<F>>),
+    InFlight(Arc<Flight<F>>),
 }
 
 /// The result of looking for a flight.
-pub(crate) enum Boarding<F: Answering> {
+pub(crate) enum Lookup<F: Answering> {
     /// No call with this key is under way. The request calls the service, is counted, and must
     /// [release](Table::release) the claim or [lead](Table::lead) afterwards.
-    Claims(Claim),
+    NewClaim(Claim),
     /// The request waits with others.
-    Follows(Member<F>, Key),
+    Joined(Member<F>, Key),
     /// The last answer to a request like this was for its client alone.
     Alone(Key),
     /// As many wait as may, or too much is held for others.
@@ -104,7 +104,7 @@ pub(crate) enum Boarding<F: Answering> {
 }
 
 impl<F: Answering> Table<F> {
-    pub(crate) fn new(limits: Limits, judge: Judge, tally: Tally, held: Arc<Held>) -> Self {
+    pub(crate) fn new(limits: Limits, judge: Judge, tally: Tally, held: Arc<HeldBytes>) -> Self {
         let shard = || Shard { flights: HashTable::new(), claims: Vec::new(), lessons: HashTable::new() };
         let shards = (0..SHARDS).map(|_| Mutex::new(shard())).collect();
         let (hasher, lone, resting) = (Hasher::default(), tally.lone(SHARDS), Mutex::new(VecDeque::new()));
@@ -123,20 +123,20 @@ impl<F: Answering> Table<F> {
     ///
     /// Keys are compared in full: different keys may have the same hash.
     #[inline]
-    pub(crate) fn board(self: &Arc<Self>, mut key: Key) -> Boarding<F> {
+    pub(crate) fn join_or_claim(self: &Arc<Self>, mut key: Key) -> Lookup<F> {
         if !self.limits.hold.is_zero() {
-            self.let_go();
+            self.drop_rested();
         }
         if self.held.bytes() > self.limits.fair_bytes() {
-            return Boarding::Full;
+            return Lookup::Full;
         }
         if self.learnt.load(Ordering::Relaxed) > 0 {
-            key = match self.by_lessons(key) {
+            key = match self.apply_lesson(key) {
                 Ok(key) => key,
-                Err(goes_on) => return goes_on,
+                Err(lookup) => return lookup,
             };
         }
-        let Some((shard, lone)) = self.shard(key.place()) else { return Boarding::Full };
+        let Some((shard, lone)) = self.shard(key.place()) else { return Lookup::Full };
         // Dropped after the lock is released, with what it holds.
         let _ended;
         let mut guard = shard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,39 +144,39 @@ impl<F: Answering> Table<F> {
         if let Some(entry) = shard.find(&mut key, &self.hasher) {
             match entry.get().join(&self.limits, key.max_age()) {
                 Join::Joined { place, is_late } => {
-                    let charge = Held::charge(&self.held, key.weight());
+                    let charge = HeldBytes::charge(&self.held, key.weight());
                     let member = Member::new(Arc::clone(entry.get()), Arc::clone(self), (place, is_late), charge);
-                    return Boarding::Follows(member, key);
+                    return Lookup::Joined(member, key);
                 }
-                Join::Full => return Boarding::Full,
+                Join::Full => return Lookup::Full,
                 // The flight has ended, and is about to be removed.
                 Join::Closed => _ended = entry.remove().0,
             }
-        } else if let Some((claim, claimed)) = shard.claim_of(&key) {
-            let flight = shard.depart(claimed, &self.held, &self.hasher);
-            shard.claims.push((claim, Claimed::Departed(Arc::clone(&flight))));
+        } else if let Some((claim, claimed)) = shard.take_claim_by_key(&key) {
+            let flight = shard.start_flight(claimed, &self.held, &self.hasher);
+            shard.claims.push((claim, Claimed::InFlight(Arc::clone(&flight))));
             return match flight.join(&self.limits, key.max_age()) {
                 Join::Joined { place, is_late } => {
-                    let charge = Held::charge(&self.held, key.weight());
-                    Boarding::Follows(Member::new(flight, Arc::clone(self), (place, is_late), charge), key)
+                    let charge = HeldBytes::charge(&self.held, key.weight());
+                    Lookup::Joined(Member::new(flight, Arc::clone(self), (place, is_late), charge), key)
                 }
-                Join::Full | Join::Closed => Boarding::Full,
+                Join::Full | Join::Closed => Lookup::Full,
             };
         }
         let claim = Claim { place: key.place(), number: lone.comes() };
         shard.claims.push((claim, Claimed::Alone(key)));
-        Boarding::Claims(claim)
+        Lookup::NewClaim(claim)
     }
 
     /// The key by which a flight is looked for after what earlier answers taught; or what is to be done without one.
     #[cold]
-    fn by_lessons(&self, key: Key) -> Result<Key, Boarding<F>> {
+    fn apply_lesson(&self, key: Key) -> Result<Key, Lookup<F>> {
         match self.lesson(key.bytes()) {
             None => Ok(key),
-            Some(Lesson::Alone) => Err(Boarding::Alone(key)),
+            Some(Lesson::Alone) => Err(Lookup::Alone(key)),
             Some(Lesson::Varies(names)) => {
-                let key = key.split_by(&names).ok_or(Boarding::Full)?;
-                if self.lesson(key.bytes()).is_some() { Err(Boarding::Alone(key)) } else { Ok(key) }
+                let key = key.split_by(&names).ok_or(Lookup::Full)?;
+                if self.lesson(key.bytes()).is_some() { Err(Lookup::Alone(key)) } else { Ok(key) }
             }
         }
     }
@@ -245,7 +245,7 @@ impl<F: Answering> Table<F> {
             self.learnt.fetch_sub(before - lessons.len(), Ordering::Relaxed);
         }
         if lessons.len() < LESSONS {
-            let learnt = Learnt { hash, key: bytes.into(), lesson, until: now + LESSON_LASTS };
+            let learnt = LessonEntry { hash, key: bytes.into(), lesson, until: now + LESSON_LASTS };
             lessons.insert_unique(hash, learnt, |known| known.hash);
             self.learnt.fetch_add(1, Ordering::Relaxed);
         }
@@ -281,8 +281,8 @@ impl<F: Answering> Table<F> {
         let mut guard = self.shard(claim.place)?.0.lock().unwrap_or_else(PoisonError::into_inner);
         let shard = &mut *guard;
         let flight = match shard.take(claim)? {
-            Claimed::Alone(key) => shard.depart(key, &self.held, &self.hasher),
-            Claimed::Departed(flight) => flight,
+            Claimed::Alone(key) => shard.start_flight(key, &self.held, &self.hasher),
+            Claimed::InFlight(flight) => flight,
         };
         drop(guard);
         Some(Member::first(flight, Arc::clone(self)))
@@ -306,7 +306,7 @@ impl<F: Answering> Table<F> {
     }
 
     /// Takes out answers that have been held for long enough, and more if too much is held.
-    pub(crate) fn let_go(&self) {
+    pub(crate) fn drop_rested(&self) {
         let now = Instant::now();
         loop {
             let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -355,23 +355,23 @@ impl<F: Answering> Shard<F> {
     #[inline]
     fn take_alone(&mut self, claim: Claim) -> Option<Key> {
         let at = self.find_claim(claim)?;
-        if matches!(self.claims.get(at)?.1, Claimed::Departed(_)) {
+        if matches!(self.claims.get(at)?.1, Claimed::InFlight(_)) {
             return None;
         }
         match self.claims.swap_remove(at).1 {
             Claimed::Alone(key) => Some(key),
-            Claimed::Departed(_) => None,
+            Claimed::InFlight(_) => None,
         }
     }
 
     /// Takes the claim of the call with this key.
-    fn claim_of(&mut self, key: &Key) -> Option<(Claim, Key)> {
+    fn take_claim_by_key(&mut self, key: &Key) -> Option<(Claim, Key)> {
         let is_it = |claimed: &Claimed<F>| matches!(claimed, Claimed::Alone(claimed) if claimed == key);
         let at = self.claims.iter().position(|(claim, claimed)| claim.place == key.place() && is_it(claimed))?;
         match self.claims.swap_remove(at) {
             (claim, Claimed::Alone(key)) => Some((claim, key)),
-            departed => {
-                self.claims.push(departed);
+            in_flight => {
+                self.claims.push(in_flight);
                 None
             }
         }
@@ -388,7 +388,7 @@ impl<F: Answering> Shard<F> {
     }
 
     /// Makes a flight of a claim's key.
-    fn depart(&mut self, mut key: Key, held: &Arc<Held>, hasher: &Hasher) -> Arc<Flight<F>> {
+    fn start_flight(&mut self, mut key: Key, held: &Arc<HeldBytes>, hasher: &Hasher) -> Arc<Flight<F>> {
         let hash = key.hash_by(hasher);
         let flight = Arc::new(Flight::new(key, held));
         self.flights.insert_unique(hash, Arc::clone(&flight), |flight| flight.key.hash());

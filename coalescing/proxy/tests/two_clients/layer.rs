@@ -16,7 +16,7 @@ use tower_service::Service;
 
 use crate::requests::{Made, Settings};
 use crate::rules::Seen;
-use crate::world::{Answer, Told};
+use crate::world::{Answer, Received};
 
 /// A service behind the layer.
 pub struct Layered {
@@ -100,15 +100,15 @@ impl Layered {
     }
 
     /// What a client is told that asks after a while, and what the service would have said to it alone.
-    pub async fn asks(&self, made: &Made, after: Duration) -> [Told; 2] {
+    pub async fn asks(&self, made: &Made, after: Duration) -> [Received; 2] {
         sleep(after).await;
         let status = self.answer.lock().unwrap().status;
-        let Some(own) = request(made) else { return [Told::default(), Told::default()] };
-        let alone = Told { status, seen: Some(seen(own.clone()).await) };
+        let Some(own) = request(made) else { return [Received::default(), Received::default()] };
+        let alone = Received { status, seen: Some(seen(own.clone()).await) };
         let response = self.service.clone().call(own).await.unwrap();
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.expect("the body ends").to_bytes();
         let (start, fields, body) = serde_json::from_slice(&body).unwrap();
-        [Told { status, seen: Some(Seen { start, fields, body }) }, alone]
+        [Received { status, seen: Some(Seen { start, fields, body }) }, alone]
     }
 }

@@ -27,7 +27,7 @@ use crate::chance::Chance;
 use crate::layer::Layered;
 use crate::requests::{Made, Settings};
 use crate::rules::{Seen, difference};
-use crate::world::{Answer, Told, World};
+use crate::world::{Answer, Received, World};
 
 /// The pairs of a world: what it remembers of one is there for the next.
 const PAIRS: usize = 30;
@@ -71,8 +71,8 @@ fn judge(
     settings: &Settings,
     answer: &Answer,
     pair: [&Made; 2],
-    told: [&Told; 2],
-    alone: [&Told; 2],
+    told: [&Received; 2],
+    alone: [&Received; 2],
     tally: &mut Tally,
 ) {
     tally.pairs += 1;

@@ -59,7 +59,7 @@ impl Answer {
 
 /// What a client was told.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Received {
     pub status: u16,
     /// The request that the answer is to, if the upstream answered.
     pub seen: Option<Seen>,
@@ -110,7 +110,7 @@ impl World {
     }
 
     /// What a client of this address is told, that asks after a while.
-    pub async fn asks(&self, request: &Made, peer: Option<&str>, after: Duration) -> Told {
+    pub async fn asks(&self, request: &Made, peer: Option<&str>, after: Duration) -> Received {
         sleep(after).await;
         let (mut stream, proxys) = duplex(PIPE);
         let peer = peer.map(|peer| SocketAddr::new(peer.parse::<IpAddr>().unwrap(), 1));
@@ -140,19 +140,19 @@ impl World {
         };
         drop(stream);
         let _ = timeout(AGES, served).await.expect("the connection does not end");
-        let Some(answer) = answer else { return Told { status: 0, seen: None } };
+        let Some(answer) = answer else { return Received { status: 0, seen: None } };
         let echo = answer.values("x-echo").next().map(str::to_owned);
         if let Some(echo) = &echo
             && !is_head[0]
         {
             assert_eq!(answer.body, echo.as_bytes(), "the body is another's, or not whole\n{request}");
         }
-        Told { status: answer.status(), seen: echo.map(|echo| seen(&echo)) }
+        Received { status: answer.status(), seen: echo.map(|echo| seen(&echo)) }
     }
 }
 
 /// What a client is told over HTTP/2; nothing if its request cannot be one, or its stream is reset.
-async fn asks_http2(stream: DuplexStream, request: &Made) -> Option<Told> {
+async fn asks_http2(stream: DuplexStream, request: &Made) -> Option<Received> {
     let (head, body) = request.http2()?;
     let (mut sender, connection) = h2::client::handshake(stream).await.ok()?;
     let driven = tokio::spawn(async move {
@@ -176,7 +176,7 @@ async fn asks_http2(stream: DuplexStream, request: &Made) -> Option<Told> {
     {
         assert_eq!(all, echo.as_bytes(), "the body is another's, or not whole\n{request}");
     }
-    Some(Told { status, seen: echo.map(|echo| seen(&echo)) })
+    Some(Received { status, seen: echo.map(|echo| seen(&echo)) })
 }
 
 /// The request in an answer.
