@@ -11,7 +11,7 @@ use brunt_protocol::{
 use brunt_record::kinds::Look;
 use brunt_record::outcome::Failure;
 
-use crate::{EndedBy, OverStreams, Wrong};
+use crate::{EndedBy, StreamProtocol, CallError};
 
 /// How many frames are looked ahead through to see whether an answer is all there.
 const MOST_AHEAD: usize = 4;
@@ -20,7 +20,7 @@ const REFUSED: &str = "the peer refused the call's stream 9 times (REFUSED_STREA
 
 /// Data with a message in it. The bytes behind the message were left with the caller, and come again.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct PendingMessage {
     /// The data's stream, by its id: positions change when a call is given up in between.
     stream: u32,
     /// The remaining bytes of the data.
@@ -49,7 +49,7 @@ struct KeepAlive {
 
 /// A connection of HTTP/2 for calls of the protocol `P`.
 #[derive(Debug)]
-pub struct StreamClient<P: OverStreams> {
+pub struct StreamClient<P: StreamProtocol> {
     connection: Connection<P::Call>,
     protocol: P,
     /// The most streams at once, for a peer that has refused some; grows with each answer.
@@ -58,11 +58,11 @@ pub struct StreamClient<P: OverStreams> {
     closing: Option<ErrorCode>,
     /// Whether that is still to be counted.
     closing_untold: bool,
-    held: Option<Held>,
+    held: Option<PendingMessage>,
     keep_alive: Option<KeepAlive>,
 }
 
-impl<P: OverStreams> StreamClient<P> {
+impl<P: StreamProtocol> StreamClient<P> {
     /// A new connection, which has sent nothing yet.
     pub fn new(protocol: P) -> Self {
         Self {
@@ -110,7 +110,7 @@ impl<P: OverStreams> StreamClient<P> {
 
     /// A call fails whose stream may go on: the stream is reset.
     #[cold]
-    fn fail(&mut self, position: usize, wrong: Wrong, out: &mut Vec<u8>) -> Progress {
+    fn fail(&mut self, position: usize, wrong: CallError, out: &mut Vec<u8>) -> Progress {
         self.connection.reset(position, ErrorCode::CANCEL, out);
         self.failed(position, wrong.failure, wrong.reason)
     }
@@ -124,7 +124,7 @@ impl<P: OverStreams> StreamClient<P> {
                 self.limit = self.limit.saturating_add(1);
                 Progress::Answered(Answer { position, status, reusable: self.is_reusable() })
             }
-            Err(Wrong { failure, reason }) => self.failed(position, failure, reason),
+            Err(CallError { failure, reason }) => self.failed(position, failure, reason),
         }
     }
 
@@ -179,7 +179,7 @@ impl<P: OverStreams> StreamClient<P> {
 
     /// Reads data at the beginning of `bytes`: returns how many bytes were taken, and the progress.
     #[inline]
-    fn read(&mut self, mut data: Held, position: usize, bytes: &[u8], out: &mut Vec<u8>) -> (usize, Option<Progress>) {
+    fn read(&mut self, mut data: PendingMessage, position: usize, bytes: &[u8], out: &mut Vec<u8>) -> (usize, Option<Progress>) {
         let whole = data.left + data.behind;
         let Some(call) = self.connection.data_mut(position) else { return (whole, None) };
         let own = bytes.get(..data.left).unwrap_or(bytes);
@@ -196,7 +196,7 @@ impl<P: OverStreams> StreamClient<P> {
 
     /// Remembers the rest behind a message of `taken` bytes. Returns how many bytes are taken with it.
     #[cold]
-    fn hold(&mut self, mut data: Held, taken: usize) -> usize {
+    fn hold(&mut self, mut data: PendingMessage, taken: usize) -> usize {
         if data.left > 0 {
             self.held = Some(data);
             return taken;
@@ -239,7 +239,7 @@ fn is_completed(stream: u32, mut bytes: &[u8]) -> bool {
     false
 }
 
-impl<P: OverStreams> Client for StreamClient<P> {
+impl<P: StreamProtocol> Client for StreamClient<P> {
     fn open(&mut self, alpn: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Opening, Malformed> {
         self.protocol.open(alpn)?;
         self.connection.open(out);
@@ -286,7 +286,7 @@ impl<P: OverStreams> Client for StreamClient<P> {
             }
             let progress = if let Event::Data { position, bytes: data, behind, ends_frame, end } = event {
                 let stream = self.connection.id(position).unwrap_or_default();
-                let data = Held { stream, left: data.len(), behind, ends_frame, end };
+                let data = PendingMessage { stream, left: data.len(), behind, ends_frame, end };
                 let from = taken - data.left - behind;
                 let (count, progress) = self.read(data, position, bytes.get(from..).unwrap_or(&[]), out);
                 taken = from + count;

@@ -35,14 +35,14 @@ pub enum EndedBy {
 
 /// Why a call fails whose connection goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
+pub struct CallError {
     /// The kind of failure.
     pub failure: Failure,
     /// The reason: the same text for the same cause, so that reasons can be counted.
     pub reason: Cow<'static, str>,
 }
 
-impl Wrong {
+impl CallError {
     /// An answer that breaks the protocol, for this reason.
     pub fn protocol(reason: impl Into<Cow<'static, str>>) -> Self {
         Self { failure: Failure::Protocol, reason: reason.into() }
@@ -54,7 +54,7 @@ impl Wrong {
 /// A call begins with [`start`](Self::start). Of its answer, [`head`](Self::head) comes first, then
 /// [`body`](Self::body) for each part of the data, and [`ended`](Self::ended) last. A call that ends in another way is
 /// dropped, except one that its user leaves: [`left`](Self::left).
-pub trait OverStreams: Send {
+pub trait StreamProtocol: Send {
     /// Data of a call, as long as its stream lasts.
     type Call: Send;
 
@@ -91,7 +91,7 @@ pub trait OverStreams: Send {
         position: usize,
         status: u16,
         end: bool,
-    ) -> Result<(), Wrong>;
+    ) -> Result<(), CallError>;
 
     /// Takes bytes of an answer's body. For a [`Started::Streamed`] call it returns how many bytes it took, up to the
     /// end of a message; the rest comes again. `None` if it took all bytes without completing a message. `ends_frame`
@@ -99,7 +99,7 @@ pub trait OverStreams: Send {
     ///
     /// # Errors
     /// When they are not part of an answer: the call fails.
-    fn body(&mut self, call: &mut Self::Call, bytes: &[u8], ends_frame: bool) -> Result<Option<usize>, Wrong>;
+    fn body(&mut self, call: &mut Self::Call, bytes: &[u8], ends_frame: bool) -> Result<Option<usize>, CallError>;
 
     /// The status of a call so far, while its messages come.
     fn status(&self, call: &Self::Call) -> u16;
@@ -109,7 +109,7 @@ pub trait OverStreams: Send {
     ///
     /// # Errors
     /// When it is not an answer of this protocol: the call fails.
-    fn ended(&mut self, call: Self::Call, by: EndedBy, streams: &Connection<Self::Call>) -> Result<u16, Wrong>;
+    fn ended(&mut self, call: Self::Call, by: EndedBy, streams: &Connection<Self::Call>) -> Result<u16, CallError>;
 
     /// Nobody waits for a call's answer any more. Its kept part may still be asked for.
     fn left(&mut self, _call: Self::Call) {}

@@ -10,7 +10,7 @@
 
 pub mod frame;
 pub mod hpack;
-pub mod words;
+pub mod frame_text;
 
 mod connection;
 mod head;

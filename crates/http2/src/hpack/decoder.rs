@@ -66,7 +66,7 @@ struct Remembered {
 
 /// A block that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Read {
+pub struct ReadBlock {
     /// The index at which it is remembered, under [`REMEMBERED`].
     pub place: usize,
     /// Whether the fields at that index are the same as before.
@@ -114,13 +114,13 @@ impl Decoder {
     /// # Errors
     /// Says what is wrong with it. The connection cannot be used after that, since the tables differ.
     #[inline]
-    pub fn read(&mut self, block: &[u8]) -> Result<Read, &'static str> {
+    pub fn read(&mut self, block: &[u8]) -> Result<ReadBlock, &'static str> {
         if let Some(place) = self.remembered.iter().position(|known| !known.block.is_empty() && known.block == block) {
             self.last = place;
-            return Ok(Read { place, known: true });
+            return Ok(ReadBlock { place, known: true });
         }
         self.read_anew(block)?;
-        Ok(Read { place: self.last, known: false })
+        Ok(ReadBlock { place: self.last, known: false })
     }
 
     #[cold]

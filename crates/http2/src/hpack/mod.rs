@@ -5,7 +5,7 @@ mod encoder;
 mod huffman;
 mod table;
 
-pub use self::decoder::{Decoder, Fields, MOST_LIST_BYTES, REMEMBERED, Read};
+pub use self::decoder::{Decoder, Fields, MOST_LIST_BYTES, REMEMBERED, ReadBlock};
 pub use self::encoder::Encoder;
 
 /// Appends an integer with a prefix of `bits` bits to `out`; `first` holds the bits before it (RFC 7541, section 5.1).

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use brunt_http2::Connection;
-use brunt_http2_calls::{EndedBy, MOST_KEPT_BYTES, OverStreams, StreamClient, Wrong};
+use brunt_http2_calls::{EndedBy, MOST_KEPT_BYTES, StreamProtocol, StreamClient, CallError};
 use brunt_protocol::user::Message;
 use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
 use brunt_record::outcome::Failure;
@@ -106,12 +106,12 @@ impl GrpcStreams {
 }
 
 /// What keeps a head from beginning an answer of gRPC; `None` if it does begin one.
-fn head_fault(status: u16, streams: &Connection<Call>) -> Option<Wrong> {
+fn head_fault(status: u16, streams: &Connection<Call>) -> Option<CallError> {
     if status != 200 {
-        return Some(Wrong::protocol(format!("HTTP status {status} where an answer of gRPC belongs")));
+        return Some(CallError::protocol(format!("HTTP status {status} where an answer of gRPC belongs")));
     }
     let is_grpc = streams.fields().get("content-type").is_some_and(|value| value.starts_with(b"application/grpc"));
-    (!is_grpc).then(|| Wrong::protocol("an answer whose content-type is not application/grpc"))
+    (!is_grpc).then(|| CallError::protocol("an answer whose content-type is not application/grpc"))
 }
 
 /// Appends the newest fields to a call's kept answer.
@@ -139,14 +139,14 @@ impl Call {
 
     /// Handles a complete message: decompresses and checks it. Returns where it begins in the kept bytes.
     #[inline]
-    fn message_came(&mut self, limits: &Limits, recogniser: &mut Recogniser) -> Result<usize, Wrong> {
+    fn message_came(&mut self, limits: &Limits, recogniser: &mut Recogniser) -> Result<usize, CallError> {
         if self.has_message && !self.streams() {
-            return Err(Wrong::protocol("a second message where the method answers with one"));
+            return Err(CallError::protocol("a second message where the method answers with one"));
         }
         self.has_message = true;
         let is_compressed = self.reader.is_compressed();
         if is_compressed && !self.is_gzip {
-            return Err(Wrong::protocol("a compressed message, and grpc-encoding is not gzip"));
+            return Err(CallError::protocol("a compressed message, and grpc-encoding is not gzip"));
         }
         let Some(message) = self.reader.message() else { return Ok(0) };
         let message = if is_compressed {
@@ -158,7 +158,7 @@ impl Call {
         if let Some(answer) = limits.answers.get(method as usize)
             && !recogniser.is_message(method, answer, &message)
         {
-            return Err(Wrong::protocol(format!("an answer that is not a {}", answer.full_name())));
+            return Err(CallError::protocol(format!("an answer that is not a {}", answer.full_name())));
         }
         let is_taken = self.is_taken();
         let Some(kept) = &mut self.kept else { return Ok(0) };
@@ -167,14 +167,14 @@ impl Call {
         }
         let from = kept.body.len();
         if from + message.len() > MOST_KEPT_BYTES {
-            return Err(Wrong::protocol("an answer of more than 64 MiB, which would have to be held in memory"));
+            return Err(CallError::protocol("an answer of more than 64 MiB, which would have to be held in memory"));
         }
         write_message(&message, false, &mut kept.body);
         Ok(from)
     }
 }
 
-impl OverStreams for GrpcStreams {
+impl StreamProtocol for GrpcStreams {
     type Call = Call;
 
     fn open(&mut self, alpn: Option<&[u8]>) -> Result<(), Malformed> {
@@ -223,7 +223,7 @@ impl OverStreams for GrpcStreams {
     }
 
     #[inline]
-    fn head(&mut self, streams: &mut Connection<Call>, position: usize, status: u16, end: bool) -> Result<(), Wrong> {
+    fn head(&mut self, streams: &mut Connection<Call>, position: usize, status: u16, end: bool) -> Result<(), CallError> {
         let has_status = end && streams.fields().get("grpc-status").is_some();
         if !has_status && let Some(wrong) = head_fault(status, streams) {
             return Err(wrong);
@@ -243,7 +243,7 @@ impl OverStreams for GrpcStreams {
     }
 
     #[inline]
-    fn body(&mut self, call: &mut Call, bytes: &[u8], _ends_frame: bool) -> Result<Option<usize>, Wrong> {
+    fn body(&mut self, call: &mut Call, bytes: &[u8], _ends_frame: bool) -> Result<Option<usize>, CallError> {
         let mut taken = 0;
         while let Some(rest) = bytes.get(taken..)
             && !rest.is_empty()
@@ -272,12 +272,12 @@ impl OverStreams for GrpcStreams {
     }
 
     #[inline]
-    fn ended(&mut self, call: Call, by: EndedBy, streams: &Connection<Call>) -> Result<u16, Wrong> {
+    fn ended(&mut self, call: Call, by: EndedBy, streams: &Connection<Call>) -> Result<u16, CallError> {
         let status = if by == EndedBy::Data { None } else { streams.fields().get("grpc-status").map(status::number) };
         let wrong = match status {
             None if call.streams() => {
                 let reason = "the stream ended without its status";
-                return Err(Wrong { failure: Failure::EndedEarly, reason: reason.into() });
+                return Err(CallError { failure: Failure::EndedEarly, reason: reason.into() });
             }
             None if by == EndedBy::Data => Some("an answer that ends without trailers, which have its status"),
             None => Some("an answer without grpc-status"),
@@ -287,7 +287,7 @@ impl OverStreams for GrpcStreams {
             Some(Some(_)) => None,
         };
         if let Some(reason) = wrong {
-            return Err(Wrong::protocol(reason));
+            return Err(CallError::protocol(reason));
         }
         let is_taken = call.is_taken();
         self.spare.push(call.reader.into_memory());
@@ -319,7 +319,7 @@ impl OverStreams for GrpcStreams {
     }
 }
 
-impl From<Fault> for Wrong {
+impl From<Fault> for CallError {
     fn from(fault: Fault) -> Self {
         let failure = if fault == Fault::Oversize { Failure::Oversize } else { Failure::Protocol };
         Self { failure, reason: fault.to_string().into() }

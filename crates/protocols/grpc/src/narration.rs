@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
-use brunt_http2::words::{Reader, Told as Frame};
+use brunt_http2::frame_text::{FrameReader, Told as Frame};
 use brunt_protocol::{Direction, Narration, Narrator};
 use prost_reflect::{DynamicMessage, MessageDescriptor, MethodDescriptor};
 
@@ -24,8 +24,8 @@ const DETAILS: &str = include_str!("error_details.proto");
 /// Both sides of a connection.
 pub(crate) struct GrpcNarrator {
     schema: Arc<Schema>,
-    sent: Reader,
-    received: Reader,
+    sent: FrameReader,
+    received: FrameReader,
     /// The streams, each with its method and the received part of a message in each direction.
     streams: BTreeMap<u32, Stream>,
 }
@@ -38,7 +38,7 @@ struct Stream {
 
 impl GrpcNarrator {
     pub(crate) fn new(schema: Arc<Schema>) -> Self {
-        Self { schema, sent: Reader::default(), received: Reader::default(), streams: BTreeMap::new() }
+        Self { schema, sent: FrameReader::default(), received: FrameReader::default(), streams: BTreeMap::new() }
     }
 
     fn told(&mut self, direction: Direction, frame: Frame) -> Narration {

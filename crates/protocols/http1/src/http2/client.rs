@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use brunt_http2::{Connection, Counters, Violation};
-use brunt_http2_calls::{EndedBy, MOST_KEPT_BYTES, OverStreams, StreamClient, Wrong};
+use brunt_http2_calls::{EndedBy, MOST_KEPT_BYTES, StreamProtocol, StreamClient, CallError};
 use brunt_protocol::messages::Reader;
 use brunt_protocol::user::Message;
 use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
@@ -131,10 +131,10 @@ impl Http2 {
 
 impl Call {
     /// Keeps a part of a body.
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), Wrong> {
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), CallError> {
         let Some(kept) = self.kept.as_mut().filter(|_| self.keeps_body) else { return Ok(()) };
         if kept.body.len() + bytes.len() > MOST_KEPT_BYTES {
-            return Err(Wrong::protocol("a body of more than 64 MiB, which a script would have to hold in memory"));
+            return Err(CallError::protocol("a body of more than 64 MiB, which a script would have to hold in memory"));
         }
         kept.body.extend_from_slice(bytes);
         Ok(())
@@ -153,7 +153,7 @@ fn head_as_text(connection: &Connection<Call>, status: u16) -> Vec<u8> {
     text
 }
 
-impl OverStreams for Http2 {
+impl StreamProtocol for Http2 {
     type Call = Call;
 
     fn open(&mut self, alpn: Option<&[u8]>) -> Result<(), Malformed> {
@@ -190,7 +190,7 @@ impl OverStreams for Http2 {
     }
 
     #[inline]
-    fn head(&mut self, streams: &mut Connection<Call>, position: usize, status: u16, _end: bool) -> Result<(), Wrong> {
+    fn head(&mut self, streams: &mut Connection<Call>, position: usize, status: u16, _end: bool) -> Result<(), CallError> {
         if matches!(status, 301..=303 | 307 | 308)
             && let Some(redirect) = &self.redirect
             && let Some(location) = streams.fields().get("location")
@@ -221,7 +221,7 @@ impl OverStreams for Http2 {
     }
 
     #[inline]
-    fn body(&mut self, call: &mut Call, bytes: &[u8], ends_frame: bool) -> Result<Option<usize>, Wrong> {
+    fn body(&mut self, call: &mut Call, bytes: &[u8], ends_frame: bool) -> Result<Option<usize>, CallError> {
         if let Some(seen) = &mut call.seen {
             seen.body(bytes);
         }
@@ -229,7 +229,7 @@ impl OverStreams for Http2 {
             search.take(bytes);
         }
         let Some(reader) = &mut call.reader else { return call.keep(bytes).map(|()| None) };
-        let ended = reader.read(bytes, ends_frame).map_err(|malformed| Wrong::protocol(malformed.0))?;
+        let ended = reader.read(bytes, ends_frame).map_err(|malformed| CallError::protocol(malformed.0))?;
         if ended.is_some()
             && let Some(kept) = &call.kept
         {
@@ -244,7 +244,7 @@ impl OverStreams for Http2 {
     }
 
     #[inline]
-    fn ended(&mut self, call: Call, _by: EndedBy, _streams: &Connection<Call>) -> Result<u16, Wrong> {
+    fn ended(&mut self, call: Call, _by: EndedBy, _streams: &Connection<Call>) -> Result<u16, CallError> {
         let Call { status, reader, kept, seen, search, .. } = call;
         self.seen = seen;
         if let Some(kept) = kept {
@@ -253,11 +253,11 @@ impl OverStreams for Http2 {
         let is_early = reader.as_ref().is_some_and(|reader| !reader.has_ended());
         self.give_back(reader);
         if is_early {
-            return Err(Wrong { failure: Failure::EndedEarly, reason: ENDED_EARLY.into() });
+            return Err(CallError { failure: Failure::EndedEarly, reason: ENDED_EARLY.into() });
         }
         let both = self.expected.as_ref().zip(search.as_deref());
         match both.and_then(|(expected, search)| expected.missing(status, search)) {
-            Some(reason) => Err(Wrong { failure: Failure::Mismatch, reason: reason.to_owned().into() }),
+            Some(reason) => Err(CallError { failure: Failure::Mismatch, reason: reason.to_owned().into() }),
             None => Ok(status),
         }
     }

@@ -1,14 +1,14 @@
 //! A connection's frames in words, as `--once` shows them.
 
 use brunt_http2::frame::PREFACE;
-use brunt_http2::words::Reader;
+use brunt_http2::frame_text::FrameReader;
 use brunt_protocol::{Direction, Narration, Narrator};
 
 /// Both sides of a connection, which may speak HTTP/2.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
-    sent: Reader,
-    received: Reader,
+    sent: FrameReader,
+    received: FrameReader,
     /// Whether it is HTTP/2, once something was sent.
     is_http2: Option<bool>,
 }

@@ -40,7 +40,7 @@ pub struct Told {
 
 /// Reads the frames that one side of a connection sends.
 #[derive(Debug)]
-pub struct Reader {
+pub struct FrameReader {
     buffer: Vec<u8>,
     /// A header block that goes on.
     block: Vec<u8>,
@@ -48,13 +48,13 @@ pub struct Reader {
     decoder: Option<Decoder>,
 }
 
-impl Default for Reader {
+impl Default for FrameReader {
     fn default() -> Self {
         Self { buffer: Vec::new(), block: Vec::new(), decoder: Some(Decoder::new(1 << 16)) }
     }
 }
 
-impl Reader {
+impl FrameReader {
     /// Takes the next bytes, and returns the frames that they complete.
     pub fn take(&mut self, bytes: &[u8]) -> Vec<Told> {
         let mut all = Vec::new();
