@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use brunt_cluster::{Awaited, Bus, Cluster, Notice, OnLost, Terms, Waiting, Wanted, Workers};
+use brunt_cluster::{Awaited, Bus, Cluster, ClusterOptions, Notice, OnLost, Waiting, WantedAgents, Workers};
 use brunt_engine::{Control, Finished, Observer, Part, StopHandle};
 use brunt_judge::abort::AbortWatch;
 use brunt_plan::plan::{Load, Plan};
@@ -73,8 +73,8 @@ impl Carrier {
         let Some(bus) = bus(&machines.bus)? else {
             return Ok(Self { by: By::Here, tells: !quiet, has_watched: Cell::new(false) });
         };
-        let terms = Terms {
-            wanted: machines.agents.clone().unwrap_or(Wanted::All),
+        let terms = ClusterOptions {
+            wanted: machines.agents.clone().unwrap_or(WantedAgents::All),
             patience: machines.agents_wait.map_or(PATIENCE, Duration::from_nanos),
             on_lost: match machines.on_lost_agent {
                 None | Some(machines::OnLost::Continue) => OnLost::Continue,

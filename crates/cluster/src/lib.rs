@@ -26,15 +26,15 @@ mod controller;
 mod frame;
 mod limits;
 mod link;
-mod listed;
 mod loss;
-mod names;
+mod lost_log_calls;
+mod messages;
+mod name_claim;
 mod post;
 mod roster;
 mod rules;
 #[cfg(test)]
 mod simulation;
-mod words;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::Duration;
@@ -42,10 +42,10 @@ use std::time::Duration;
 pub use agent::{AgentEvent, AgentOptions, PartEnded, PartSamples, serve};
 pub use bus::{Bus, BusError, token_of};
 pub use clock::Offset;
-pub use controller::{Awaited, Cluster, ClusterError, Notice, OnLost, Outcome, Terms, Waiting, list};
+pub use controller::{Awaited, Cluster, ClusterError, ClusterOptions, Notice, OnLost, Outcome, Waiting, list};
 pub use frame::CLUSTER_VERSION;
-pub use roster::{RosterError, Wanted, WantedError, Workers};
-pub use words::Announcement;
+pub use messages::Announcement;
+pub use roster::{RosterError, WantedAgents, WantedError, Workers};
 
 /// How long an agent waits for a message of its controller before it gives up the run. Its calls have ended before:
 /// they reach no further than the controller has granted.

@@ -12,7 +12,7 @@ const DEEPEST: usize = 100;
 
 /// Something that no agent sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Excess {
+pub(crate) enum OverLimit {
     /// Too many values.
     #[error("it sent a message of more than {MOST_VALUES} values, which no agent does")]
     Values,
@@ -36,7 +36,7 @@ pub(crate) enum Excess {
 ///
 /// # Errors
 /// When it is more than an agent sends, or ends early.
-pub(crate) fn check(message: &[u8]) -> Result<(), Excess> {
+pub(crate) fn check(message: &[u8]) -> Result<(), OverLimit> {
     let is_second = name_of(message) == Some(b"Second");
     let longest = if is_second { LONGEST_IN_SECOND } else { LONGEST_TEXT };
     let mut rest = message;
@@ -51,13 +51,13 @@ pub(crate) fn check(message: &[u8]) -> Result<(), Excess> {
         *left = fewer;
         values += 1;
         if values > MOST_VALUES {
-            return Err(Excess::Values);
+            return Err(OverLimit::Values);
         }
         match head(&mut rest)? {
             Head::Done => {}
-            Head::Text(got) if got > longest => return Err(Excess::Text { got, most: longest }),
+            Head::Text(got) if got > longest => return Err(OverLimit::Text { got, most: longest }),
             Head::Text(length) | Head::Bytes(length) => drop(take(&mut rest, length)?),
-            Head::Values(number) if open.len() >= DEEPEST && number > 0 => return Err(Excess::Depth),
+            Head::Values(number) if open.len() >= DEEPEST && number > 0 => return Err(OverLimit::Depth),
             Head::Values(number) => open.push(number),
         }
     }
@@ -84,27 +84,27 @@ enum Head {
     Values(u64),
 }
 
-fn take<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8], Excess> {
-    let (taken, after) = rest.split_at_checked(length).ok_or(Excess::Unreadable)?;
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8], OverLimit> {
+    let (taken, after) = rest.split_at_checked(length).ok_or(OverLimit::Unreadable)?;
     *rest = after;
     Ok(taken)
 }
 
 /// A number of so many bytes, big-endian.
-fn number(rest: &mut &[u8], bytes: usize) -> Result<u64, Excess> {
+fn number(rest: &mut &[u8], bytes: usize) -> Result<u64, OverLimit> {
     Ok(take(rest, bytes)?.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-fn head(rest: &mut &[u8]) -> Result<Head, Excess> {
+fn head(rest: &mut &[u8]) -> Result<Head, OverLimit> {
     let length = |rest: &mut &[u8], bytes| number(rest, bytes).map(|length| length as usize);
-    let [first] = *take(rest, 1)? else { return Err(Excess::Unreadable) };
+    let [first] = *take(rest, 1)? else { return Err(OverLimit::Unreadable) };
     let skipped = |rest: &mut &[u8], bytes| take(rest, bytes).map(|_| Head::Done);
     match first {
         0x00..=0x7f | 0xe0..=0xff | 0xc0 | 0xc2 | 0xc3 => Ok(Head::Done),
         0x80..=0x8f => Ok(Head::Values(2 * u64::from(first & 0x0f))),
         0x90..=0x9f => Ok(Head::Values(u64::from(first & 0x0f))),
         0xa0..=0xbf => Ok(Head::Text(usize::from(first & 0x1f))),
-        0xc1 => Err(Excess::Unreadable),
+        0xc1 => Err(OverLimit::Unreadable),
         0xc4..=0xc6 => Ok(Head::Bytes(length(rest, 1 << (first - 0xc4))?)),
         // Extensions: a length, and a kind.
         0xc7..=0xc9 => Ok(Head::Bytes(length(rest, 1 << (first - 0xc7))?.saturating_add(1))),
@@ -124,7 +124,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::words::{FromAgent, to_bytes};
+    use crate::messages::{FromAgent, to_bytes};
     use brunt_record::interval::Interval;
     use brunt_record::snapshot::{Phase, Snapshot};
 
@@ -148,22 +148,22 @@ mod tests {
     #[test]
     fn what_no_agent_says_is_not_read() {
         let got = LONGEST_IN_SECOND + 1;
-        assert_eq!(check(&second(&"x".repeat(got))), Err(Excess::Text { got, most: LONGEST_IN_SECOND }));
+        assert_eq!(check(&second(&"x".repeat(got))), Err(OverLimit::Text { got, most: LONGEST_IN_SECOND }));
         let reason = "x".repeat(LONGEST_TEXT + 1);
         let long = check(&to_bytes(&FromAgent::Leaving { reason }));
-        assert_eq!(long, Err(Excess::Text { got: LONGEST_TEXT + 1, most: LONGEST_TEXT }));
+        assert_eq!(long, Err(OverLimit::Text { got: LONGEST_TEXT + 1, most: LONGEST_TEXT }));
         let many = [&[0xdd, 0xff, 0xff, 0xff, 0xff][..], &vec![0xc0; MOST_VALUES as usize + 1]].concat();
-        assert_eq!(check(&many), Err(Excess::Values));
-        assert_eq!(check(&vec![0x91; 1_000_000]), Err(Excess::Depth));
+        assert_eq!(check(&many), Err(OverLimit::Values));
+        assert_eq!(check(&vec![0x91; 1_000_000]), Err(OverLimit::Depth));
         // A length alone allocates nothing.
-        assert_eq!(check(&[0xdb, 0xff, 0xff]), Err(Excess::Unreadable));
+        assert_eq!(check(&[0xdb, 0xff, 0xff]), Err(OverLimit::Unreadable));
     }
 
     proptest! {
         #[test]
         fn every_message_that_serde_reads_is_read_and_no_part_of_it(cut in 0_usize..200, bytes: Vec<u8>) {
             let whole = second("event");
-            prop_assert_eq!(check(&whole[..cut.min(whole.len() - 1)]), Err(Excess::Unreadable));
+            prop_assert_eq!(check(&whole[..cut.min(whole.len() - 1)]), Err(OverLimit::Unreadable));
             let _ = check(&bytes);
         }
     }

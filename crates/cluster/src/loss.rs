@@ -13,7 +13,7 @@ use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::time::Tick;
 use brunt_record::timeline::DueLog;
 
-use crate::listed::{Fate, LostCalls, Unreported};
+use crate::lost_log_calls::{Fate, LostCalls, Unreported};
 use crate::rules::{Rule, is_broken};
 
 /// Longer than any run, in nanoseconds: a century.
@@ -28,7 +28,7 @@ const LONGEST_NS: u64 = 100 * 365 * 24 * 3600 * SECOND_NS;
 /// The agent makes no call that is due at its horizon or later. Whether it has made the calls before that is *unknown*,
 /// unless it still reports them ([`Lost::amend`]). The others are *unsent*.
 #[derive(Debug)]
-pub(crate) struct Lost {
+pub(crate) struct LostTimetable {
     machine: u32,
     schedules: Vec<Schedule>,
     /// A copy for calls due after the run's end and before the horizon, which it may have sent, too.
@@ -102,7 +102,7 @@ pub(crate) struct LastSeconds {
     pub(crate) ahead: u64,
 }
 
-impl Lost {
+impl LostTimetable {
     /// The agent with this number, which has reported seconds of the measured part up to `next`, and perhaps something
     /// after them. The run was changed to `changed`, if it was. `None` with virtual users, and if it has accounted for
     /// everything that its timetable has.

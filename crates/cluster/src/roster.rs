@@ -8,11 +8,11 @@ use brunt_plan::plan::{Load, Plan};
 use brunt_plan::share::Portion;
 
 use crate::CLUSTER_VERSION;
-use crate::words::Announcement;
+use crate::messages::Announcement;
 
 /// The agents that are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
+pub enum WantedAgents {
     /// This many, whichever they are.
     Number(u32),
     /// All that are there.
@@ -21,7 +21,7 @@ pub enum Wanted {
     Tagged(BTreeMap<String, String>),
 }
 
-impl Wanted {
+impl WantedAgents {
     /// Whether an agent may be one of them.
     pub(crate) fn fits(&self, agent: &Announcement) -> bool {
         match self {
@@ -44,7 +44,7 @@ impl Wanted {
 #[error("expected a number of agents, all, or tags such as zone=eu,disk=ssd, not '{0}'")]
 pub struct WantedError(String);
 
-impl FromStr for Wanted {
+impl FromStr for WantedAgents {
     type Err = WantedError;
 
     fn from_str(text: &str) -> Result<Self, WantedError> {
@@ -61,7 +61,7 @@ impl FromStr for Wanted {
     }
 }
 
-impl fmt::Display for Wanted {
+impl fmt::Display for WantedAgents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => write!(f, "{number} agents"),
@@ -124,7 +124,7 @@ pub(crate) fn unusable(agent: &Announcement, there: &[Announcement]) -> Option<R
 /// silent when claimed are taken only where there are too few others.
 pub(crate) fn choose(
     there: &[Announcement],
-    wanted: &Wanted,
+    wanted: &WantedAgents,
     is_silent: impl Fn(&Announcement) -> bool,
 ) -> Vec<Announcement> {
     let mut fit: Vec<_> = there.iter().filter(|agent| wanted.fits(agent)).collect();
@@ -136,12 +136,12 @@ pub(crate) fn choose(
     fit.retain(|agent| agent.busy.is_none());
     let (silent, mut chosen): (Vec<_>, Vec<_>) = fit.into_iter().partition(is_silent);
     let others = match wanted {
-        Wanted::Number(number) => (*number as usize).saturating_sub(chosen.len()),
-        Wanted::All | Wanted::Tagged(_) if chosen.is_empty() => silent.len(),
-        Wanted::All | Wanted::Tagged(_) => 0,
+        WantedAgents::Number(number) => (*number as usize).saturating_sub(chosen.len()),
+        WantedAgents::All | WantedAgents::Tagged(_) if chosen.is_empty() => silent.len(),
+        WantedAgents::All | WantedAgents::Tagged(_) => 0,
     };
     chosen.extend(silent.into_iter().take(others));
-    if let Wanted::Number(number) = wanted {
+    if let WantedAgents::Number(number) = wanted {
         chosen.truncate(*number as usize);
     }
     chosen.sort_by(|one, other| one.name.cmp(&other.name));
@@ -224,14 +224,14 @@ mod tests {
 
     #[test]
     fn words_say_which_agents() {
-        assert_eq!("20".parse(), Ok(Wanted::Number(20)));
-        assert_eq!("all".parse(), Ok(Wanted::All));
+        assert_eq!("20".parse(), Ok(WantedAgents::Number(20)));
+        assert_eq!("all".parse(), Ok(WantedAgents::All));
         let tags = [("zone".to_owned(), "eu".to_owned()), ("disk".to_owned(), String::new())];
-        assert_eq!("zone=eu,disk=".parse(), Ok(Wanted::Tagged(tags.into())));
+        assert_eq!("zone=eu,disk=".parse(), Ok(WantedAgents::Tagged(tags.into())));
         for wrong in ["", "0", "-1", "some", "=eu", "zone=eu,x", "1.5"] {
-            assert!(wrong.parse::<Wanted>().is_err(), "{wrong}");
+            assert!(wrong.parse::<WantedAgents>().is_err(), "{wrong}");
         }
-        assert_eq!("zone=eu,a=b".parse::<Wanted>().unwrap().to_string(), "agents with a=b,zone=eu");
+        assert_eq!("zone=eu,a=b".parse::<WantedAgents>().unwrap().to_string(), "agents with a=b,zone=eu");
     }
 
     #[test]
@@ -239,23 +239,23 @@ mod tests {
         let mut there = vec![agent("c", 1), agent("a", 2), agent("b", 4)];
         let names = |chosen: Vec<Announcement>| chosen.into_iter().map(|agent| agent.name).collect::<Vec<_>>();
         let nobody = |_: &Announcement| false;
-        assert_eq!(names(choose(&there, &Wanted::Number(2), nobody)), ["a", "b"]);
+        assert_eq!(names(choose(&there, &WantedAgents::Number(2), nobody)), ["a", "b"]);
         let a = |agent: &Announcement| agent.name == "a";
-        assert_eq!(names(choose(&there, &Wanted::Number(2), a)), ["b", "c"]);
-        assert_eq!(names(choose(&there, &Wanted::Number(3), a)), ["a", "b", "c"]);
-        assert_eq!(names(choose(&there, &Wanted::All, a)), ["b", "c"]);
+        assert_eq!(names(choose(&there, &WantedAgents::Number(2), a)), ["b", "c"]);
+        assert_eq!(names(choose(&there, &WantedAgents::Number(3), a)), ["a", "b", "c"]);
+        assert_eq!(names(choose(&there, &WantedAgents::All, a)), ["b", "c"]);
         assert_eq!(names(choose(&there, &"zone=a".parse().unwrap(), a)), ["a"]);
         assert_eq!(names(choose(&there, &"zone=c".parse().unwrap(), nobody)), ["c"]);
         there[1].busy = Some("someone".to_owned());
-        assert_eq!(names(choose(&there, &Wanted::All, nobody)), ["b", "c"]);
+        assert_eq!(names(choose(&there, &WantedAgents::All, nobody)), ["b", "c"]);
         let none = |there: &[Announcement]| there.iter().find_map(|agent| unusable(agent, there));
         assert_eq!(none(&there), None);
         there.push(agent("b", 5));
-        assert_eq!(names(choose(&there, &Wanted::All, nobody)), ["c"]);
+        assert_eq!(names(choose(&there, &WantedAgents::All, nobody)), ["c"]);
         assert_eq!(none(&there), Some(RosterError::SameName("b".to_owned())));
         there.truncate(3);
         there[0].cluster_version = 77;
-        assert_eq!(names(choose(&there, &Wanted::All, nobody)), ["b"]);
+        assert_eq!(names(choose(&there, &WantedAgents::All, nobody)), ["b"]);
         assert!(matches!(none(&there), Some(RosterError::Version { got: 77, .. })));
     }
 

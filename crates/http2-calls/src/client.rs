@@ -11,7 +11,7 @@ use brunt_protocol::{
 use brunt_record::kinds::Look;
 use brunt_record::outcome::Failure;
 
-use crate::{EndedBy, StreamProtocol, CallError};
+use crate::{CallError, EndedBy, StreamProtocol};
 
 /// How many frames are looked ahead through to see whether an answer is all there.
 const MOST_AHEAD: usize = 4;
@@ -57,7 +57,7 @@ pub struct StreamClient<P: StreamProtocol> {
     /// The error for which the peer ends the connection, once it has announced one.
     closing: Option<ErrorCode>,
     /// Whether that is still to be counted.
-    closing_untold: bool,
+    closing_uncounted: bool,
     held: Option<PendingMessage>,
     keep_alive: Option<KeepAlive>,
 }
@@ -70,7 +70,7 @@ impl<P: StreamProtocol> StreamClient<P> {
             protocol,
             limit: usize::MAX,
             closing: None,
-            closing_untold: false,
+            closing_uncounted: false,
             held: None,
             keep_alive: None,
         }
@@ -168,7 +168,7 @@ impl<P: StreamProtocol> StreamClient<P> {
             }
             Event::GoAway { code, unprocessed } => {
                 if code != ErrorCode::NO_ERROR {
-                    self.closing_untold |= self.closing.is_none();
+                    self.closing_uncounted |= self.closing.is_none();
                     self.closing = Some(code);
                 }
                 Progress::Draining { unprocessed }
@@ -179,7 +179,13 @@ impl<P: StreamProtocol> StreamClient<P> {
 
     /// Reads data at the beginning of `bytes`: returns how many bytes were taken, and the progress.
     #[inline]
-    fn read(&mut self, mut data: PendingMessage, position: usize, bytes: &[u8], out: &mut Vec<u8>) -> (usize, Option<Progress>) {
+    fn read(
+        &mut self,
+        mut data: PendingMessage,
+        position: usize,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> (usize, Option<Progress>) {
         let whole = data.left + data.behind;
         let Some(call) = self.connection.data_mut(position) else { return (whole, None) };
         let own = bytes.get(..data.left).unwrap_or(bytes);
@@ -360,7 +366,7 @@ impl<P: StreamProtocol> Client for StreamClient<P> {
         if counters.goaways > 0 {
             note("GOAWAY", counters.goaways);
         }
-        if std::mem::take(&mut self.closing_untold)
+        if std::mem::take(&mut self.closing_uncounted)
             && let Some(code) = self.closing
         {
             note(&self.goodbye(code), 1);

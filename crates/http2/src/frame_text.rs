@@ -31,7 +31,7 @@ const SETTINGS: [&str; 7] = [
 
 /// A frame in words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Told {
+pub struct FrameText {
     /// The frame in one line; then header fields, a line each.
     pub head: String,
     /// Its data.
@@ -56,16 +56,16 @@ impl Default for FrameReader {
 
 impl FrameReader {
     /// Takes the next bytes, and returns the frames that they complete.
-    pub fn take(&mut self, bytes: &[u8]) -> Vec<Told> {
+    pub fn take(&mut self, bytes: &[u8]) -> Vec<FrameText> {
         let mut all = Vec::new();
         self.buffer.extend_from_slice(bytes);
         if let Some(rest) = self.buffer.strip_prefix(PREFACE) {
             self.buffer = rest.to_vec();
-            all.push(Told { head: "the preface of HTTP/2".to_owned(), body: Vec::new() });
+            all.push(FrameText { head: "the preface of HTTP/2".to_owned(), body: Vec::new() });
         }
         while let Some(head) = Head::read(&self.buffer) {
             if head.length > MOST_FRAME_BYTES || self.decoder.is_none() {
-                all.push(Told { head: "bytes that are no frames brunt can follow".to_owned(), body: Vec::new() });
+                all.push(FrameText { head: "bytes that are no frames brunt can follow".to_owned(), body: Vec::new() });
                 self.buffer.clear();
                 break;
             }
@@ -77,10 +77,10 @@ impl FrameReader {
         all
     }
 
-    fn frame(&mut self, head: &Head, payload: &[u8]) -> Told {
+    fn frame(&mut self, head: &Head, payload: &[u8]) -> FrameText {
         let name =
             KINDS.get(usize::from(head.kind)).map_or_else(|| format!("frame {}", head.kind), |name| (*name).to_owned());
-        let mut told = Told { head: name, body: Vec::new() };
+        let mut told = FrameText { head: name, body: Vec::new() };
         if head.stream > 0 {
             let _ = write!(told.head, ", stream {}", head.stream);
         }

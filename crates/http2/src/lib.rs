@@ -9,8 +9,8 @@
 //! - Everything that a peer can make it keep is bounded, and a broken rule is named ([`Violation`]).
 
 pub mod frame;
-pub mod hpack;
 pub mod frame_text;
+pub mod hpack;
 
 mod connection;
 mod head;

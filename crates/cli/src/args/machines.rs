@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use brunt_cluster::Wanted;
+use brunt_cluster::WantedAgents;
 use clap::{Args, ValueEnum};
 
 use super::values;
@@ -17,7 +17,7 @@ pub struct Machines {
     pub bus: Bus,
     /// The agents that carry out the run: a number, all, or those with tags (zone=eu) [default: all]
     #[arg(long, value_name = "WHICH", requires = "nats")]
-    pub agents: Option<Wanted>,
+    pub agents: Option<WantedAgents>,
     /// How long to wait for them [default: 10s]
     #[arg(long, value_name = "T", requires = "nats", value_parser = values::positive_duration)]
     pub agents_wait: Option<u64>,

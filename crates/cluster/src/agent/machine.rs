@@ -13,16 +13,16 @@ use brunt_record::recording::Aside;
 use bytes::Bytes;
 
 use super::AgentEvent;
-use super::session::{Session, SessionEnd, Work};
+use super::session::{Session, SessionEnd, SessionWork};
 use crate::PATIENCE_NS;
 use crate::bus::{is_token, refuses};
 use crate::frame::{Frame, Kind};
 use crate::link::Link;
+use crate::messages::{
+    Announcement, FromAgent, Grant, Note, PartEnd, Problem, RequestsTaken, ToAgent, from_bytes, printable, to_bytes,
+};
 use crate::post::{BusEvent, Outbox, Posted, Server};
 use crate::rules::{Rule, is_broken};
-use crate::words::{
-    Announcement, Ended, FromAgent, Grant, Note, Problem, Taken, ToAgent, from_bytes, printable, to_bytes,
-};
 use brunt_record::SECOND_NS;
 
 /// Limit on an incoming message, in bytes: a plan with its files.
@@ -50,7 +50,7 @@ pub(crate) struct Job {
 }
 
 /// An order to the agent's machine. Times are nanoseconds on the agent's clock.
-pub(crate) enum Act {
+pub(crate) enum MachineOrder {
     /// Run the script's setup.
     SetUp(Arc<Plan>),
     /// Run the script's teardown, with the value that setup has returned.
@@ -84,7 +84,7 @@ pub(crate) struct NewPart {
 }
 
 /// A report of the agent's machine.
-pub(crate) enum Done {
+pub(crate) enum MachineReport {
     /// The connections of its part are made.
     Ready,
     /// The part begins at this time of the agent's clock, this much later than it should; in nanoseconds.
@@ -94,7 +94,7 @@ pub(crate) enum Done {
     /// So many of the last requests were given back.
     GivenBack(u64),
     /// The part has ended, or could not be carried out.
-    Ran(Result<Box<Ended>, Problem>),
+    Ran(Result<Box<PartEnd>, Problem>),
     /// The value that setup has returned, and its counts.
     SetUp(Result<(Value<'static>, Box<Aside>), Problem>),
     /// The counts of teardown.
@@ -126,7 +126,7 @@ pub(crate) struct Agent {
     /// The bus's last complaint.
     last_said: String,
     outbox: Outbox,
-    acts: Vec<(Job, Act)>,
+    acts: Vec<(Job, MachineOrder)>,
     pub(super) events: Vec<AgentEvent>,
 }
 
@@ -165,7 +165,7 @@ impl Agent {
     }
 
     /// Orders to its machine, in their order.
-    pub(crate) fn take_acts(&mut self) -> Vec<(Job, Act)> {
+    pub(crate) fn take_acts(&mut self) -> Vec<(Job, MachineOrder)> {
         std::mem::take(&mut self.acts)
     }
 
@@ -187,7 +187,7 @@ impl Agent {
             _ if self.leaving_since.is_some() => LEAVING_NS,
             State::Free => AT_REST_NS,
             State::Claimed(session) => match session.work {
-                Work::Carrying(_) if session.counts_together() => COUNTING_NS,
+                SessionWork::Carrying(_) if session.counts_together() => COUNTING_NS,
                 _ if !session.link.is_acknowledged() || session.ending.is_some() => UNHEARD_NS,
                 _ => AT_REST_NS,
             },
@@ -212,7 +212,7 @@ impl Agent {
         self.outbox.subject(&format!("name.{}", self.about.name))
     }
 
-    pub(super) fn act(&mut self, run: u32, act: Act) {
+    pub(super) fn act(&mut self, run: u32, act: MachineOrder) {
         let Some(session) = self.session() else { return };
         let job = Job { session: session.link.session(), run };
         self.acts.push((job, act));
@@ -323,7 +323,7 @@ impl Agent {
             None => Frame::note(id, to_bytes(&pong(None))),
         };
         if let Some(granted) = reach {
-            self.act(granted.run, Act::Extend(granted));
+            self.act(granted.run, MachineOrder::Extend(granted));
         }
         self.outbox.post(self.subject_to(&controller), answer);
     }
@@ -396,7 +396,7 @@ impl Agent {
 
     /// Gives up the session, as soon as nothing runs any more.
     pub(super) fn end_session(&mut self, why: SessionEnd) {
-        self.end_work(if matches!(why, SessionEnd::Released) { Act::Leave } else { Act::Stop });
+        self.end_work(if matches!(why, SessionEnd::Released) { MachineOrder::Leave } else { MachineOrder::Stop });
         if let Some(session) = self.session() {
             session.ending.get_or_insert(why);
         }
@@ -406,7 +406,7 @@ impl Agent {
     pub(crate) fn counts_together(&self) -> bool {
         match &self.state {
             State::Free => false,
-            State::Claimed(session) => session.counts_together() && matches!(session.work, Work::Carrying(_)),
+            State::Claimed(session) => session.counts_together() && matches!(session.work, SessionWork::Carrying(_)),
         }
     }
 
@@ -423,7 +423,7 @@ impl Agent {
     pub(crate) fn took(&mut self, requests: Option<u64>) {
         if let Some(session) = self.session() {
             let run = session.run();
-            session.taken = run.zip(requests).map(|(run, requests)| Taken { run, requests });
+            session.taken = run.zip(requests).map(|(run, requests)| RequestsTaken { run, requests });
         }
     }
 
@@ -451,9 +451,9 @@ impl Agent {
             }
             None => false,
         };
-        let is_over = is_told && matches!(session.work, Work::Nothing);
+        let is_over = is_told && matches!(session.work, SessionWork::Nothing);
         let since = session.ending.as_ref().map(|_| *session.ending_since.get_or_insert(now));
-        let is_stuck = !matches!(session.work, Work::Nothing)
+        let is_stuck = !matches!(session.work, SessionWork::Nothing)
             && since.is_some_and(|since| now.saturating_sub(since) >= STUCK_NS)
             && !std::mem::replace(&mut session.is_said, true);
         let why = session.ending.clone().filter(|_| is_over);
@@ -489,7 +489,7 @@ impl Agent {
         let Some(since) = self.leaving_since else { return false };
         let is_held = match &self.state {
             State::Free => false,
-            State::Claimed(session) => !matches!(session.work, Work::Nothing) || !session.link.is_acknowledged(),
+            State::Claimed(session) => !matches!(session.work, SessionWork::Nothing) || !session.link.is_acknowledged(),
         };
         !is_held && !keeps || now.saturating_sub(since) >= LAST_WORDS_NS
     }

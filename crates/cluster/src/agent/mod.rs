@@ -26,11 +26,11 @@ use futures_util::StreamExt as _;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{Instant as Tick, sleep_until};
 
-use self::machine::{Agent, Done, Job};
+use self::machine::{Agent, Job, MachineReport};
 use self::threads::Threads;
 use crate::bus::{self, Bus, BusError};
-use crate::names::is_name_taken;
-use crate::words::Announcement;
+use crate::messages::Announcement;
+use crate::name_claim::is_name_taken;
 use crate::{CLUSTER_VERSION, random_number};
 
 /// The average wait before connecting is tried again.
@@ -226,10 +226,10 @@ fn carry_out(agent: &mut Agent, threads: &mut Threads) {
     threads.look();
 }
 
-fn take_work(agent: &mut Agent, threads: &mut Threads, job: Job, done: Done) {
+fn take_work(agent: &mut Agent, threads: &mut Threads, job: Job, done: MachineReport) {
     // The last counts that machines make together are reported before a part is over.
     count(agent, threads);
-    if let Done::Ran(_) = &done {
+    if let MachineReport::Ran(_) = &done {
         threads.forget(job);
     }
     agent.worked(job, done);

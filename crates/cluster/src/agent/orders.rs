@@ -7,9 +7,9 @@ use brunt_plan::share::Portion;
 use brunt_protocol::scenario::Value;
 
 use super::AgentEvent;
-use super::machine::{Act, Agent, NewPart};
-use super::session::{Carrying, PartProgress, SessionEnd, Work};
-use crate::words::{FromAgent, Problem, ToAgent, from_bytes};
+use super::machine::{Agent, MachineOrder, NewPart};
+use super::session::{PartInProgress, PartProgress, SessionEnd, SessionWork};
+use crate::messages::{FromAgent, Problem, ToAgent, from_bytes};
 
 impl Agent {
     /// Carries out a controller's order.
@@ -20,13 +20,13 @@ impl Agent {
             Ok(ToAgent::Claim { .. }) => {}
             Ok(ToAgent::Plan { wire }) => self.take_plan(&wire),
             Ok(ToAgent::Setup { run }) => {
-                if let Some(plan) = self.begin_work(run, Work::SettingUp(run)) {
-                    self.act(run, Act::SetUp(plan));
+                if let Some(plan) = self.begin_work(run, SessionWork::SettingUp(run)) {
+                    self.act(run, MachineOrder::SetUp(plan));
                 }
             }
             Ok(ToAgent::Teardown { run, given }) => {
-                if let Some(plan) = self.begin_work(run, Work::TearingDown(run)) {
-                    self.act(run, Act::TearDown(plan, given));
+                if let Some(plan) = self.begin_work(run, SessionWork::TearingDown(run)) {
+                    self.act(run, MachineOrder::TearDown(plan, given));
                 }
             }
             Ok(ToAgent::Prepare { run, machine, portion, given }) => self.prepare(run, machine, portion, given),
@@ -36,25 +36,25 @@ impl Agent {
                 if let Some(carrying) = carrying {
                     carrying.progress = PartProgress::Begun;
                     let reach = session.take_grant(grant);
-                    self.act(run, Act::Open { at });
+                    self.act(run, MachineOrder::Open { at });
                     if let Some(granted) = reach {
-                        self.act(run, Act::Extend(granted));
+                        self.act(run, MachineOrder::Extend(granted));
                     }
                 }
             }
             Ok(ToAgent::Elsewhere { run, counts }) => {
                 if session.run() == Some(run) {
-                    self.act(run, Act::CountElsewhere(counts));
+                    self.act(run, MachineOrder::CountElsewhere(counts));
                 }
             }
             Ok(ToAgent::GiveBack { run, most }) => {
                 if session.carrying(run).is_some() {
-                    self.act(run, Act::GiveBack(most));
+                    self.act(run, MachineOrder::GiveBack(most));
                 }
             }
             Ok(ToAgent::Numbers { run, numbers, are_last }) => {
                 if session.carrying(run).is_some() {
-                    self.act(run, Act::AddNumbers { numbers, are_last });
+                    self.act(run, MachineOrder::AddNumbers { numbers, are_last });
                 }
             }
             Ok(ToAgent::Stop { run }) => {
@@ -84,9 +84,9 @@ impl Agent {
     }
 
     /// Begins this work, if nothing else is under way. Returns the plan.
-    fn begin_work(&mut self, run: u32, work: Work) -> Option<Arc<Plan>> {
+    fn begin_work(&mut self, run: u32, work: SessionWork) -> Option<Arc<Plan>> {
         let session = self.session()?;
-        if let (Some(plan), Work::Nothing) = (session.plan.clone(), &session.work) {
+        if let (Some(plan), SessionWork::Nothing) = (session.plan.clone(), &session.work) {
             session.work = work;
             return Some(plan);
         }
@@ -96,22 +96,22 @@ impl Agent {
     }
 
     fn prepare(&mut self, run: u32, machine: u32, portion: Portion, given: Value<'static>) {
-        let carrying = Carrying { run, progress: PartProgress::Connecting };
-        let Some(plan) = self.begin_work(run, Work::Carrying(carrying)) else { return };
+        let carrying = PartInProgress { run, progress: PartProgress::Connecting };
+        let Some(plan) = self.begin_work(run, SessionWork::Carrying(carrying)) else { return };
         if let Some(session) = self.session() {
             session.counted.clear();
         }
-        self.act(run, Act::Carry(Box::new(NewPart { plan, machine, portion, given })));
+        self.act(run, MachineOrder::Carry(Box::new(NewPart { plan, machine, portion, given })));
         self.events.push(AgentEvent::Begun { portion });
     }
 
     /// Ends everything under way.
     pub(super) fn stop_work(&mut self) {
-        self.end_work(Act::Stop);
+        self.end_work(MachineOrder::Stop);
     }
 
     /// Ends everything under way by this order.
-    pub(super) fn end_work(&mut self, order: Act) {
+    pub(super) fn end_work(&mut self, order: MachineOrder) {
         let Some(session) = self.session() else { return };
         let Some(run) = session.run() else { return };
         self.act(run, order);

@@ -10,13 +10,13 @@ use brunt_record::live::Live;
 use brunt_record::samples::SampleSink;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::machine::{Done, Job};
+use super::machine::{Job, MachineReport};
 
 /// Sees the seconds of a part, and hands them over.
 pub(super) struct Seconds {
     pub(super) job: Job,
     pub(super) machine: u32,
-    pub(super) sender: UnboundedSender<(Job, Done)>,
+    pub(super) sender: UnboundedSender<(Job, MachineReport)>,
     pub(super) samples: Option<Arc<dyn SampleSink>>,
 }
 
@@ -33,7 +33,7 @@ impl Observer for Seconds {
             oldest_ns: live.oldest_ns,
         };
         // The agent may have ended.
-        let _ = self.sender.send((self.job, Done::Second(Box::new(interval))));
+        let _ = self.sender.send((self.job, MachineReport::Second(Box::new(interval))));
         ControlFlow::Continue(())
     }
 

@@ -8,7 +8,7 @@ use brunt_record::recording::{Ending, Recording, Stop};
 use brunt_record::replayed::LogRead;
 
 use crate::link::Link;
-use crate::words::{Ended, FromAgent, Grant, Taken, to_bytes};
+use crate::messages::{FromAgent, Grant, PartEnd, RequestsTaken, to_bytes};
 
 /// A controller's claim on the agent.
 pub(super) struct Session {
@@ -19,13 +19,13 @@ pub(super) struct Session {
     /// When the controller was last heard, in nanoseconds.
     pub(super) heard: u64,
     pub(super) plan: Option<Arc<Plan>>,
-    pub(super) work: Work,
+    pub(super) work: SessionWork,
     /// The furthest horizon granted so far, with its run.
     pub(super) granted: Grant,
     /// The counts that this machine has reported, of those that machines make together.
     pub(super) counted: BTreeMap<String, u64>,
     /// The requests of a counted number that its workers have taken, when they were last counted.
-    pub(super) taken: Option<Taken>,
+    pub(super) taken: Option<RequestsTaken>,
     /// The reason for which it ends as soon as nothing runs any more.
     pub(super) ending: Option<SessionEnd>,
     /// Since when it is to end, and whether it was said that its work goes on all the same.
@@ -43,18 +43,18 @@ pub(super) enum SessionEnd {
 }
 
 /// The work of the agent's machine for a session.
-pub(super) enum Work {
+pub(super) enum SessionWork {
     Nothing,
     /// The script's setup, of this run.
     SettingUp(u32),
     /// Its part of a run.
-    Carrying(Carrying),
+    Carrying(PartInProgress),
     /// The script's teardown, of this run.
     TearingDown(u32),
 }
 
 /// A part of a run under way.
-pub(super) struct Carrying {
+pub(super) struct PartInProgress {
     pub(super) run: u32,
     pub(super) progress: PartProgress,
 }
@@ -78,7 +78,7 @@ impl Session {
             link,
             heard,
             plan: None,
-            work: Work::Nothing,
+            work: SessionWork::Nothing,
             granted: Grant::default(),
             counted: BTreeMap::new(),
             taken: None,
@@ -100,16 +100,16 @@ impl Session {
     /// The run that its machine works for.
     pub(super) fn run(&self) -> Option<u32> {
         match &self.work {
-            Work::Nothing => None,
-            Work::SettingUp(run) | Work::TearingDown(run) => Some(*run),
-            Work::Carrying(carrying) => Some(carrying.run),
+            SessionWork::Nothing => None,
+            SessionWork::SettingUp(run) | SessionWork::TearingDown(run) => Some(*run),
+            SessionWork::Carrying(carrying) => Some(carrying.run),
         }
     }
 
     /// Its part of this run, if that is under way.
-    pub(super) fn carrying(&mut self, run: u32) -> Option<&mut Carrying> {
+    pub(super) fn carrying(&mut self, run: u32) -> Option<&mut PartInProgress> {
         match &mut self.work {
-            Work::Carrying(carrying) if carrying.run == run => Some(carrying),
+            SessionWork::Carrying(carrying) if carrying.run == run => Some(carrying),
             _ => None,
         }
     }
@@ -136,7 +136,7 @@ impl Session {
     }
 }
 
-impl Ended {
+impl PartEnd {
     /// How a part ended, with its account of the log if it replayed one.
     pub(crate) fn new(run: &Recording, log: Option<Box<LogRead>>) -> Self {
         let (status_names, redirected_to) = (run.status_names.clone(), run.redirected_to.clone());

@@ -12,11 +12,11 @@ use brunt_record::replayed::LogRead;
 use brunt_script::ScriptHost;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::machine::{Act, Done, Job, NewPart};
+use super::machine::{Job, MachineOrder, MachineReport, NewPart};
 use super::seconds::Seconds;
 use super::{PartEnded, PartSamples};
+use crate::messages::{Grant, PartEnd, Problem};
 use crate::roster::dealt_requests;
-use crate::words::{Ended, Grant, Problem};
 
 /// How often the gate is looked at while workers wait to begin.
 const STARTING: Duration = Duration::from_millis(5);
@@ -31,7 +31,7 @@ pub(super) struct Threads {
     pub(super) words: fn(EngineError) -> String,
     pub(super) ended: PartEnded,
     pub(super) samples: Option<PartSamples>,
-    pub(super) done: UnboundedSender<(Job, Done)>,
+    pub(super) done: UnboundedSender<(Job, MachineReport)>,
     /// Held by every thread that carries out a part, until it has kept its result.
     pub(super) keeping: Arc<()>,
     /// The job of the threads, current or last.
@@ -99,7 +99,7 @@ impl Threads {
         if current.is_connecting && current.gate.as_ref().is_some_and(Gate::is_ready) {
             current.is_connecting = false;
             // The agent may have ended.
-            let _ = self.done.send((current.job, Done::Ready));
+            let _ = self.done.send((current.job, MachineReport::Ready));
         }
     }
 
@@ -111,24 +111,24 @@ impl Threads {
     }
 
     /// Carries out an order of the agent.
-    pub(super) fn act(&mut self, job: Job, act: Act) {
+    pub(super) fn act(&mut self, job: Job, act: MachineOrder) {
         match act {
-            Act::SetUp(plan) => {
+            MachineOrder::SetUp(plan) => {
                 let surround = |plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost, stop: &StopHandle| {
                     let set_up = brunt_engine::setup(plan, registry, scripts, stop);
                     set_up.map(|(given, left)| (given, Box::new(left)))
                 };
-                self.surround(job, plan, surround, Done::SetUp);
+                self.surround(job, plan, surround, MachineReport::SetUp);
             }
-            Act::TearDown(plan, given) => {
+            MachineOrder::TearDown(plan, given) => {
                 let surround = |plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost, stop: &StopHandle| {
                     brunt_engine::teardown(plan, given, registry, scripts, stop).map(Box::new)
                 };
-                self.surround(job, plan, surround, Done::TornDown);
+                self.surround(job, plan, surround, MachineReport::TornDown);
             }
-            Act::Carry(part) => self.carry(job, *part),
-            Act::Open { at } => self.open(job, at),
-            Act::Extend(Grant { until_ns, changes, .. }) => {
+            MachineOrder::Carry(part) => self.carry(job, *part),
+            MachineOrder::Open { at } => self.open(job, at),
+            MachineOrder::Extend(Grant { until_ns, changes, .. }) => {
                 if let Some(current) = self.current.as_mut().filter(|current| current.job == job) {
                     // A grant includes the changes up to it.
                     current.control.take(&changes);
@@ -136,27 +136,27 @@ impl Threads {
                     current.gate.iter().for_each(|gate| gate.extend(until_ns));
                 }
             }
-            Act::GiveBack(most) => {
+            MachineOrder::GiveBack(most) => {
                 if let Some(supply) = self.supply(job) {
-                    let _ = self.done.send((job, Done::GivenBack(supply.give_back(most))));
+                    let _ = self.done.send((job, MachineReport::GivenBack(supply.give_back(most))));
                 }
             }
-            Act::AddNumbers { numbers, are_last } => {
+            MachineOrder::AddNumbers { numbers, are_last } => {
                 if let Some(supply) = self.supply(job) {
                     supply.add(numbers, are_last);
                 }
             }
-            Act::CountElsewhere(counts) => {
+            MachineOrder::CountElsewhere(counts) => {
                 if let Some(current) = self.current.as_ref().filter(|current| current.job == job) {
                     current.tallies.set_elsewhere(&counts);
                 }
             }
-            Act::Stop => {
+            MachineOrder::Stop => {
                 if let Some(current) = self.current.as_ref().filter(|current| current.job == job) {
                     current.stop.stop();
                 }
             }
-            Act::Leave => {
+            MachineOrder::Leave => {
                 if let Some(current) = self.current.as_ref().filter(|current| current.job == job) {
                     current.stop.leave();
                 }
@@ -174,7 +174,7 @@ impl Threads {
         job: Job,
         plan: Arc<Plan>,
         work: impl FnOnce(&Plan, &Registry, &dyn ScriptHost, &StopHandle) -> Result<T, EngineError> + Send + 'static,
-        done: fn(Result<T, Problem>) -> Done,
+        done: fn(Result<T, Problem>) -> MachineReport,
     ) {
         let current = Current::new(job);
         let (stop, registry, scripts) = (current.stop.clone(), Arc::clone(&self.registry), self.scripts);
@@ -220,13 +220,13 @@ impl Threads {
             };
             let (finished, ran) = match ran {
                 Ok((finished, log)) => {
-                    let ended = Box::new(Ended::new(&finished.run, log));
+                    let ended = Box::new(PartEnd::new(&finished.run, log));
                     (Some(finished), Ok(ended))
                 }
                 Err(problem) => (None, Err(problem)),
             };
             // The agent may have ended.
-            let _ = sender.send((job, Done::Ran(ran)));
+            let _ = sender.send((job, MachineReport::Ran(ran)));
             // It may block on a disk, so that it comes last.
             if let Some(finished) = finished {
                 ended(&finished);
@@ -234,7 +234,7 @@ impl Threads {
             drop(keeping);
         });
         if let Err(error) = spawned {
-            let _ = self.done.send((job, Done::Ran(Err(no_thread(&error)))));
+            let _ = self.done.send((job, MachineReport::Ran(Err(no_thread(&error)))));
         }
     }
 
@@ -244,7 +244,7 @@ impl Threads {
         let Some(gate) = &current.gate else { return };
         if let Some(late) = gate.open_at(self.epoch + Duration::from_nanos(at)) {
             gate.extend(current.until_ns);
-            let _ = self.done.send((job, Done::Began { at: at + late, late }));
+            let _ = self.done.send((job, MachineReport::Began { at: at + late, late }));
         }
     }
 }

@@ -8,16 +8,16 @@ use bytes::Bytes;
 
 use super::allowance::Allowance;
 use super::peer::{Granting, Peer};
-use super::waits::{Awaited, Notice, Told, Wait, Waiting};
+use super::waits::{AnnouncedWaits, Awaited, Notice, Wait, Waiting};
 use super::{COMPARE_AT_FIRST_NS, COMPARE_NS, COMPARISONS, GRANT_MANY_NS, GRANT_NS, MANY};
 use crate::agent::machine::HERE;
 use crate::clock::Exchange;
 use crate::frame::{Frame, Kind};
 use crate::limits;
 use crate::link::Link;
+use crate::messages::{Announcement, FromAgent, Note, ToAgent, from_bytes, printable, to_bytes};
 use crate::post::{BusEvent, Outbox, Posted, Server};
 use crate::rules::{Rule, is_broken};
-use crate::words::{Announcement, FromAgent, Note, ToAgent, from_bytes, printable, to_bytes};
 use crate::{CLUSTER_VERSION, SILENCE_NS};
 
 /// Limit on a message of an agent, in bytes: a second's figures.
@@ -38,9 +38,9 @@ const AUDIBLE_NS: u64 = 500_000_000;
 const AWAY_NS: u64 = 10_000_000_000;
 
 /// An event from the bus.
-pub(super) enum Said {
+pub(super) enum ContactEvent {
     /// An agent, by its place, has said something.
-    Words(usize, FromAgent),
+    Message(usize, FromAgent),
     /// The agent belongs to another controller.
     Busy(usize, String),
 }
@@ -58,7 +58,7 @@ pub(super) struct Contact {
     draw: fn() -> u128,
     pub(super) there: Vec<Announcement>,
     pub(super) peers: Vec<Peer>,
-    pub(super) said: VecDeque<Said>,
+    pub(super) events: VecDeque<ContactEvent>,
     /// The places of peers by their sessions, those that may have something to send, and whose turn it is.
     places: HashMap<u128, usize>,
     unsent: BTreeSet<usize>,
@@ -76,7 +76,7 @@ pub(super) struct Contact {
     /// The load under way.
     pub(super) granting: Option<Granting>,
     /// Waits that were told, and those that are to be.
-    told: Told,
+    told: AnnouncedWaits,
     told_cut: bool,
     pub(super) notices: Vec<Notice>,
     /// Why the NATS server that answers cannot be used.
@@ -103,7 +103,7 @@ impl Contact {
             draw,
             there: Vec::new(),
             peers: Vec::new(),
-            said: VecDeque::new(),
+            events: VecDeque::new(),
             places: HashMap::new(),
             unsent: BTreeSet::new(),
             turn: 0,
@@ -113,7 +113,7 @@ impl Contact {
             echoed: now,
             audible: 0,
             granting: None,
-            told: Told::default(),
+            told: AnnouncedWaits::default(),
             told_cut: false,
             notices: Vec::new(),
             unusable: None,
@@ -167,7 +167,7 @@ impl Contact {
 
     /// Notes an agent that announces itself on the subject of this name.
     fn meet(&mut self, agent: Announcement, name: &str) {
-        let Some(agent) = agent.shown().filter(|agent| agent.name == name) else { return };
+        let Some(agent) = agent.printable().filter(|agent| agent.name == name) else { return };
         self.there.retain(|known| (&known.name, known.instance) != (&agent.name, agent.instance));
         if self.there.len() < MOST_THERE {
             self.there.push(agent);
@@ -220,7 +220,7 @@ impl Contact {
                     peer.answered_ns = peer.answered_ns.max(sent.min(peer.asked_ns));
                     peer.clock.add(Exchange { sent, received, answered, back: now });
                 }
-                Ok(Note::Busy { by }) => self.said.push_back(Said::Busy(place, printable(&by))),
+                Ok(Note::Busy { by }) => self.events.push_back(ContactEvent::Busy(place, printable(&by))),
                 Ok(Note::Unknown) if peer.clock.count() > 0 => peer.lose("it gave the run up".to_owned(), run),
                 _ => {}
             }
@@ -241,7 +241,7 @@ impl Contact {
                     }
                     match from_bytes::<FromAgent>(&message) {
                         Ok(FromAgent::OnServer { id }) => peer.agent.server = printable(&id),
-                        Ok(words) => self.said.push_back(Said::Words(place, words.shown())),
+                        Ok(words) => self.events.push_back(ContactEvent::Message(place, words.with_printable_texts())),
                         Err(error) => peer.cut_off(error.to_string(), run),
                     }
                 }

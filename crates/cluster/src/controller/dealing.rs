@@ -15,9 +15,9 @@ use brunt_plan::share::{Numbers, Portion};
 use brunt_record::SECOND_NS;
 
 use super::inspection::Breach;
+use crate::messages::ToAgent;
 use crate::roster::dealt_requests;
 use crate::rules::{Rule, is_broken};
-use crate::words::ToAgent;
 
 /// The work that an agent has in hand, in nanoseconds at its pace: it gets more below the first, up to the second, and gives
 /// back what it has beyond the third.
@@ -36,23 +36,23 @@ pub(super) struct Dealing {
     run: u32,
     /// Given back, and not dealt again.
     store: VecDeque<Numbers>,
-    hands: Vec<Hand>,
+    hands: Vec<AgentRequests>,
     has_begun: bool,
     is_over: bool,
 }
 
 /// An agent's requests.
 #[derive(Debug)]
-struct Hand {
+struct AgentRequests {
     /// Dealt to it, in the order in which it makes them; and how many that are.
     pieces: Vec<Numbers>,
     dealt: u64,
     /// The fewest that it has in hand, however slow it is: one for each connection.
     fewest: u64,
     /// How many it had taken, and when it said so, in nanoseconds.
-    told: VecDeque<(u64, u64)>,
+    reported: VecDeque<(u64, u64)>,
     /// How many it is to give back, while that is not answered.
-    asked: Option<u64>,
+    give_back_asked: Option<u64>,
     /// Whether it was asked once, and whether it waits for more.
     was_asked: bool,
     waits: bool,
@@ -60,7 +60,7 @@ struct Hand {
     is_gone: bool,
 }
 
-impl Hand {
+impl AgentRequests {
     fn new(plan: &Plan, portion: Portion) -> Self {
         let connections = u64::from(plan.connections.most());
         let numbers = Numbers::by_connection(portion, dealt_requests(plan), connections);
@@ -68,8 +68,8 @@ impl Hand {
             dealt: numbers.remaining(),
             pieces: vec![numbers],
             fewest: portion.part_of(connections).max(1),
-            told: VecDeque::new(),
-            asked: None,
+            reported: VecDeque::new(),
+            give_back_asked: None,
             was_asked: false,
             waits: false,
             is_gone: false,
@@ -77,19 +77,19 @@ impl Hand {
     }
 
     fn in_hand(&self) -> u64 {
-        self.dealt.saturating_sub(self.told.back().map_or(0, |(_, taken)| *taken))
+        self.dealt.saturating_sub(self.reported.back().map_or(0, |(_, taken)| *taken))
     }
 
     /// Its requests in a nanosecond, of late; `None` while that is not known. Slow ones make few in bursts: the longer of two
     /// times counts if it shows more.
     fn pace(&self) -> Option<f64> {
-        let (now, taken) = self.told.back()?;
+        let (now, taken) = self.reported.back()?;
         let since = |(at, before): &(u64, u64)| {
             let ns = now - at;
             (ns >= SOON_NS).then(|| (taken - before) as f64 / ns as f64)
         };
-        let long = self.told.front().and_then(since)?;
-        let soon = self.told.iter().rev().find_map(since)?;
+        let long = self.reported.front().and_then(since)?;
+        let soon = self.reported.iter().rev().find_map(since)?;
         Some(long.max(soon))
     }
 
@@ -103,7 +103,7 @@ impl Dealing {
     /// Of a run that has a number of requests in the closed model.
     pub(super) fn new(run: u32, plan: &Plan, portions: impl Iterator<Item = Portion>) -> Option<Self> {
         dealt_requests(plan)?;
-        let hands = portions.map(|portion| Hand::new(plan, portion)).collect();
+        let hands = portions.map(|portion| AgentRequests::new(plan, portion)).collect();
         Some(Self { run, store: VecDeque::new(), hands, has_begun: false, is_over: false })
     }
 
@@ -113,16 +113,16 @@ impl Dealing {
     }
 
     /// An agent has told how many its workers had taken.
-    pub(super) fn told(&mut self, place: usize, now: u64, taken: u64) {
+    pub(super) fn report_taken(&mut self, place: usize, now: u64, taken: u64) {
         let Some(hand) = self.hands.get_mut(place) else { return };
-        let (at, before) = hand.told.back().copied().unwrap_or((0, 0));
+        let (at, before) = hand.reported.back().copied().unwrap_or((0, 0));
         if now < at.saturating_add(OFTEN_NS) {
             return;
         }
         // It may say anything.
-        hand.told.push_back((now, taken.clamp(before, hand.dealt.max(before))));
-        while hand.told.get(1).is_some_and(|(at, _)| now.saturating_sub(*at) >= LONG_NS) {
-            hand.told.pop_front();
+        hand.reported.push_back((now, taken.clamp(before, hand.dealt.max(before))));
+        while hand.reported.get(1).is_some_and(|(at, _)| now.saturating_sub(*at) >= LONG_NS) {
+            hand.reported.pop_front();
         }
     }
 
@@ -132,7 +132,7 @@ impl Dealing {
     /// When it was not asked for so many, or cannot have them.
     pub(super) fn given_back(&mut self, place: usize, requests: u64, due: u64) -> Result<(), Breach> {
         let Some(hand) = self.hands.get_mut(place) else { return Ok(()) };
-        let most = hand.asked.take().unwrap_or(0).min(hand.dealt.saturating_sub(due));
+        let most = hand.give_back_asked.take().unwrap_or(0).min(hand.dealt.saturating_sub(due));
         if requests > most {
             return Err(Breach::GivenBack { got: requests, most });
         }
@@ -145,7 +145,7 @@ impl Dealing {
     }
 
     /// Takes the last requests of an agent.
-    fn take_back(hand: &mut Hand, requests: u64) -> Vec<Numbers> {
+    fn take_back(hand: &mut AgentRequests, requests: u64) -> Vec<Numbers> {
         let mut left = requests;
         let mut back = Vec::new();
         while left > 0
@@ -165,7 +165,7 @@ impl Dealing {
     /// An agent has ended its part, or is lost: it makes no more.
     pub(super) fn gone(&mut self, place: usize) {
         if let Some(hand) = self.hands.get_mut(place) {
-            (hand.is_gone, hand.asked) = (true, None);
+            (hand.is_gone, hand.give_back_asked) = (true, None);
         }
     }
 
@@ -183,7 +183,7 @@ impl Dealing {
         self.ask_back(&mut orders);
         self.deal(&mut orders);
         let living = || self.hands.iter().enumerate().filter(|(_, hand)| !hand.is_gone);
-        if self.has_begun && self.store.is_empty() && living().all(|(_, hand)| hand.asked.is_none()) {
+        if self.has_begun && self.store.is_empty() && living().all(|(_, hand)| hand.give_back_asked.is_none()) {
             self.is_over = true;
             if !is_broken(Rule::LastNumbersAreSaid) {
                 let last = |place| (place, ToAgent::Numbers { run: self.run, numbers: Vec::new(), are_last: true });
@@ -196,8 +196,8 @@ impl Dealing {
     /// Asks agents for what they have beyond some seconds of work. Once one is asked, all are asked for one request at
     /// least, as only who waits for more can get it.
     fn ask_back(&mut self, orders: &mut Vec<(usize, ToAgent)>) {
-        let beyond = |hand: &Hand| {
-            let pace = hand.pace().filter(|_| !hand.is_gone && hand.asked.is_none())?;
+        let beyond = |hand: &AgentRequests| {
+            let pace = hand.pace().filter(|_| !hand.is_gone && hand.give_back_asked.is_none())?;
             (hand.in_hand() > hand.work(pace, HIGH_NS)).then(|| hand.in_hand() - hand.work(pace, FULL_NS))
         };
         self.has_begun |= self.hands.iter().any(|hand| beyond(hand).is_some());
@@ -207,7 +207,7 @@ impl Dealing {
         for (place, hand) in self.hands.iter_mut().enumerate() {
             let beyond = beyond(hand).or_else(|| (!hand.was_asked && !hand.is_gone).then_some(1));
             if let Some(most) = beyond.filter(|most| *most > 0) {
-                (hand.asked, hand.was_asked) = (Some(most), true);
+                (hand.give_back_asked, hand.was_asked) = (Some(most), true);
                 orders.push((place, ToAgent::GiveBack { run: self.run, most }));
             }
         }
@@ -215,9 +215,9 @@ impl Dealing {
 
     /// Deals what was given back to those who run low, by their pace.
     fn deal(&mut self, orders: &mut Vec<(usize, ToAgent)>) {
-        let can_take = |hand: &Hand| hand.waits && !hand.is_gone;
+        let can_take = |hand: &AgentRequests| hand.waits && !hand.is_gone;
         let takers = || self.hands.iter().filter(|hand| can_take(hand));
-        let (number, all) = (takers().count(), takers().filter_map(Hand::pace).sum::<f64>());
+        let (number, all) = (takers().count(), takers().filter_map(AgentRequests::pace).sum::<f64>());
         for (place, hand) in self.hands.iter_mut().enumerate() {
             let left = self.store.iter().map(Numbers::remaining).sum::<u64>();
             if left == 0 {
@@ -225,7 +225,7 @@ impl Dealing {
             }
             let pace = hand.pace().unwrap_or(0.0);
             let in_hand = hand.in_hand();
-            if !can_take(hand) || hand.asked.is_some() || in_hand >= hand.work(pace, LOW_NS) {
+            if !can_take(hand) || hand.give_back_asked.is_some() || in_hand >= hand.work(pace, LOW_NS) {
                 continue;
             }
             let part = if all > 0.0 { pace / all } else { 1.0 / number.max(1) as f64 };

@@ -9,9 +9,9 @@ use futures_util::StreamExt as _;
 use futures_util::stream::{SelectAll, select_all};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::machine::Meeting;
+use super::machine::Introduction;
 use super::state::Controller;
-use super::{AGAIN, ClusterError, Command, LAST_FLUSH, MOST_AT_ONCE, Notice, Taken, Terms};
+use super::{AGAIN, ChosenAgents, ClusterError, ClusterOptions, Command, LAST_FLUSH, MOST_AT_ONCE, Notice};
 use crate::agent::machine::HERE;
 use crate::bus::{self, Bus, BusError};
 use crate::post::BusEvent;
@@ -45,7 +45,11 @@ impl Drive {
     }
 
     /// Connects as [`Drive::connect`], and waits for a server as long as for agents.
-    pub(super) async fn connect_within(bus: &Bus, terms: &Terms, stop: &StopHandle) -> Result<Self, ClusterError> {
+    pub(super) async fn connect_within(
+        bus: &Bus,
+        terms: &ClusterOptions,
+        stop: &StopHandle,
+    ) -> Result<Self, ClusterError> {
         let (began, mut told) = (Instant::now(), false);
         loop {
             let error = match Self::connect(bus, &bus::token_of(&terms.name)).await {
@@ -66,10 +70,10 @@ impl Drive {
         }
     }
 
-    fn meeting(&self) -> Meeting<'_> {
+    fn meeting(&self) -> Introduction<'_> {
         let server = bus::server_of(&self.client);
         let is_private = self.is_private;
-        Meeting { prefix: &self.prefix, id: self.id.clone(), server, is_private, draw: random_session }
+        Introduction { prefix: &self.prefix, id: self.id.clone(), server, is_private, draw: random_session }
     }
 
     fn now(&self) -> u64 {
@@ -77,7 +81,7 @@ impl Drive {
     }
 
     /// A controller that takes agents.
-    pub(super) fn controller(&self, terms: Terms, stop: StopHandle) -> Controller {
+    pub(super) fn controller(&self, terms: ClusterOptions, stop: StopHandle) -> Controller {
         Controller::take_agents(self.meeting(), terms, stop, self.now())
     }
 
@@ -102,7 +106,7 @@ impl Drive {
         &mut self,
         controller: &mut Controller,
         orders: UnboundedReceiver<Command>,
-        taken: &Sender<Result<Taken, ClusterError>>,
+        taken: &Sender<Result<ChosenAgents, ClusterError>>,
     ) {
         let mut orders = Some(orders);
         while !controller.is_over() {

@@ -3,16 +3,16 @@
 use brunt_protocol::scenario::Value;
 use brunt_record::recording::Aside;
 
-use super::contact::Said;
+use super::contact::ContactEvent;
 use super::following::Following;
-use super::in_run::{InRun, Stage};
+use super::in_run::{AgentStage, InRun};
 use super::peer::Peer;
-use super::progress::{Begun, InProgress, OwnStop};
-use super::state::{After, Controller, Next, Running, State, TearingDown, refuse};
-use super::waits::{Awaited, Limits, PartTimes, TEARDOWN_NS, Wait};
-use super::{OnLost, Order, Over, Startup};
+use super::progress::{InProgress, OwnStop, StartedRun};
+use super::state::{Controller, Next, Running, State, TeardownResult, TearingDown, refuse};
+use super::waits::{Awaited, PartTimes, TEARDOWN_NS, Wait, WaitLimits};
+use super::{OnLost, Order, RunRemainder, Startup};
+use crate::messages::{FromAgent, ToAgent};
 use crate::rules::{Rule, is_broken};
-use crate::words::{FromAgent, ToAgent};
 
 /// How long the bus may let nothing through once a run has to end, in nanoseconds.
 const PARTING_NS: u64 = 3_000_000_000;
@@ -26,7 +26,7 @@ struct TeardownFailed {
 
 impl Controller {
     /// Turns to a run that begins.
-    pub(super) fn run(&mut self, run: u32, mut order: Order, mut begun: Begun, now: u64) -> State {
+    pub(super) fn run(&mut self, run: u32, mut order: Order, mut begun: StartedRun, now: u64) -> State {
         let agents = begun.agents.iter().map(|agent| agent.part.name.clone()).collect();
         let left = std::mem::take(&mut begun.left);
         let own_stop = left.stopped.is_some().then_some(OwnStop::ByAgent);
@@ -37,7 +37,7 @@ impl Controller {
         let mut progress = InProgress { own_stop, ..InProgress::new(run, begun, order.reports.clone()) };
         let timetable = order.timetable.take();
         progress.log = timetable.map(|timetable| Following::new(timetable, &progress.begun.agents));
-        let limits = Limits::new(&progress.begun.plan);
+        let limits = WaitLimits::new(&progress.begun.plan);
         let began = self.contact.audible + progress.begun.at.saturating_sub(now);
         let (stopping_since, stopping_audible) = (None, 0);
         State::Running(Box::new(Running { order, progress, stopping_since, stopping_audible, limits, began }))
@@ -55,8 +55,8 @@ impl Controller {
                 progress.gone(place);
             }
         }
-        while let Some(said) = self.contact.said.pop_front() {
-            if let Said::Words(place, words) = said {
+        while let Some(said) = self.contact.events.pop_front() {
+            if let ContactEvent::Message(place, words) = said {
                 let Some(peer) = self.contact.peers.get_mut(place).filter(|peer| !peer.is_cut_off) else { continue };
                 if let Err(breach) = progress.take(place, words, peer.clock.offset(), &order.stop, now) {
                     peer.cut_off(breach.to_string(), progress.run);
@@ -84,7 +84,7 @@ impl Controller {
         if let Some(dealing) = &mut progress.dealing {
             for (place, peer) in self.contact.peers.iter_mut().enumerate() {
                 if let Some(taken) = peer.taken.take().filter(|taken| taken.run == run) {
-                    dealing.told(place, now, taken.requests);
+                    dealing.report_taken(place, now, taken.requests);
                 }
             }
             for (place, order) in progress.deal() {
@@ -116,12 +116,12 @@ impl Controller {
         let Running { progress, stopping_since, stopping_audible, limits, began, .. } = running;
         let audible = self.contact.audible;
         let peers = self.contact.peers.iter().zip(&progress.begun.agents).enumerate();
-        let owe = peers.filter(|(_, (peer, agent))| peer.lost.is_none() && agent.stage != Stage::Finished);
+        let owe = peers.filter(|(_, (peer, agent))| peer.lost.is_none() && agent.stage != AgentStage::Finished);
         let waits: Vec<Wait> = owe
             .map(|(place, (peer, agent))| {
                 let stopping = stopping_since.map(|_| *stopping_audible);
                 let reported = agent.reported.max(peer.amid).max(*began);
-                let is_drained = agent.stage == Stage::Drained;
+                let is_drained = agent.stage == AgentStage::Drained;
                 limits.of_part(place, PartTimes { began: *began, stopping, reported, is_drained }, audible)
             })
             .collect();
@@ -150,7 +150,7 @@ impl Controller {
         }
         if progress.begun.plan.scenarios.is_some() {
             let given = std::mem::replace(&mut progress.begun.given, Value::Nil);
-            return TearingDown::state(progress.run, given, After::Ran(Box::new(running)));
+            return TearingDown::state(progress.run, given, TeardownResult::Ran(Box::new(running)));
         }
         running.tell();
         State::Resting
@@ -187,12 +187,14 @@ impl Controller {
         let agent = self.contact.name(place);
         let failed = |problem: String| TeardownFailed { agent: agent.clone(), problem };
         let mut came = None;
-        while let Some(said) = self.contact.said.pop_front().filter(|_| came.is_none()) {
+        while let Some(said) = self.contact.events.pop_front().filter(|_| came.is_none()) {
             match said {
-                Said::Words(of, FromAgent::TornDown { run: which, problem, left }) if of == place && which == run => {
+                ContactEvent::Message(of, FromAgent::TornDown { run: which, problem, left })
+                    if of == place && which == run =>
+                {
                     came = Some(problem.map_or(Ok(left), |problem| Err(failed(problem))));
                 }
-                Said::Words(of, FromAgent::Failed { problem, .. }) if of == place => {
+                ContactEvent::Message(of, FromAgent::Failed { problem, .. }) if of == place => {
                     came = Some(Err(failed(problem.text)));
                 }
                 _ => {}
@@ -219,26 +221,26 @@ impl Controller {
 impl TearingDown {
     fn order(&self) -> &Order {
         match &self.after {
-            After::NotBegun(refused) => &refused.0,
-            After::Ran(running) => &running.order,
+            TeardownResult::NotBegun(refused) => &refused.0,
+            TeardownResult::Ran(running) => &running.order,
         }
     }
 
     /// Reports the result of the run, and of its teardown.
     fn over(self, came: Result<Box<Aside>, TeardownFailed>) -> State {
         match (self.after, came) {
-            (After::NotBegun(refused), Ok(_)) => refuse(&refused.0, refused.1),
-            (After::NotBegun(refused), Err(TeardownFailed { agent, problem })) => {
+            (TeardownResult::NotBegun(refused), Ok(_)) => refuse(&refused.0, refused.1),
+            (TeardownResult::NotBegun(refused), Err(TeardownFailed { agent, problem })) => {
                 let (order, error) = *refused;
                 refuse(&order, error.and_teardown(agent, &problem));
             }
-            (After::Ran(mut running), Ok(left)) => {
+            (TeardownResult::Ran(mut running), Ok(left)) => {
                 if !is_broken(Rule::TeardownCounts) {
                     running.progress.begun.left = *left;
                 }
                 running.tell();
             }
-            (After::Ran(mut running), Err(TeardownFailed { agent, problem })) => {
+            (TeardownResult::Ran(mut running), Err(TeardownFailed { agent, problem })) => {
                 let problem = if agent.is_empty() { problem } else { format!("agent '{agent}': {problem}") };
                 // The reason that ended the run comes first.
                 let failed = running.progress.failed.take();
@@ -257,7 +259,7 @@ impl Running {
         let mut agents = progress.begun.agents;
         let read = |agent: &mut InRun| Some((agent.part.name.clone(), *agent.log.take()?));
         let logs = agents.iter_mut().filter_map(read).collect();
-        let over = Over {
+        let over = RunRemainder {
             logs,
             agents: agents.into_iter().map(|agent| agent.part).collect(),
             status_names: progress.status_names,

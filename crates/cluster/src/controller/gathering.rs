@@ -1,10 +1,10 @@
 //! Gathering the controller's agents: those that are there, free, and answer a claim.
 
-use super::contact::Said;
+use super::contact::ContactEvent;
 use super::state::{Claiming, Controller, Gathering, Next, Releasing, State};
-use super::{CALL_NS, ClusterError, LISTEN_NS, MANNERS_NS, Taken};
-use crate::roster::{RosterError, Wanted, choose, unusable};
-use crate::words::{Announcement, FromAgent, ToAgent};
+use super::{CALL_NS, ChosenAgents, ClusterError, LISTEN_NS, MANNERS_NS};
+use crate::messages::{Announcement, FromAgent, ToAgent};
+use crate::roster::{RosterError, WantedAgents, choose, unusable};
 
 /// How long agents may take to be released once the user has asked twice, in nanoseconds.
 const HASTE_NS: u64 = 300_000_000;
@@ -30,7 +30,7 @@ impl Controller {
             self.contact.call();
         }
         let wanted = self.terms.wanted.clone();
-        let (least, is_number) = (wanted.least(), matches!(wanted, Wanted::Number(_)));
+        let (least, is_number) = (wanted.least(), matches!(wanted, WantedAgents::Number(_)));
         let is_free = |agent: &&Announcement| agent.busy.is_none() && !gathering.is_silent(agent);
         let is_enough = is_number && self.contact.there.iter().filter(is_free).count() >= least;
         let listen_ns = if is_number { CALL_NS * 2 } else { LISTEN_NS };
@@ -41,7 +41,7 @@ impl Controller {
         if chosen.len() < least {
             return self.gather_again(gathering, now);
         }
-        self.contact.said.clear();
+        self.contact.events.clear();
         self.contact.own_new(&chosen);
         let (by, controller) = (self.terms.name.clone(), self.contact.id().to_owned());
         self.contact.tell_all(&ToAgent::Claim { by, controller });
@@ -80,7 +80,7 @@ impl Controller {
     fn left_out(&self, gathering: &Gathering) -> Vec<(String, String)> {
         let wanted = &self.terms.wanted;
         let is_own = |name: &str| self.contact.peers.iter().any(|peer| peer.agent.name == name);
-        if matches!(wanted, Wanted::Number(_)) && !self.contact.peers.is_empty() {
+        if matches!(wanted, WantedAgents::Number(_)) && !self.contact.peers.is_empty() {
             return Vec::new();
         }
         let of = |agent: &Announcement| {
@@ -104,11 +104,11 @@ impl Controller {
 
     /// Waits for all claimed agents: all become its own, or none.
     pub(super) fn claim(&mut self, mut claiming: Claiming, now: u64) -> Next {
-        while let Some(said) = self.contact.said.pop_front() {
+        while let Some(said) = self.contact.events.pop_front() {
             match said {
-                Said::Words(place, FromAgent::Claimed) => drop(claiming.missing.remove(&place)),
-                Said::Words(..) => {}
-                Said::Busy(place, by) => {
+                ContactEvent::Message(place, FromAgent::Claimed) => drop(claiming.missing.remove(&place)),
+                ContactEvent::Message(..) => {}
+                ContactEvent::Busy(place, by) => {
                     claiming.is_busy = true;
                     let name = self.contact.name(place);
                     let known = self.contact.there.iter_mut().filter(|agent| agent.name == name);
@@ -121,7 +121,7 @@ impl Controller {
             (self.contact.has_claimed, self.contact.looks) = (true, false);
             let agents = self.contact.peers.iter().map(|peer| peer.agent.clone()).collect();
             let left_out = self.left_out(&gathering);
-            self.taken = Some(Ok(Taken { agents, left_out }));
+            self.taken = Some(Ok(ChosenAgents { agents, left_out }));
             return Next::Moves(State::Resting);
         }
         let is_late = now.saturating_sub(since) >= MANNERS_NS;

@@ -3,11 +3,11 @@
 use super::inspection::Inspection;
 use super::iterations::Iterations;
 use crate::clock::Offset;
-use crate::listed::Unreported;
-use crate::loss::{Lost, Unaccounted};
+use crate::loss::{LostTimetable, Unaccounted};
+use crate::lost_log_calls::Unreported;
+use crate::messages::FromAgent;
 use crate::roster::dealt_requests;
 use crate::rules::{Rule, is_broken};
-use crate::words::FromAgent;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::share::Portion;
 use brunt_record::SECOND_NS;
@@ -29,7 +29,7 @@ pub(super) fn nothing(phase: Phase, second: u64) -> Interval {
 
 /// How far an agent is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum AgentStage {
     /// It makes calls, or is about to.
     Working,
     /// It has reported its drain.
@@ -40,7 +40,7 @@ pub(super) enum Stage {
 
 /// Whether an agent is heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Contact {
+pub(super) enum Reachability {
     /// It is.
     Heard,
     /// It is lost to its controller, but not, or not yet, to the run.
@@ -54,7 +54,7 @@ pub(super) enum Contact {
 
 /// Reports of an agent after it was declared lost.
 #[derive(Debug, Default)]
-pub(super) struct Late {
+pub(super) struct LateReports {
     /// All of them, and the stretch of the measured part that they cover.
     all: Snapshot,
     all_ns: u64,
@@ -65,7 +65,7 @@ pub(super) struct Late {
     is_beyond: bool,
 }
 
-impl Late {
+impl LateReports {
     /// Takes a report of an agent that makes no call due at `horizon_ns` of the measured part or later.
     fn add(&mut self, interval: &Interval, horizon_ns: u64) {
         let end_ns = interval.second * SECOND_NS + interval.length_ns;
@@ -101,19 +101,19 @@ pub(super) struct InRun {
     pub(super) users: BTreeMap<String, i64>,
     /// The second of the measured part that comes next.
     pub(super) next: u64,
-    pub(super) stage: Stage,
-    pub(super) contact: Contact,
+    pub(super) stage: AgentStage,
+    pub(super) contact: Reachability,
     /// The reason if it announces that it leaves the run early.
     pub(super) leaving: Option<String>,
     /// Its reports after that announcement.
     pub(super) held: Vec<Interval>,
-    pub(super) lost: Option<Lost>,
+    pub(super) lost: Option<LostTimetable>,
     /// Calls of a log that are due on it and were not reported.
     pub(super) unreported: Unreported,
     /// Its account of the log, and of its part, once it has ended.
     pub(super) log: Option<Box<LogRead>>,
     /// Its reports after it was declared lost.
-    pub(super) late: Late,
+    pub(super) late: LateReports,
     /// The limits of its reports.
     pub(super) inspection: Inspection,
     /// The point of the measured part from which on it has sent nothing, in nanoseconds, once it is lost.
@@ -141,14 +141,14 @@ impl InRun {
             due: 0,
             users: BTreeMap::new(),
             next: 0,
-            stage: Stage::Working,
-            contact: Contact::Heard,
+            stage: AgentStage::Working,
+            contact: Reachability::Heard,
             leaving: None,
             held: Vec::new(),
             lost: None,
             unreported: Unreported::default(),
             log: None,
-            late: Late::default(),
+            late: LateReports::default(),
             inspection: Inspection::new(plan, portion, requests),
             horizon_ns: 0,
             users_at_loss: 0,
@@ -168,7 +168,7 @@ impl InRun {
 
     /// Whether it is lost to the run.
     pub(super) fn is_lost(&self) -> bool {
-        matches!(self.contact, Contact::Lost { .. })
+        matches!(self.contact, Reachability::Lost { .. })
     }
 
     /// Takes its report on users.
@@ -236,7 +236,7 @@ impl InRun {
             }
             FromAgent::Finished { run: of, ended, .. } if *of == run => {
                 self.log.clone_from(&ended.log);
-                self.contact = Contact::Lost { has_ended: true };
+                self.contact = Reachability::Lost { has_ended: true };
                 return true;
             }
             _ => {}
@@ -245,11 +245,11 @@ impl InRun {
     }
 
     /// Where it may have made calls that no number bounds, once it is lost and its late reports are in.
-    pub(super) fn untold(&self, plan: &Plan) -> Option<Untold> {
+    pub(super) fn unaccounted(&self, plan: &Plan) -> Option<Untold> {
         let AgentEnd::Lost { after_ns, .. } = self.part.ended else { return None };
         let is_bounded = plan.stop.requests.is_some() && plan.scenarios.is_none();
         let is_closed = matches!(plan.load, Load::Closed {}) && !is_bounded;
-        let has_ended = self.contact == (Contact::Lost { has_ended: true });
+        let has_ended = self.contact == (Reachability::Lost { has_ended: true });
         if !is_closed || has_ended || is_broken(Rule::UntoldIsSaid) {
             return None;
         }
@@ -263,9 +263,9 @@ impl InRun {
     }
 
     /// Applies its reports since it was declared lost.
-    pub(super) fn amend(&mut self, lost: &mut Lost) {
-        let is_whole = self.contact == (Contact::Lost { has_ended: true });
-        let Late { all, all_ns, before, before_ns, .. } = std::mem::take(&mut self.late);
+    pub(super) fn amend(&mut self, lost: &mut LostTimetable) {
+        let is_whole = self.contact == (Reachability::Lost { has_ended: true });
+        let LateReports { all, all_ns, before, before_ns, .. } = std::mem::take(&mut self.late);
         let (told, accounted_ns) = if is_whole { (all, all_ns) } else { (before, before_ns) };
         lost.amend(told, accounted_ns, is_whole);
     }
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_late_second_beyond_the_horizon_and_all_after_it_count_apart() {
-        let mut late = Late::default();
+        let mut late = LateReports::default();
         for second in 0..3 {
             let snapshot = Snapshot::with_numbers([(Counter::Due, 10)]);
             let (phase, length_ns) = (Phase::Measured, SECOND_NS);

@@ -277,7 +277,7 @@ mod tests {
         Interval { worker: 0, phase, second, length_ns, snapshot, open_connections: 0, in_flight: 0, oldest_ns: 0 }
     }
 
-    fn told(inspection: &mut Inspection, interval: &Interval) -> Result<(), Breach> {
+    fn inspect(inspection: &mut Inspection, interval: &Interval) -> Result<(), Breach> {
         inspection.second(interval, PLANNED_NS, (interval.second.min(9) + 1) * SECOND_NS)
     }
 
@@ -286,12 +286,12 @@ mod tests {
         let mut rate = of_a_rate();
         // It answers late, and closes a second late: calls of the next one have ended.
         for (number, answered) in [(0, 20), (1, 83), (2, 40), (3, 50), (4, 50)] {
-            assert_eq!(told(&mut rate, &second(number, 50, answered)), Ok(()), "{number}");
+            assert_eq!(inspect(&mut rate, &second(number, 50, answered)), Ok(()), "{number}");
         }
         let drain = Interval { phase: Phase::Drain, ..second(0, 0, 7) };
-        assert_eq!((told(&mut rate, &drain), rate.finished(Some(PLANNED_NS))), (Ok(()), Ok(())));
+        assert_eq!((inspect(&mut rate, &drain), rate.finished(Some(PLANNED_NS))), (Ok(()), Ok(())));
         let mut number = of_a_number(90);
-        assert_eq!((told(&mut number, &second(0, 90, 90)), number.finished(None)), (Ok(()), Ok(())));
+        assert_eq!((inspect(&mut number, &second(0, 90, 90)), number.finished(None)), (Ok(()), Ok(())));
     }
 
     #[test]
@@ -304,30 +304,30 @@ mod tests {
             (Interval { length_ns: u64::MAX, ..second(0, 0, 0) }, Breach::Length { length_ns: u64::MAX }),
         ];
         for (interval, breach) in rows {
-            assert_eq!(told(&mut of_a_rate(), &interval), Err(breach));
+            assert_eq!(inspect(&mut of_a_rate(), &interval), Err(breach));
         }
         let mut twice = of_a_rate();
-        assert_eq!(told(&mut twice, &second(1, 50, 0)), Ok(()));
-        assert_eq!(told(&mut twice, &second(1, 50, 0)), Err(Breach::Order { second: 1 }));
+        assert_eq!(inspect(&mut twice, &second(1, 50, 0)), Ok(()));
+        assert_eq!(inspect(&mut twice, &second(1, 50, 0)), Err(Breach::Order { second: 1 }));
         let mut large = second(0, 50, 0);
         large.snapshot.numbers.set(Counter::Unfinished, u64::MAX);
-        assert_eq!(told(&mut of_a_rate(), &large), Err(Breach::Figure(u64::MAX)));
+        assert_eq!(inspect(&mut of_a_rate(), &large), Err(Breach::Figure(u64::MAX)));
         let mut timed = second(0, 50, 1);
         timed.snapshot.times.record_n(Timing::Response, 1, 1);
-        assert_eq!(told(&mut of_a_rate(), &timed), Err(Breach::Times { got: 2, most: 1 }));
+        assert_eq!(inspect(&mut of_a_rate(), &timed), Err(Breach::Times { got: 2, most: 1 }));
         let mut statuses = second(0, 50, 0);
         (0..=MOST_STATUSES as u16).for_each(|status| statuses.snapshot.statuses.record(status));
-        assert_eq!(told(&mut of_a_rate(), &statuses), Err(Breach::Statuses(MOST_STATUSES + 1)));
-        assert_eq!(told(&mut of_a_number(90), &second(0, 91, 0)), Err(Breach::Due { got: 91, most: 90 }));
-        assert_eq!(told(&mut of_a_number(90), &second(0, 5, 6)), Err(Breach::Ended { got: 6, most: 5 }));
+        assert_eq!(inspect(&mut of_a_rate(), &statuses), Err(Breach::Statuses(MOST_STATUSES + 1)));
+        assert_eq!(inspect(&mut of_a_number(90), &second(0, 91, 0)), Err(Breach::Due { got: 91, most: 90 }));
+        assert_eq!(inspect(&mut of_a_number(90), &second(0, 5, 6)), Err(Breach::Ended { got: 6, most: 5 }));
     }
 
     #[test]
     fn who_finishes_has_all_of_its_timetable() {
         let mut rate = of_a_rate();
-        assert_eq!(told(&mut rate, &second(0, 50, 40)), Ok(()));
+        assert_eq!(inspect(&mut rate, &second(0, 50, 40)), Ok(()));
         assert_eq!(rate.finished(None), Err(Breach::Open { due: 50, ended: 40 }));
-        assert_eq!(told(&mut rate, &second(1, 0, 10)), Ok(()));
+        assert_eq!(inspect(&mut rate, &second(1, 0, 10)), Ok(()));
         assert_eq!(rate.finished(Some(PLANNED_NS)), Err(Breach::Short { got: 50, expected: 250 }));
     }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::contact::Said;
+use super::contact::ContactEvent;
 use super::peer::Peer;
 use super::startup::has_secrets;
 use super::state::{Controller, Joining, Next, State};
 use super::waits::Notice;
 use super::{CALL_NS, MANNERS_NS, OnLost, Order};
+use crate::messages::{Announcement, FromAgent, ToAgent, to_bytes};
 use crate::roster::unusable;
-use crate::words::{Announcement, FromAgent, ToAgent, to_bytes};
 
 /// How long agents that were lost may take to say that they are back, in nanoseconds.
 const LISTENING_NS: u64 = 2 * CALL_NS;
@@ -40,11 +40,11 @@ impl Controller {
             return false;
         }
         if let Some(claimed) = &mut joining.claimed {
-            while let Some(said) = self.contact.said.pop_front() {
+            while let Some(said) = self.contact.events.pop_front() {
                 match said {
-                    Said::Words(place, FromAgent::Claimed) => drop(claimed.remove(&self.contact.name(place))),
-                    Said::Words(..) => {}
-                    Said::Busy(place, by) => self.contact.lose(place, format!("it carries out a run of {by}")),
+                    ContactEvent::Message(place, FromAgent::Claimed) => drop(claimed.remove(&self.contact.name(place))),
+                    ContactEvent::Message(..) => {}
+                    ContactEvent::Busy(place, by) => self.contact.lose(place, format!("it carries out a run of {by}")),
                 }
             }
             claimed.retain(|name| self.contact.has(name));
@@ -91,7 +91,7 @@ impl Controller {
         let agents: Vec<_> =
             there.into_iter().filter(|agent| agent.busy.is_none() && back.contains(&agent.name)).collect();
         let (by, controller) = (self.terms.name.clone(), self.contact.id().to_owned());
-        self.contact.said.clear();
+        self.contact.events.clear();
         self.contact.own_more(&agents);
         for name in &back {
             let claim = ToAgent::Claim { by: by.clone(), controller: controller.clone() };

@@ -3,8 +3,8 @@
 use brunt_plan::plan::Plan;
 
 use super::progress::InProgress;
-use crate::listed::Unreported;
 use crate::loss::LastSeconds;
+use crate::lost_log_calls::Unreported;
 use crate::rules::{Rule, is_broken};
 
 impl InProgress {

@@ -7,17 +7,19 @@ use std::time::Duration;
 use brunt_engine::StopHandle;
 use bytes::Bytes;
 
-use super::contact::{Contact, Said};
+use super::contact::{Contact, ContactEvent};
 use super::state::{Controller, Gathering, Next, State};
-use super::{COMPARE_AT_FIRST_NS, ClusterError, Command, LISTEN_NS, LOOK_NS, Notice, OnLost, Taken, Terms};
+use super::{
+    COMPARE_AT_FIRST_NS, ChosenAgents, ClusterError, ClusterOptions, Command, LISTEN_NS, LOOK_NS, Notice, OnLost,
+};
 use crate::bus::{BusError, refuses};
 use crate::clock::Offset;
+use crate::messages::{Announcement, FromAgent};
 use crate::post::{BusEvent, Posted, Server};
-use crate::roster::Wanted;
-use crate::words::{Announcement, FromAgent};
+use crate::roster::WantedAgents;
 
 /// The terms on which a controller meets its bus.
-pub(crate) struct Meeting<'a> {
+pub(crate) struct Introduction<'a> {
     /// What subjects begin with.
     pub(crate) prefix: &'a str,
     /// The controller's own id.
@@ -31,8 +33,8 @@ pub(crate) struct Meeting<'a> {
 }
 
 impl Controller {
-    fn new(meeting: Meeting<'_>, terms: Terms, stop: StopHandle, state: State, now: u64) -> Self {
-        let Meeting { prefix, id, server, is_private, draw } = meeting;
+    fn new(meeting: Introduction<'_>, terms: ClusterOptions, stop: StopHandle, state: State, now: u64) -> Self {
+        let Introduction { prefix, id, server, is_private, draw } = meeting;
         Self {
             contact: Contact::new(prefix, id, server, draw, now),
             terms,
@@ -50,15 +52,15 @@ impl Controller {
     }
 
     /// A controller that takes agents, and then follows the orders of [`Controller::order`].
-    pub(crate) fn take_agents(meeting: Meeting<'_>, terms: Terms, stop: StopHandle, now: u64) -> Self {
+    pub(crate) fn take_agents(meeting: Introduction<'_>, terms: ClusterOptions, stop: StopHandle, now: u64) -> Self {
         Self::new(meeting, terms, stop, State::Gathering(Gathering::begin(now)), now)
     }
 
     /// A controller that lists agents for `patience_ns`, with the offsets of their clocks.
-    pub(crate) fn list(meeting: Meeting<'_>, patience_ns: u64, now: u64) -> Self {
+    pub(crate) fn list(meeting: Introduction<'_>, patience_ns: u64, now: u64) -> Self {
         let state = State::Gathering(Gathering::list(now, now + patience_ns));
-        let terms = Terms {
-            wanted: Wanted::All,
+        let terms = ClusterOptions {
+            wanted: WantedAgents::All,
             patience: Duration::ZERO,
             on_lost: OnLost::Continue,
             secrets_from_agents: false,
@@ -100,7 +102,7 @@ impl Controller {
     }
 
     /// The result of taking agents, once.
-    pub(crate) fn take_taken(&mut self) -> Option<Result<Taken, ClusterError>> {
+    pub(crate) fn take_taken(&mut self) -> Option<Result<ChosenAgents, ClusterError>> {
         self.taken.take()
     }
 
@@ -188,8 +190,8 @@ impl Controller {
 
     /// Between runs the agents are kept. One that leaves is lost to no run.
     fn rest(&mut self, now: u64) -> Next {
-        while let Some(said) = self.contact.said.pop_front() {
-            if let Said::Words(place, FromAgent::Leaving { reason }) = said {
+        while let Some(said) = self.contact.events.pop_front() {
+            if let ContactEvent::Message(place, FromAgent::Leaving { reason }) = said {
                 self.contact.lose(place, reason);
             }
         }

@@ -44,8 +44,8 @@ use self::drive::Drive;
 pub use self::waits::{Awaited, Notice, Waiting};
 use crate::bus::{Bus, BusError};
 use crate::clock::Offset;
-use crate::roster::{RosterError, Wanted, Workers};
-use crate::words::Announcement;
+use crate::messages::Announcement;
+use crate::roster::{RosterError, WantedAgents, Workers};
 
 /// How often a controller looks after its agents, in nanoseconds.
 const LOOK_NS: u64 = 50_000_000;
@@ -93,9 +93,9 @@ pub enum OnLost {
 
 /// How agents carry runs out.
 #[derive(Debug, Clone)]
-pub struct Terms {
+pub struct ClusterOptions {
     /// Which agents.
-    pub wanted: Wanted,
+    pub wanted: WantedAgents,
     /// How long to wait for them.
     pub patience: Duration,
     /// What happens to a run that loses an agent.
@@ -242,7 +242,7 @@ pub struct Cluster {
 }
 
 /// Agents that were taken, and others that were there, fit, and were not: their names, and why not.
-pub(crate) struct Taken {
+pub(crate) struct ChosenAgents {
     pub(crate) agents: Vec<Announcement>,
     pub(crate) left_out: Vec<(String, String)>,
 }
@@ -261,7 +261,7 @@ pub(crate) struct Order {
     pub(crate) control: Control,
     pub(crate) stop: StopHandle,
     pub(crate) begun: Sender<Result<Startup, ClusterError>>,
-    pub(crate) over: Sender<Over>,
+    pub(crate) over: Sender<RunRemainder>,
     /// The calls of the log, if the plan replays one.
     pub(crate) timetable: Option<Box<dyn Timetable>>,
 }
@@ -274,7 +274,7 @@ pub(crate) struct Startup {
 }
 
 /// The rest of a finished run's result.
-pub(crate) struct Over {
+pub(crate) struct RunRemainder {
     pub(crate) agents: Vec<AgentPart>,
     pub(crate) status_names: BTreeMap<u16, String>,
     pub(crate) redirected_to: Option<String>,
@@ -287,7 +287,7 @@ pub(crate) struct Over {
     pub(crate) logs: Vec<(String, LogRead)>,
 }
 
-impl Over {
+impl RunRemainder {
     /// Completes a recording that was merged from agents' reports.
     pub(crate) fn complete(self, run: Recording) -> Recording {
         let Self { agents, status_names, redirected_to, failed, left, .. } = self;
@@ -324,7 +324,7 @@ impl Cluster {
     ///
     /// # Errors
     /// When there are too few, or they cannot be used.
-    pub fn take(bus: &Bus, terms: &Terms, stop: &StopHandle) -> Result<Self, ClusterError> {
+    pub fn take(bus: &Bus, terms: &ClusterOptions, stop: &StopHandle) -> Result<Self, ClusterError> {
         let (commands, orders) = unbounded_channel();
         let (taken, answer) = channel();
         let (bus, terms, stop) = (bus.clone(), terms.clone(), stop.clone());
@@ -344,7 +344,7 @@ impl Cluster {
         };
         let thread =
             std::thread::Builder::new().name("agents".to_owned()).spawn(work).map_err(|_| ClusterError::Defect)?;
-        let Taken { agents, left_out } = answer.recv().map_err(|_| ClusterError::Defect)??;
+        let ChosenAgents { agents, left_out } = answer.recv().map_err(|_| ClusterError::Defect)??;
         Ok(Self { commands, thread: Some(thread), agents, left_out })
     }
 
@@ -396,7 +396,7 @@ impl Cluster {
     }
 }
 
-fn await_over(ending: &Receiver<Over>) -> Result<Over, ClusterError> {
+fn await_over(ending: &Receiver<RunRemainder>) -> Result<RunRemainder, ClusterError> {
     loop {
         match ending.recv_timeout(LOOK) {
             Ok(over) => return Ok(over),

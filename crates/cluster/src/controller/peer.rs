@@ -6,8 +6,8 @@ use super::allowance::Allowance;
 use super::{AHEAD_BRIEFLY_NS, AHEAD_NS, OnLost};
 use crate::clock::Comparison;
 use crate::link::Link;
+use crate::messages::{Announcement, Grant, RequestsTaken, ToAgent, to_bytes};
 use crate::rules::{Rule, is_broken};
-use crate::words::{Announcement, Grant, Taken, ToAgent, to_bytes};
 
 /// An agent as its controller sees it.
 pub(super) struct Peer {
@@ -26,7 +26,7 @@ pub(super) struct Peer {
     /// How far it may make calls in the load under way, by the furthest grant ever sent to it.
     pub(super) granted_ns: u64,
     /// The requests of a counted number that its workers have taken, as it has said since that was last looked at.
-    pub(super) taken: Option<Taken>,
+    pub(super) taken: Option<RequestsTaken>,
     /// The bytes that it may still send.
     pub(super) allowance: Allowance,
     /// The reason if it counts as lost.

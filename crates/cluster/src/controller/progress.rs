@@ -19,12 +19,12 @@ use brunt_record::snapshot::{Phase, Snapshot};
 use super::OnLost;
 use super::dealing::Dealing;
 use super::following::Following;
-use super::in_run::{Contact, InRun, Stage, nothing};
+use super::in_run::{AgentStage, InRun, Reachability, nothing};
 use super::inspection::{Breach, planned_end_ns};
 use crate::clock::Offset;
-use crate::loss::{LastSeconds, Lost};
+use crate::loss::{LastSeconds, LostTimetable};
+use crate::messages::{FromAgent, PartEnd, ToAgent};
 use crate::rules::{Rule, is_broken};
-use crate::words::{Ended, FromAgent, ToAgent};
 
 /// How long after a second's end it counts as reported by a lost agent, in nanoseconds.
 const LATE_NS: u64 = 300_000_000;
@@ -32,7 +32,7 @@ const LATE_NS: u64 = 300_000_000;
 const STOOD_STILL_NS: u64 = 3_000_000_000;
 
 /// A run that has begun.
-pub(super) struct Begun {
+pub(super) struct StartedRun {
     pub(super) plan: Plan,
     pub(super) given: Value<'static>,
     /// The counts of setup and, once the run is over, of teardown.
@@ -54,7 +54,7 @@ pub(super) enum OwnStop {
 /// A run under way.
 pub(super) struct InProgress {
     pub(super) run: u32,
-    pub(super) begun: Begun,
+    pub(super) begun: StartedRun,
     pub(super) reports: Sender<Report>,
     /// Whether agents were told to stop.
     pub(super) is_stopping: bool,
@@ -82,7 +82,7 @@ pub(super) struct InProgress {
 }
 
 impl InProgress {
-    pub(super) fn new(run: u32, begun: Begun, reports: Sender<Report>) -> Self {
+    pub(super) fn new(run: u32, begun: StartedRun, reports: Sender<Report>) -> Self {
         let portions = begun.agents.iter().map(|agent| agent.portion);
         let dealing = Dealing::new(run, &begun.plan, portions);
         Self {
@@ -108,7 +108,7 @@ impl InProgress {
 
     /// Whether every agent has finished, or is lost.
     pub(super) fn is_over(&self) -> bool {
-        self.begun.agents.iter().all(|agent| agent.stage == Stage::Finished || agent.is_lost())
+        self.begun.agents.iter().all(|agent| agent.stage == AgentStage::Finished || agent.is_lost())
     }
 
     fn report(&self, report: Report) {
@@ -119,7 +119,7 @@ impl InProgress {
     /// An agent is lost to its controller, whatever it has done in the run.
     pub(super) fn gone(&mut self, place: usize) {
         if let Some(agent) = self.begun.agents.get_mut(place).filter(|agent| !agent.is_lost()) {
-            agent.contact = Contact::Gone;
+            agent.contact = Reachability::Gone;
         }
     }
 
@@ -220,7 +220,7 @@ impl InProgress {
                 agent.due += due;
                 agent.unreported.reported(due);
             }
-            Phase::Drain => agent.stage = Stage::Drained,
+            Phase::Drain => agent.stage = AgentStage::Drained,
         }
         self.report(Report::Interval(interval));
     }
@@ -232,8 +232,9 @@ impl InProgress {
         self.finish(place, 0, false, None, None);
     }
 
-    fn finished(&mut self, place: usize, ended: Ended, stop: &StopHandle) -> Result<(), Breach> {
-        let Ended { measured_ns, mut interrupted, failed, stopped, unreached, status_names, redirected_to, .. } = ended;
+    fn finished(&mut self, place: usize, ended: PartEnd, stop: &StopHandle) -> Result<(), Breach> {
+        let PartEnd { measured_ns, mut interrupted, failed, stopped, unreached, status_names, redirected_to, .. } =
+            ended;
         self.status_names.extend(status_names);
         self.redirected_to = self.redirected_to.take().or(redirected_to);
         if let Some(reason) = failed {
@@ -274,8 +275,8 @@ impl InProgress {
         stopped: Option<Stop>,
         unreached: Option<String>,
     ) {
-        if let Some(agent) = self.begun.agents.get_mut(place).filter(|agent| agent.stage != Stage::Finished) {
-            agent.stage = Stage::Finished;
+        if let Some(agent) = self.begun.agents.get_mut(place).filter(|agent| agent.stage != AgentStage::Finished) {
+            agent.stage = AgentStage::Finished;
             agent.part.measured_ns = agent.part.measured_ns.max(measured_ns);
             let worker = place as u32;
             self.report(Report::Finished { worker, measured_ns, interrupted, failed: None, stopped, unreached });
@@ -287,10 +288,10 @@ impl InProgress {
     pub(super) fn lose(&mut self, place: usize, reason: &str, on_lost: OnLost, horizon_ns: Option<u64>) {
         let horizon_ns = horizon_ns.map(|ns| ns.saturating_sub(self.begun.plan.warmup_ns));
         let Some(agent) = self.begun.agents.get_mut(place) else { return };
-        if agent.is_lost() || agent.stage == Stage::Finished {
+        if agent.is_lost() || agent.stage == AgentStage::Finished {
             return;
         }
-        agent.contact = Contact::Lost { has_ended: false };
+        agent.contact = Reachability::Lost { has_ended: false };
         let still = self.stood_still_ns;
         let own =
             (still >= STOOD_STILL_NS).then(|| format!("; this brunt stood still for {:.1} s", still as f64 / 1e9));
@@ -329,15 +330,15 @@ impl InProgress {
             self.counts_changed = true;
         }
         let name = agent.part.name.clone();
-        last.is_drained = agent.stage == Stage::Drained;
+        last.is_drained = agent.stage == AgentStage::Drained;
         let has_timetable = matches!(self.begun.plan.load, Load::Open { .. }) && self.begun.plan.scenarios.is_none();
         if !last.is_drained || has_timetable {
             let reported_ns = after_ns.max(agent.next * SECOND_NS);
             let unaccounted = agent.unaccounted(reported_ns, agent.due + last.begun.due());
             let next = agent.next;
             let lost = match self.unreported(place, &last) {
-                Some(unreported) => Some(Lost::of_log(&self.begun.plan, unreported, worker, next, &last)),
-                None => Lost::new(&self.begun.plan, self.changed.as_ref(), &unaccounted, worker, next, &last),
+                Some(unreported) => Some(LostTimetable::of_log(&self.begun.plan, unreported, worker, next, &last)),
+                None => LostTimetable::new(&self.begun.plan, self.changed.as_ref(), &unaccounted, worker, next, &last),
             };
             if let Some(agent) = self.begun.agents.get_mut(place) {
                 agent.lost = lost;
@@ -346,7 +347,7 @@ impl InProgress {
             }
         }
         let nobody_left = self.begun.agents.iter().all(InRun::is_lost);
-        let has_ended = |agent: &InRun| agent.stage != Stage::Working;
+        let has_ended = |agent: &InRun| agent.stage != AgentStage::Working;
         let is_over = nobody_left || self.begun.agents.iter().any(has_ended);
         let Some(agent) = self.begun.agents.get_mut(place) else { return };
         if agent.lost.is_none() {
@@ -382,7 +383,7 @@ impl InProgress {
     pub(super) fn deal(&mut self) -> Vec<(usize, ToAgent)> {
         let Some(dealing) = self.dealing.as_mut().filter(|_| !self.is_stopping) else { return Vec::new() };
         for (place, agent) in self.begun.agents.iter().enumerate() {
-            if agent.stage != Stage::Working || agent.contact != Contact::Heard {
+            if agent.stage != AgentStage::Working || agent.contact != Reachability::Heard {
                 dealing.gone(place);
             }
         }
@@ -439,7 +440,7 @@ impl InProgress {
     /// early.
     pub(super) fn others_ended(&self) -> (u64, bool) {
         let measured = |agent: &InRun| agent.part.measured_ns;
-        let finished = self.begun.agents.iter().filter(|agent| agent.stage == Stage::Finished).map(measured).max();
+        let finished = self.begun.agents.iter().filter(|agent| agent.stage == AgentStage::Finished).map(measured).max();
         // If every agent was lost, the run ended with the last of them.
         let longest = finished.or_else(|| self.begun.agents.iter().map(measured).max()).unwrap_or(0);
         // With a number of requests, the others have made all of theirs: those of a lost agent would have been made,
@@ -456,7 +457,7 @@ impl InProgress {
             let end = longest.max(agent.part.measured_ns);
             let most = self.begun.plan.duration_ns().unwrap_or(u64::MAX).max(end);
             let end = agent.lost.as_ref().map_or(end, |lost| lost.end_ns(end, is_whole).min(most));
-            let told = agent.untold(&self.begun.plan);
+            let told = agent.unaccounted(&self.begun.plan);
             if let AgentEnd::Lost { users_missed, iterations_unknown, untold, .. } = &mut agent.part.ended {
                 *untold = told;
                 let missed = agent.unaccounted.as_ref().map(|unaccounted| unaccounted.users(&self.begun.plan, end));

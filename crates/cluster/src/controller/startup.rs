@@ -8,17 +8,17 @@ use brunt_record::agents::AgentPart;
 use brunt_record::recording::Aside;
 use serde_bytes::ByteBuf;
 
-use super::contact::Said;
+use super::contact::ContactEvent;
 use super::in_run::InRun;
 use super::peer::{Granting, Peer};
-use super::progress::Begun;
-use super::state::{After, Controller, Next, Settling, Stage, Starting, State, TearingDown, refuse};
-use super::waits::{Awaited, Limits, Wait};
+use super::progress::StartedRun;
+use super::state::{Controller, Next, Settling, StartStage, Starting, State, TeardownResult, TearingDown, refuse};
+use super::waits::{Awaited, Wait, WaitLimits};
 use super::{COMPARISONS, ClusterError, LEAD_NS, Order};
 use crate::clock::Offset;
+use crate::messages::{Announcement, FromAgent, ToAgent};
 use crate::roster::deal;
 use crate::rules::{Rule, is_broken};
-use crate::words::{Announcement, FromAgent, ToAgent};
 
 /// How long agents that were told to stop may take, in nanoseconds: a setup under way has ten seconds to return.
 const SETTLING_NS: u64 = 12_000_000_000;
@@ -28,7 +28,7 @@ impl Controller {
     pub(super) fn begin(&mut self, order: Order) -> State {
         self.contact.runs += 1;
         let run = self.contact.runs;
-        self.contact.said.clear();
+        self.contact.events.clear();
         self.working.clear();
         if self.contact.peers.is_empty() {
             refuse(&order, ClusterError::NobodyLeft);
@@ -48,7 +48,7 @@ impl Controller {
         &mut self,
         run: u32,
         order: &Order,
-    ) -> Result<(Plan, Vec<Announcement>, Vec<Portion>, Stage), ClusterError> {
+    ) -> Result<(Plan, Vec<Announcement>, Vec<Portion>, StartStage), ClusterError> {
         let mut plan = order.plan.clone();
         if let Some(streamed) = plan.scenarios.as_ref().and_then(|scenarios| scenarios.streamed.first()) {
             return Err(ClusterError::Streamed { file: streamed.name.clone() });
@@ -76,7 +76,7 @@ impl Controller {
         self.contact.tell_all(&ToAgent::Plan { wire: ByteBuf::from(wire.bytes()) });
         let missing = (0..self.contact.peers.len()).collect();
         let (got_on, left) = (self.contact.audible, usize::MAX);
-        Ok((plan, announced, portions, Stage::Planning { missing, hash, got_on, left }))
+        Ok((plan, announced, portions, StartStage::Planning { missing, hash, got_on, left }))
     }
 
     /// Whether orders to the agents are private.
@@ -97,23 +97,23 @@ impl Controller {
     }
 
     /// All have the plan: lets the first run the script's setup, if there is one.
-    fn surround(&mut self, run: u32, plan: &Plan, portions: &[Portion]) -> Stage {
+    fn surround(&mut self, run: u32, plan: &Plan, portions: &[Portion]) -> StartStage {
         if plan.scenarios.is_none() {
             return self.prepare(run, portions, &Value::Nil);
         }
         self.working.insert(0);
         self.contact.tell(0, &ToAgent::Setup { run });
-        Stage::SettingUp { since: self.contact.audible }
+        StartStage::SettingUp { since: self.contact.audible }
     }
 
     /// Lets all make their connections.
-    fn prepare(&mut self, run: u32, portions: &[Portion], given: &Value<'static>) -> Stage {
+    fn prepare(&mut self, run: u32, portions: &[Portion], given: &Value<'static>) -> StartStage {
         for (place, portion) in portions.iter().enumerate() {
             let (machine, given) = (place as u32, given.clone());
             self.working.insert(place);
             self.contact.tell(place, &ToAgent::Prepare { run, machine, portion: *portion, given });
         }
-        Stage::Preparing { missing: (0..portions.len()).collect(), since: self.contact.audible }
+        StartStage::Preparing { missing: (0..portions.len()).collect(), since: self.contact.audible }
     }
 
     /// Takes agents' messages before a run has begun. Anything that keeps it from beginning is an error.
@@ -137,7 +137,7 @@ impl Controller {
         }
         let is_compared = self.contact.peers.iter().all(|peer| peer.clock.count() >= COMPARISONS);
         match &starting.stage {
-            Stage::Preparing { missing, .. } if missing.is_empty() && is_compared => {
+            StartStage::Preparing { missing, .. } if missing.is_empty() && is_compared => {
                 Next::Moves(self.let_begin(starting, now))
             }
             _ => {
@@ -149,10 +149,10 @@ impl Controller {
 
     /// Waits for what agents owe before a run begins.
     fn await_start(&mut self, starting: &mut Starting) {
-        let (limits, audible) = (Limits::new(&starting.plan), self.contact.audible);
+        let (limits, audible) = (WaitLimits::new(&starting.plan), self.contact.audible);
         let wait = |awaited, since, limit_ns| move |place| Wait { place, awaited, since, limit_ns };
         let waits: Vec<Wait> = match &mut starting.stage {
-            Stage::Planning { missing, got_on, left, .. } => {
+            StartStage::Planning { missing, got_on, left, .. } => {
                 // A long plan on a slow way takes its time, as long as pieces of it arrive anywhere.
                 let now_left = self.contact.bytes_left();
                 if now_left != *left {
@@ -160,8 +160,8 @@ impl Controller {
                 }
                 missing.iter().copied().map(wait(Awaited::Plan, *got_on, limits.plan_ns)).collect()
             }
-            Stage::SettingUp { since } => vec![wait(Awaited::Setup, *since, limits.setup_ns)(0)],
-            Stage::Preparing { missing, since } => {
+            StartStage::SettingUp { since } => vec![wait(Awaited::Setup, *since, limits.setup_ns)(0)],
+            StartStage::Preparing { missing, since } => {
                 missing.iter().copied().map(wait(Awaited::Connections, *since, limits.connections_ns)).collect()
             }
         };
@@ -179,19 +179,19 @@ impl Controller {
             if order.stop.is_stopped() {
                 return Err(ClusterError::Interrupted);
             }
-            match self.contact.said.pop_front() {
-                Some(Said::Words(place, FromAgent::Failed { problem, .. })) => {
+            match self.contact.events.pop_front() {
+                Some(ContactEvent::Message(place, FromAgent::Failed { problem, .. })) => {
                     self.working.remove(&place);
                     let (problem, is_impossible) = (problem.text, problem.is_impossible);
                     return Err(ClusterError::Agent { agent: self.contact.name(place), problem, is_impossible });
                 }
-                Some(Said::Words(place, FromAgent::Leaving { reason })) => {
+                Some(ContactEvent::Message(place, FromAgent::Leaving { reason })) => {
                     if let Some(peer) = self.contact.peers.get_mut(place) {
                         peer.lost.get_or_insert(reason);
                     }
                 }
-                Some(Said::Words(place, words)) => return Ok(Some((place, words))),
-                Some(Said::Busy(..)) => {}
+                Some(ContactEvent::Message(place, words)) => return Ok(Some((place, words))),
+                Some(ContactEvent::Busy(..)) => {}
                 None => return Ok(None),
             }
         }
@@ -201,7 +201,7 @@ impl Controller {
     fn come_closer(&mut self, starting: &mut Starting, place: usize, words: FromAgent) -> Result<(), ClusterError> {
         let Starting { run, plan, portions, given, left, stage, .. } = starting;
         match (stage, words) {
-            (Stage::Planning { missing, hash, .. }, FromAgent::PlanTaken { hash: got }) => {
+            (StartStage::Planning { missing, hash, .. }, FromAgent::PlanTaken { hash: got }) => {
                 if got != *hash {
                     let problem =
                         format!("its plan has the hash {got}, and should have {hash}: run one brunt everywhere");
@@ -213,7 +213,7 @@ impl Controller {
                     starting.stage = self.surround(*run, plan, portions);
                 }
             }
-            (Stage::SettingUp { .. }, FromAgent::Given { run: of, value, left: its }) if of == *run => {
+            (StartStage::SettingUp { .. }, FromAgent::Given { run: of, value, left: its }) if of == *run => {
                 self.working.remove(&place);
                 if !is_broken(Rule::SetupCounts) {
                     *left = *its;
@@ -221,7 +221,7 @@ impl Controller {
                 starting.stage = self.prepare(*run, portions, &value);
                 *given = Some(value);
             }
-            (Stage::Preparing { missing, .. }, FromAgent::Ready { run: of }) if of == *run => {
+            (StartStage::Preparing { missing, .. }, FromAgent::Ready { run: of }) if of == *run => {
                 missing.remove(&place);
             }
             _ => {}
@@ -250,7 +250,7 @@ impl Controller {
         let in_run = |(part, portion)| InRun::new(part, portion, &plan);
         let agents = parts.zip(portions.iter().copied()).map(in_run).collect();
         let given = given.unwrap_or(Value::Nil);
-        self.run(run, order, Begun { plan, given, left, at, agents }, now)
+        self.run(run, order, StartedRun { plan, given, left, at, agents }, now)
     }
 
     /// Waits until agents that were told to stop have done so, and then reports why the run does not begin.
@@ -260,8 +260,8 @@ impl Controller {
             self.contact.tell_all(&ToAgent::Stop { run });
             now
         });
-        while let Some(said) = self.contact.said.pop_front() {
-            let Said::Words(place, words) = said else { continue };
+        while let Some(said) = self.contact.events.pop_front() {
+            let ContactEvent::Message(place, words) = said else { continue };
             match words {
                 FromAgent::Given { run: of, value, .. } if of == run => {
                     settling.given = Some(value).filter(|_| !is_broken(Rule::SetUpIsTornDown));
@@ -281,7 +281,7 @@ impl Controller {
             refuse(&order, error);
             return Next::Moves(State::Resting);
         };
-        Next::Moves(TearingDown::state(run, given, After::NotBegun(Box::new((order, error)))))
+        Next::Moves(TearingDown::state(run, given, TeardownResult::NotBegun(Box::new((order, error)))))
     }
 }
 

@@ -10,9 +10,9 @@ use brunt_record::recording::Aside;
 
 use super::contact::Contact;
 use super::progress::InProgress;
-use super::waits::Limits;
-use super::{ClusterError, Command, Order, Taken, Terms};
-use crate::words::Announcement;
+use super::waits::WaitLimits;
+use super::{ChosenAgents, ClusterError, ClusterOptions, Command, Order};
+use crate::messages::Announcement;
 
 /// A controller's state. Each has the data that it needs, and decides which comes next.
 pub(super) enum State {
@@ -51,7 +51,7 @@ pub(super) enum Next {
 /// A controller.
 pub(crate) struct Controller {
     pub(super) contact: Contact,
-    pub(super) terms: Terms,
+    pub(super) terms: ClusterOptions,
     /// Whether messages on the way to its server are private.
     pub(super) is_private: bool,
     pub(super) state: State,
@@ -60,7 +60,7 @@ pub(crate) struct Controller {
     /// Ends the wait for agents.
     pub(super) stop: StopHandle,
     /// The result of taking agents, once that is known.
-    pub(super) taken: Option<Result<Taken, ClusterError>>,
+    pub(super) taken: Option<Result<ChosenAgents, ClusterError>>,
     /// The places of agents whose machines work for the run that begins.
     pub(super) working: BTreeSet<usize>,
     /// The plan that the agents have, in wire form's hash.
@@ -74,7 +74,7 @@ pub(crate) struct Controller {
 }
 
 /// An agent by its name and its process.
-pub(super) type Who = (String, u64);
+pub(super) type AgentProcess = (String, u64);
 
 /// Agents are being asked for.
 pub(super) struct Gathering {
@@ -85,7 +85,7 @@ pub(super) struct Gathering {
     /// Until when it lists agents, where none are to be claimed.
     pub(super) lists_until: Option<u64>,
     /// Agents that did not answer a claim: others come before them.
-    pub(super) silent: HashSet<Who>,
+    pub(super) silent: HashSet<AgentProcess>,
 }
 
 /// Agents were claimed.
@@ -140,14 +140,14 @@ pub(super) struct Starting {
     pub(super) announced: Vec<Announcement>,
     pub(super) portions: Vec<Portion>,
     /// The value that setup has returned, as soon as it has: it has to be torn down in any case.
-    pub(super) given: Given,
+    pub(super) given: SetupValue,
     /// The counts of setup.
     pub(super) left: Aside,
-    pub(super) stage: Stage,
+    pub(super) stage: StartStage,
 }
 
 /// What a run waits for before it begins.
-pub(super) enum Stage {
+pub(super) enum StartStage {
     /// The agents at these places have yet to say that they have the plan, whose hash is this. They last got on with it
     /// at this time.
     Planning { missing: BTreeSet<usize>, hash: String, got_on: u64, left: usize },
@@ -162,7 +162,7 @@ pub(super) struct Settling {
     pub(super) run: u32,
     pub(super) order: Order,
     pub(super) error: ClusterError,
-    pub(super) given: Given,
+    pub(super) given: SetupValue,
     pub(super) since: Option<u64>,
 }
 
@@ -174,7 +174,7 @@ pub(super) struct Running {
     pub(super) stopping_since: Option<u64>,
     pub(super) stopping_audible: u64,
     /// The limits of what its agents owe, and when it began, in the time for which the bus let messages through.
-    pub(super) limits: Limits,
+    pub(super) limits: WaitLimits,
     pub(super) began: u64,
 }
 
@@ -188,11 +188,11 @@ pub(super) struct TearingDown {
     pub(super) since: u64,
     /// Since when its user wants it to end, on the controller's clock.
     pub(super) stopping_since: Option<u64>,
-    pub(super) after: After,
+    pub(super) after: TeardownResult,
 }
 
 /// The result to report once a script is torn down.
-pub(super) enum After {
+pub(super) enum TeardownResult {
     /// The run did not begin, for this reason.
     NotBegun(Box<(Order, ClusterError)>),
     /// The run is over.
@@ -200,13 +200,13 @@ pub(super) enum After {
 }
 
 impl TearingDown {
-    pub(super) fn state(run: u32, given: Value<'static>, after: After) -> State {
+    pub(super) fn state(run: u32, given: Value<'static>, after: TeardownResult) -> State {
         State::TearingDown(Box::new(Self { run, given, place: None, since: 0, stopping_since: None, after }))
     }
 }
 
 /// The value to tear down after a run that does not begin, or has ended.
-pub(super) type Given = Option<Value<'static>>;
+pub(super) type SetupValue = Option<Value<'static>>;
 
 /// Answers an order that could not be carried out. Its sender may be gone.
 pub(super) fn refuse(order: &Order, error: ClusterError) {

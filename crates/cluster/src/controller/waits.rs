@@ -107,9 +107,9 @@ pub enum Notice {
 
 /// The long waits that the user was told.
 #[derive(Debug, Default)]
-pub(super) struct Told(BTreeSet<(usize, Awaited)>);
+pub(super) struct AnnouncedWaits(BTreeSet<(usize, Awaited)>);
 
-impl Told {
+impl AnnouncedWaits {
     /// The waits at `audible` that have become long, one for each kind.
     pub(super) fn news(&mut self, waits: &[Wait], audible: u64, name: impl Fn(usize) -> String) -> Vec<Waiting> {
         self.0.retain(|(place, awaited)| waits.iter().any(|wait| (wait.place, wait.awaited) == (*place, *awaited)));
@@ -134,7 +134,7 @@ impl Told {
 /// The limits of a run's waits, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_field_names, reason = "all are times in nanoseconds")]
-pub(super) struct Limits {
+pub(super) struct WaitLimits {
     pub(super) plan_ns: u64,
     pub(super) setup_ns: u64,
     pub(super) connections_ns: u64,
@@ -146,7 +146,7 @@ pub(super) struct Limits {
     pub(super) grace_ns: u64,
 }
 
-impl Limits {
+impl WaitLimits {
     /// What an agent owes that carries out its part: the next report, or the end. Times are those for which the bus let
     /// messages through: when the run began, when it was told to end, and when the agent last reported.
     pub(super) fn of_part(&self, place: usize, part: PartTimes, audible: u64) -> Wait {
@@ -171,7 +171,7 @@ pub(super) struct PartTimes {
     pub(super) is_drained: bool,
 }
 
-impl Limits {
+impl WaitLimits {
     pub(super) fn new(plan: &Plan) -> Self {
         let planned_ns = Some(planned_end_ns(plan)).filter(|planned_ns| *planned_ns < u64::MAX);
         Self {
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_part_owes_reports_and_its_end() {
-        let limits = Limits {
+        let limits = WaitLimits {
             plan_ns: 0,
             setup_ns: 0,
             connections_ns: 0,
@@ -200,7 +200,7 @@ mod tests {
             grace_ns: GRACE_NS,
         };
         let times = PartTimes { began: SECOND_NS, stopping: None, reported: 4 * SECOND_NS, is_drained: false };
-        let owes = |limits: &Limits, times, second: u64| {
+        let owes = |limits: &WaitLimits, times, second: u64| {
             let wait = limits.of_part(0, times, second * SECOND_NS);
             (wait.awaited, wait.since / SECOND_NS)
         };
@@ -209,7 +209,7 @@ mod tests {
         let stopped = PartTimes { stopping: Some(10 * SECOND_NS), ..times };
         assert_eq!(owes(&limits, stopped, 11), (Awaited::End, 15));
         // A number of requests has no planned end.
-        let numbered = Limits { loaded_ns: None, ..limits };
+        let numbered = WaitLimits { loaded_ns: None, ..limits };
         assert_eq!(owes(&numbered, times, 1000), (Awaited::Report, 4));
         assert_eq!(owes(&numbered, PartTimes { is_drained: true, ..times }, 1000), (Awaited::End, 9));
     }
@@ -218,7 +218,7 @@ mod tests {
     fn a_long_wait_is_told_once_with_all_whom_it_is_for() {
         let wait = |place, since| Wait { place, awaited: Awaited::End, since, limit_ns: 10 * SECOND_NS };
         let waits = [wait(0, 0), wait(2, SECOND_NS)];
-        let mut told = Told::default();
+        let mut told = AnnouncedWaits::default();
         let name = |place: usize| format!("a{place}");
         assert_eq!(told.news(&waits, 4 * SECOND_NS, name), []);
         let both = told.news(&waits, 6 * SECOND_NS, name);

@@ -40,7 +40,7 @@ proptest! {
             due
         };
         let left = since(portion, next * SECOND_NS);
-        let Some(mut timetable) = Lost::new(&plan, None, &left, lost as u32, next, &LastSeconds::default()) else {
+        let Some(mut timetable) = LostTimetable::new(&plan, None, &left, lost as u32, next, &LastSeconds::default()) else {
             prop_assert!(next * SECOND_NS >= length_ns);
             return Ok(());
         };
@@ -74,7 +74,7 @@ fn what_an_agent_said_last_is_counted_in_its_second() {
         ahead: 0,
     };
     let left = since(Portion::whole(1), last.measured_ns);
-    let seconds = Lost::new(&plan, None, &left, 0, 1, &last).unwrap().end(3 * SECOND_NS, true);
+    let seconds = LostTimetable::new(&plan, None, &left, 0, 1, &last).unwrap().end(3 * SECOND_NS, true);
     let told: Vec<_> =
         seconds.iter().map(|one| (one.phase, one.second, one.snapshot.numbers.get(Counter::Due))).collect();
     assert_eq!(told, [(Phase::Measured, 1, 100), (Phase::Measured, 2, 100), (Phase::Drain, 0, 0)]);
@@ -108,7 +108,8 @@ fn requests_that_nobody_makes_are_due_at_the_end() {
     let portion = Portion::new(0, 1, 3).unwrap();
     let left = Unaccounted { portion, requests: 20, due: 0, since_ns: 2 * SECOND_NS };
     let of = |is_whole, end_ns| {
-        let seconds = Lost::new(&plan, None, &left, 0, 2, &LastSeconds::default()).unwrap().end(end_ns, is_whole);
+        let seconds =
+            LostTimetable::new(&plan, None, &left, 0, 2, &LastSeconds::default()).unwrap().end(end_ns, is_whole);
         let of = |one: &Interval, counter| one.snapshot.numbers.get(counter);
         let sum = |counter| seconds.iter().map(|one| of(one, counter)).sum::<u64>();
         let sums = (sum(Counter::Due), sum(Counter::Unsent), sum(Counter::UnsentLost));
@@ -129,7 +130,7 @@ fn a_number_of_requests_of_a_rate_ends_with_the_last_of_them() {
         let portion = Portion::new(2, 1, 3).unwrap();
         let left = since(portion, SECOND_NS);
         let last = LastSeconds { horizon_ns: Some(2 * SECOND_NS), ..LastSeconds::default() };
-        let new = || Lost::new(&plan, None, &left, 2, 1, &last).unwrap();
+        let new = || LostTimetable::new(&plan, None, &left, 2, 1, &last).unwrap();
         let Load::Open { profile, .. } = &plan.load else { unreachable!() };
         let share = portion.shares().next().unwrap();
         let all: Vec<u64> =
@@ -148,7 +149,7 @@ fn what_may_have_been_sent_is_unknown_until_the_agent_tells() {
     let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(5 * SECOND_NS), requests: None });
     let left = since(Portion::whole(1), SECOND_NS);
     let last = LastSeconds { horizon_ns: Some(3_500_000_000), ..LastSeconds::default() };
-    let sums = |mut lost: Lost| {
+    let sums = |mut lost: LostTimetable| {
         let mut seconds = lost.until(3 * SECOND_NS);
         seconds.extend(lost.end(5 * SECOND_NS, false));
         let total = seconds.into_iter().fold(Snapshot::default(), |mut total, second| {
@@ -159,7 +160,7 @@ fn what_may_have_been_sent_is_unknown_until_the_agent_tells() {
         let of = |counter| total.numbers.get(counter);
         (total.due(), total.statuses.total(), of(Counter::Unknown), of(Counter::Unsent), of(Counter::UnsentLost))
     };
-    let lost = || Lost::new(&plan, None, &left, 0, 1, &last).unwrap();
+    let lost = || LostTimetable::new(&plan, None, &left, 0, 1, &last).unwrap();
     assert_eq!(sums(lost()), (400, 0, 250, 150, 150));
     let told = || {
         let mut told = Snapshot::with_numbers([(Counter::Due, 100)]);
@@ -178,7 +179,8 @@ fn what_may_have_been_sent_is_unknown_until_the_agent_tells() {
 fn the_closed_model_has_no_timetable() {
     let mut plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(SECOND_NS), requests: None });
     plan.load = Load::Closed {};
-    let mut lost = Lost::new(&plan, None, &since(Portion::whole(1), 0), 0, 0, &LastSeconds::default()).unwrap();
+    let mut lost =
+        LostTimetable::new(&plan, None, &since(Portion::whole(1), 0), 0, 0, &LastSeconds::default()).unwrap();
     assert!(lost.until(SECOND_NS).iter().all(|second| second.snapshot == Snapshot::default()));
     // What it still reports counts.
     lost.amend(Snapshot::with_numbers([(Counter::Due, 3), (Counter::Unfinished, 3)]), SECOND_NS, true);
@@ -193,12 +195,12 @@ fn seconds_that_an_agent_left_out_are_unknown() {
         let left = Unaccounted { portion: Portion::whole(1), requests: 0, due: 140, since_ns };
         let horizon_ns = Some(10 * SECOND_NS);
         let last = LastSeconds { horizon_ns, is_drained, ..LastSeconds::default() };
-        let lost = Lost::new(&plan, None, &left, 0, since_ns / SECOND_NS, &last).unwrap();
+        let lost = LostTimetable::new(&plan, None, &left, 0, since_ns / SECOND_NS, &last).unwrap();
         let seconds = lost.end(4 * SECOND_NS, true);
         let sum = |counter| seconds.iter().map(|second| second.snapshot.numbers.get(counter)).sum::<u64>();
         assert_eq!((sum(Counter::Due), sum(Counter::Unknown)), (expected, expected));
     }
     let all = Unaccounted { portion: Portion::whole(1), requests: 0, due: 400, since_ns: 4 * SECOND_NS };
     let last = LastSeconds { is_drained: true, ..LastSeconds::default() };
-    assert!(Lost::new(&plan, None, &all, 0, 4, &last).is_none());
+    assert!(LostTimetable::new(&plan, None, &all, 0, 4, &last).is_none());
 }

@@ -19,10 +19,10 @@ use super::machine::Truth;
 use super::world::{Fault, World};
 use super::{Case, Hardness, SECOND_NS, carry_out};
 use crate::controller::{ClusterError, OnLost};
-use crate::roster::Wanted;
+use crate::roster::WantedAgents;
 
 /// What came of a run.
-pub(super) enum Came {
+pub(super) enum RunResult {
     NotTaken(ClusterError),
     NotBegun(ClusterError),
     Ran { run: Box<Recording>, lost_its_agents: bool },
@@ -94,19 +94,19 @@ fn truth_of(world: &World, name: &str) -> Truth {
     })
 }
 
-pub(super) fn check(case: &Case, world: &World, came: &Came) {
+pub(super) fn check(case: &Case, world: &World, came: &RunResult) {
     let told = |fault: fn(&Fault) -> bool| case.faults.iter().any(|(_, one)| fault(one));
     let set_up: u64 = world.machines.iter().map(|machine| machine.set_up).sum();
     match came {
-        Came::ControllerDied => assert!(told(|fault| matches!(fault, Fault::Kill { side: 0 }))),
-        Came::NotTaken(error) => {
+        RunResult::ControllerDied => assert!(told(|fault| matches!(fault, Fault::Kill { side: 0 }))),
+        RunResult::NotTaken(error) => {
             assert!(case.hardness == Hardness::Rough, "{error}");
             // Too few came, and strangers announced others.
             let is_known =
                 matches!(error, ClusterError::TooFew { .. } | ClusterError::Roster(_) | ClusterError::Interrupted);
             assert!(is_known, "{error}");
         }
-        Came::NotBegun(error) => {
+        RunResult::NotBegun(error) => {
             assert!(case.hardness == Hardness::Rough, "{error}");
             let is_known = match error {
                 ClusterError::LostBefore { .. } => true,
@@ -117,7 +117,7 @@ pub(super) fn check(case: &Case, world: &World, came: &Came) {
             assert!(is_known, "{error}");
             torn_down(world, set_up, &error.to_string());
         }
-        Came::Ran { run, lost_its_agents } => {
+        RunResult::Ran { run, lost_its_agents } => {
             check_run(case, world, run, *lost_its_agents);
             let said = if let Ending::Failed(reason) = &run.ending { reason.as_str() } else { "" };
             torn_down(world, set_up, said);
@@ -273,17 +273,17 @@ pub(super) fn check_next(case: &Case, world: &mut World) {
         (machine.setup_fails, machine.lies) = (false, false);
         (machine.set_up, machine.torn_down) = (0, 0);
     });
-    let terms = crate::controller::Terms { wanted: Wanted::Number(living.len() as u32), ..case.terms() };
+    let terms = crate::controller::ClusterOptions { wanted: WantedAgents::Number(living.len() as u32), ..case.terms() };
     match carry_out(world, &case.plan, terms, case.patience_ns()) {
-        Came::Ran { run, lost_its_agents: false } => {
+        RunResult::Ran { run, lost_its_agents: false } => {
             assert!(run.agents.iter().all(|part| !part.is_lost()), "{:?}", run.agents);
             assert_eq!(run.agents.len(), living.len());
             let calm = Case { hardness: Hardness::Calm, setup_fails: false, liar: None, ..Case::from_seed(0) };
             let calm = Case { plan: case.plan.clone(), on_lost: case.on_lost, ..calm };
             check_run(&calm, world, &run, false);
         }
-        Came::Ran { run, .. } => panic!("the next run lost agents: {:?}", run.ending),
-        Came::NotTaken(error) | Came::NotBegun(error) => panic!("the next run: {error}"),
-        Came::ControllerDied => panic!("the controller of the next run died"),
+        RunResult::Ran { run, .. } => panic!("the next run lost agents: {:?}", run.ending),
+        RunResult::NotTaken(error) | RunResult::NotBegun(error) => panic!("the next run: {error}"),
+        RunResult::ControllerDied => panic!("the controller of the next run died"),
     }
 }

@@ -21,8 +21,8 @@ use brunt_record::time::Tick;
 
 use super::dice::Dice;
 use super::log::Logged;
-use crate::agent::machine::{Act, Done, Job, NewPart};
-use crate::words::{Ended, Problem};
+use crate::agent::machine::{Job, MachineOrder, MachineReport, NewPart};
+use crate::messages::{PartEnd, Problem};
 
 const MS: u64 = 1_000_000;
 
@@ -61,7 +61,7 @@ pub(super) struct Machine {
     pub(super) lies: bool,
     /// Whether its setup fails.
     pub(super) setup_fails: bool,
-    said: Vec<(Job, Done)>,
+    said: Vec<(Job, MachineReport)>,
     /// Until when it hangs, in the time of the world.
     hangs_until: u64,
 }
@@ -134,15 +134,15 @@ impl Machine {
     }
 
     /// Takes in what its agent wants, at `now` of its clock.
-    pub(super) fn act(&mut self, job: Job, act: Act, now: u64, dice: &mut Dice) {
+    pub(super) fn act(&mut self, job: Job, act: MachineOrder, now: u64, dice: &mut Dice) {
         let is_current = self.job == Some(job);
         match act {
-            Act::SetUp(_) | Act::TearDown(..) => {
+            MachineOrder::SetUp(_) | MachineOrder::TearDown(..) => {
                 (self.job, self.is_stopped) = (Some(job), false);
-                let errand = if matches!(act, Act::SetUp(_)) { Errand::SetUp } else { Errand::TearDown };
+                let errand = if matches!(act, MachineOrder::SetUp(_)) { Errand::SetUp } else { Errand::TearDown };
                 self.errands.push((now + dice.between(5, 900) * MS, job, errand));
             }
-            Act::Carry(part) => {
+            MachineOrder::Carry(part) => {
                 let NewPart { plan, machine, portion, .. } = *part;
                 (self.job, self.until_ns, self.is_stopped) = (Some(job), 0, false);
                 self.changes.clear();
@@ -150,50 +150,50 @@ impl Machine {
                 let part = Part::new(&plan, machine, portion, now + dice.between(1, 400) * MS);
                 self.part = Some(Part { slowness: self.slowness.max(1), ..part });
             }
-            Act::Open { at } if is_current => {
+            MachineOrder::Open { at } if is_current => {
                 if let Some(part) = &mut self.part {
                     let at = at.max(now);
                     part.zero = Some(i128::from(at + part.warmup_ns));
-                    self.said.push((job, Done::Began { at, late: 0 }));
+                    self.said.push((job, MachineReport::Began { at, late: 0 }));
                 }
             }
-            Act::Extend(granted) if is_current => {
+            MachineOrder::Extend(granted) if is_current => {
                 if granted.changes.len() > self.changes.len() {
                     self.changes = granted.changes;
                     self.part.iter_mut().for_each(|part| part.change(&self.changes));
                 }
                 self.until_ns = self.until_ns.max(granted.until_ns);
             }
-            Act::GiveBack(most) if is_current => {
+            MachineOrder::GiveBack(most) if is_current => {
                 let requests = self.part.as_mut().map_or(0, |part| part.give_back(most));
                 let more = if self.lies && dice.in_thousand(300) { dice.between(1, 1000) } else { 0 };
-                self.said.push((job, Done::GivenBack(requests + more)));
+                self.said.push((job, MachineReport::GivenBack(requests + more)));
             }
-            Act::AddNumbers { numbers: more, are_last } if is_current => {
+            MachineOrder::AddNumbers { numbers: more, are_last } if is_current => {
                 if let Some(Part { calls: Calls::Closed { numbers, may_grow, .. }, .. }) = &mut self.part {
                     numbers.extend(more);
                     *may_grow &= !are_last;
                 }
             }
-            Act::Stop | Act::Leave if is_current => self.is_stopped = true,
+            MachineOrder::Stop | MachineOrder::Leave if is_current => self.is_stopped = true,
             _ => {}
         }
     }
 
     /// Does what is due at `now` of its clock. Gives what there is to tell.
-    pub(super) fn work(&mut self, now: u64, dice: &mut Dice) -> Vec<(Job, Done)> {
+    pub(super) fn work(&mut self, now: u64, dice: &mut Dice) -> Vec<(Job, MachineReport)> {
         for (_, job, errand) in self.errands.extract_if(.., |(at, ..)| *at <= now) {
             let done = match errand {
                 Errand::SetUp if self.setup_fails => {
-                    Done::SetUp(Err(Problem { text: "setup failed".to_owned(), is_impossible: false }))
+                    MachineReport::SetUp(Err(Problem { text: "setup failed".to_owned(), is_impossible: false }))
                 }
                 Errand::SetUp => {
                     self.set_up += 1;
-                    Done::SetUp(Ok((Value::Boolean(true), a_check("set up"))))
+                    MachineReport::SetUp(Ok((Value::Boolean(true), a_check("set up"))))
                 }
                 Errand::TearDown => {
                     self.torn_down += 1;
-                    Done::TornDown(Ok(a_check("torn down")))
+                    MachineReport::TornDown(Ok(a_check("torn down")))
                 }
             };
             self.said.push((job, done));
@@ -213,7 +213,7 @@ impl Machine {
         let mut said = std::mem::take(&mut self.said);
         if self.lies {
             // It leaves seconds out, or makes some up.
-            said.retain(|(_, done)| !matches!(done, Done::Second(_)) || !dice.in_thousand(150));
+            said.retain(|(_, done)| !matches!(done, MachineReport::Second(_)) || !dice.in_thousand(150));
             for (_, done) in &mut said {
                 lie(done, dice);
             }
@@ -223,8 +223,8 @@ impl Machine {
 }
 
 /// Makes a second one that never was, often.
-fn lie(done: &mut Done, dice: &mut Dice) {
-    let Done::Second(interval) = done else { return };
+fn lie(done: &mut MachineReport, dice: &mut Dice) {
+    let MachineReport::Second(interval) = done else { return };
     let numbers = &mut interval.snapshot.numbers;
     match dice.below(10) {
         0 => interval.second = 1 << 40,
@@ -305,11 +305,18 @@ impl Part {
         }
     }
 
-    fn work(&mut self, now: u64, until_ns: u64, is_stopped: bool, truth: &mut Truth, dice: &mut Dice) -> Vec<Done> {
+    fn work(
+        &mut self,
+        now: u64,
+        until_ns: u64,
+        is_stopped: bool,
+        truth: &mut Truth,
+        dice: &mut Dice,
+    ) -> Vec<MachineReport> {
         let mut done = Vec::new();
         if !self.is_ready && now >= self.ready_at {
             self.is_ready = true;
-            done.push(Done::Ready);
+            done.push(MachineReport::Ready);
         }
         let measured = self.zero.map(|zero| i128::from(now) - zero);
         let measured = match measured.and_then(|measured| u64::try_from(measured).ok()) {
@@ -346,7 +353,7 @@ impl Part {
         is_stopped: bool,
         truth: &mut Truth,
         dice: &mut Dice,
-        done: &mut Vec<Done>,
+        done: &mut Vec<MachineReport>,
     ) {
         let end = if is_stopped { measured.min(self.planned_ns) } else { self.planned_ns };
         // A worker may be late to close a second, and have made calls of the next one.
@@ -394,7 +401,7 @@ impl Part {
     }
 
     /// Tells of the seconds that are over at `until`, but for one that ends with the measured part at `end`.
-    fn close_seconds(&mut self, until: u64, end: u64, truth: &mut Truth, done: &mut Vec<Done>) {
+    fn close_seconds(&mut self, until: u64, end: u64, truth: &mut Truth, done: &mut Vec<MachineReport>) {
         while (self.second + 1) * SECOND_NS <= until {
             let over = (self.second + 1) * SECOND_NS;
             self.end_calls(over, truth);
@@ -487,22 +494,22 @@ impl Part {
         }
     }
 
-    fn interval(&mut self, phase: Phase, second: u64, length_ns: u64) -> Done {
+    fn interval(&mut self, phase: Phase, second: u64, length_ns: u64) -> MachineReport {
         let snapshot = std::mem::take(&mut self.snapshot);
         let in_flight = self.in_flight.len() as u64;
         let worker = self.machine;
         let interval =
             Interval { worker, phase, second, length_ns, snapshot, open_connections: 1, in_flight, oldest_ns: 0 };
-        Done::Second(Box::new(interval))
+        MachineReport::Second(Box::new(interval))
     }
 
-    fn ran(&self) -> Done {
+    fn ran(&self) -> MachineReport {
         let recording = Recording {
             ending: if self.interrupted { Ending::Interrupted } else { Ending::Completed },
             measured_ns: self.ended_ns.unwrap_or(0),
             ..Recording::begun(0)
         };
-        Done::Ran(Ok(Box::new(Ended::new(&recording, None))))
+        MachineReport::Ran(Ok(Box::new(PartEnd::new(&recording, None))))
     }
 }
 

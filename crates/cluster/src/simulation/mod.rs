@@ -30,13 +30,13 @@ use brunt_record::change::{Action, Author};
 use brunt_record::recording::Ending;
 
 use self::bus::Weather;
-use self::checks::{Came, check, check_next};
+use self::checks::{RunResult, check, check_next};
 use self::dice::Dice;
 use self::log::Listed;
 use self::world::{CONTROLLER, Fault, World};
 use crate::controller::state::Controller;
-use crate::controller::{ClusterError, Command, OnLost, Order, Over, Startup, Terms};
-use crate::roster::{Wanted, Workers};
+use crate::controller::{ClusterError, ClusterOptions, Command, OnLost, Order, RunRemainder, Startup};
+use crate::roster::{WantedAgents, Workers};
 
 const MS: u64 = 1_000_000;
 
@@ -248,9 +248,9 @@ impl Case {
         150 * SECOND_NS + self.plan.stop.requests.unwrap_or(0) * SECOND_NS / 20
     }
 
-    fn terms(&self) -> Terms {
-        Terms {
-            wanted: Wanted::Number(self.agents as u32),
+    fn terms(&self) -> ClusterOptions {
+        ClusterOptions {
+            wanted: WantedAgents::Number(self.agents as u32),
             patience: Duration::from_secs(10),
             on_lost: self.on_lost,
             secrets_from_agents: false,
@@ -299,7 +299,7 @@ fn rough(agent: usize, agents: usize, dice: &mut Dice) -> Fault {
 /// What was ordered of a controller, and where the answers come.
 struct Ordered {
     begun: Receiver<Result<Startup, ClusterError>>,
-    over: Receiver<Over>,
+    over: Receiver<RunRemainder>,
     reported: Receiver<Report>,
     control: Control,
     /// The time of the world, for `control`.
@@ -335,22 +335,22 @@ fn until<T>(world: &mut World, patience_ns: u64, what: &str, mut is_so: impl FnM
 }
 
 /// Has agents taken, and a run carried out by them.
-fn carry_out(world: &mut World, plan: &Plan, terms: Terms, patience_ns: u64) -> Came {
+fn carry_out(world: &mut World, plan: &Plan, terms: ClusterOptions, patience_ns: u64) -> RunResult {
     world.begin(terms);
     let taken = until(world, patience_ns, "agents are taken or not", |world| match &mut world.controller {
         Some(controller) => controller.take_taken().map(|taken| taken.map(|taken| taken.agents.len())),
         None => Some(Ok(0)),
     });
     match taken {
-        Err(error) => return Came::NotTaken(error),
-        Ok(0) => return Came::ControllerDied,
+        Err(error) => return RunResult::NotTaken(error),
+        Ok(0) => return RunResult::ControllerDied,
         Ok(_) => {}
     }
     run_once(world, plan, patience_ns)
 }
 
 /// Has the controller's agents carry out a run.
-fn run_once(world: &mut World, plan: &Plan, patience_ns: u64) -> Came {
+fn run_once(world: &mut World, plan: &Plan, patience_ns: u64) -> RunResult {
     let stop = world.stop.of_run();
     let ordered = order(world, plan, &stop);
     // A setup may take ten minutes.
@@ -364,8 +364,8 @@ fn run_once(world: &mut World, plan: &Plan, patience_ns: u64) -> Came {
     });
     let began = world.now;
     let startup = match begun {
-        None => return Came::ControllerDied,
-        Some(Err(error)) => return Came::NotBegun(error),
+        None => return RunResult::ControllerDied,
+        Some(Err(error)) => return RunResult::NotBegun(error),
         Some(Ok(startup)) => startup,
     };
     let over = until(world, patience_ns, "the run ends", |world| {
@@ -383,16 +383,16 @@ fn run_once(world: &mut World, plan: &Plan, patience_ns: u64) -> Came {
     });
     world.to_change.clear();
     world.changed = ordered.control.changes();
-    let Some(over) = over else { return Came::ControllerDied };
+    let Some(over) = over else { return RunResult::ControllerDied };
     let lost_its_agents = over.lost_its_agents;
     let agents = Agents { names: &startup.agents, left: &startup.left };
     let run = brunt_engine::gather(plan, agents, &ordered.reported, &mut checks::Nobody, &ordered.control, &stop, 0);
-    Came::Ran { run: Box::new(over.complete(run)), lost_its_agents }
+    RunResult::Ran { run: Box::new(over.complete(run)), lost_its_agents }
 }
 
 /// What a seed was good for.
 #[derive(Debug, Clone, Copy, Default)]
-struct Tried {
+struct SeedStatistics {
     /// How often its run was changed while it went on.
     changed: usize,
     /// What happened: messages, faults, and turns of the sides.
@@ -400,7 +400,7 @@ struct Tried {
 }
 
 /// One seed: a run in which things go wrong, and one after it in which nothing does.
-fn seed(seed: u64) -> Tried {
+fn seed(seed: u64) -> SeedStatistics {
     let case = Case::from_seed(seed);
     case.describe();
     let mut world = World::new(seed, case.agents, case.weather.clone(), case.strangers_every_ns);
@@ -416,7 +416,7 @@ fn seed(seed: u64) -> Tried {
     let came = carry_out(&mut world, &case.plan, case.terms(), case.patience_ns());
     check(&case, &world, &came);
     let changed = match &came {
-        Came::Ran { run, .. } => run.changes.len(),
+        RunResult::Ran { run, .. } => run.changes.len(),
         _ => 0,
     };
     // Everybody is free again, whatever went wrong, and the next run is whole.
@@ -435,7 +435,7 @@ fn seed(seed: u64) -> Tried {
     let calm_at = mended_at + 25 * SECOND_NS;
     until(&mut world, 120 * SECOND_NS, "time passes", |world| (world.now >= calm_at).then_some(()));
     check_next(&case, &mut world);
-    Tried { changed, steps: world.steps }
+    SeedStatistics { changed, steps: world.steps }
 }
 
 /// A run of some seconds of a rate, with a secret.
@@ -463,9 +463,11 @@ fn no_secret_is_in_any_message_where_a_side_is_not_private() {
         let travels = is_private && server == "the-only-one";
         assert_eq!(world.bus.has_seen_it, travels);
         match came {
-            Came::Ran { .. } => assert!(travels),
-            Came::NotBegun(ClusterError::OpenWay { agent }) => assert!(!is_private && agent == "a2"),
-            Came::NotBegun(ClusterError::OtherServer { agent }) => assert!(is_private && !travels && agent == "a2"),
+            RunResult::Ran { .. } => assert!(travels),
+            RunResult::NotBegun(ClusterError::OpenWay { agent }) => assert!(!is_private && agent == "a2"),
+            RunResult::NotBegun(ClusterError::OtherServer { agent }) => {
+                assert!(is_private && !travels && agent == "a2")
+            }
             _ => panic!("it ran, or did not begin"),
         }
     }
@@ -477,8 +479,8 @@ fn of_two(plan: &Plan) -> Case {
     Case { plan: plan.clone(), setup_fails: false, liar: None, faults: Vec::new(), ..calm }
 }
 
-fn names(came: &Came) -> Vec<(String, bool)> {
-    let Came::Ran { run, .. } = came else { panic!("it did not run") };
+fn names(came: &RunResult) -> Vec<(String, bool)> {
+    let RunResult::Ran { run, .. } = came else { panic!("it did not run") };
     run.agents.iter().map(|part| (part.name.clone(), part.is_lost())).collect()
 }
 
@@ -506,9 +508,9 @@ fn when_all_are_lost_the_next_run_waits_for_whoever_comes_back() {
         world.plan_fault(2_500 * MS, Fault::Kill { side });
     }
     let first = carry_out(&mut world, &plan, of_two(&plan).terms(), 60 * SECOND_NS);
-    assert!(matches!(&first, Came::Ran { lost_its_agents: true, .. }));
+    assert!(matches!(&first, RunResult::Ran { lost_its_agents: true, .. }));
     let second = run_once(&mut world, &plan, 60 * SECOND_NS);
-    assert!(matches!(second, Came::NotBegun(ClusterError::NobodyLeft)));
+    assert!(matches!(second, RunResult::NotBegun(ClusterError::NobodyLeft)));
     world.plan_fault(world.now, Fault::Restart { side: 2 });
     assert_eq!(names(&run_once(&mut world, &plan, 60 * SECOND_NS)), [("a2".to_owned(), false)]);
 }
@@ -560,8 +562,8 @@ fn an_agent_that_hangs_at_any_step_is_lost_by_its_limit() {
             world.plan_fault(at_ms * MS, Fault::Hang { side, for_ns: 3_600 * SECOND_NS });
             let came = carry_out(&mut world, &plan, of_two(&plan).terms(), planned_s * SECOND_NS);
             let said = match &came {
-                Came::NotBegun(ClusterError::LostBefore { reason, .. }) => reason.clone(),
-                Came::Ran { run, .. } => {
+                RunResult::NotBegun(ClusterError::LostBefore { reason, .. }) => reason.clone(),
+                RunResult::Ran { run, .. } => {
                     let lost = run.agents.iter().filter_map(|part| match &part.ended {
                         AgentEnd::Lost { reason, .. } => Some(reason.clone()),
                         AgentEnd::Finished => None,
@@ -572,8 +574,8 @@ fn an_agent_that_hangs_at_any_step_is_lost_by_its_limit() {
                     };
                     lost.chain(of_ending).collect::<Vec<_>>().join("; ")
                 }
-                Came::NotTaken(error) | Came::NotBegun(error) => panic!("{error}"),
-                Came::ControllerDied => panic!("the controller died"),
+                RunResult::NotTaken(error) | RunResult::NotBegun(error) => panic!("{error}"),
+                RunResult::ControllerDied => panic!("the controller died"),
             };
             // A machine that had done its part already hangs without harm.
             let has_ended = at_ms == 5_400 && said.is_empty();
@@ -598,7 +600,7 @@ fn a_hundred_thousand_messages_of_strangers_change_nothing() {
     let mut world = World::new(3, 3, Weather::FAIR, 50_000);
     let came = carry_out(&mut world, &plan, calm.terms(), 60 * SECOND_NS);
     check(&calm, &world, &came);
-    assert!(matches!(came, Came::Ran { .. }));
+    assert!(matches!(came, RunResult::Ran { .. }));
     assert!(world.bus.count > 100_000, "{}", world.bus.count);
     let grown = resident_kb().saturating_sub(before);
     assert!(grown < 100_000, "{grown} kB more");
@@ -614,7 +616,7 @@ fn whatever_goes_wrong_runs_end_and_their_sums_close() {
     let next = AtomicU64::new(first);
     // The seeds of one thread; each takes the next that none has taken.
     let some = || {
-        let mut tried = Tried::default();
+        let mut tried = SeedStatistics::default();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= first + count {
@@ -631,7 +633,7 @@ fn whatever_goes_wrong_runs_end_and_their_sums_close() {
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let tried: Vec<Tried> = std::thread::scope(|scope| {
+    let tried: Vec<SeedStatistics> = std::thread::scope(|scope| {
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(some)).collect();
         running.into_iter().map(|thread| thread.join().unwrap()).collect()
     });

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What came of the tests with a rule broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Came {
+enum TestResult {
     Passed,
     Failed,
     /// They took too long, on this machine perhaps.
@@ -21,7 +21,7 @@ enum Came {
 }
 
 /// Runs the tests that these arguments choose, with this rule broken.
-fn run(arguments: &[&str], rule: Option<Rule>) -> Came {
+fn run(arguments: &[&str], rule: Option<Rule>) -> TestResult {
     let mut tests = Command::new(std::env::current_exe().unwrap());
     tests.args(arguments).arg("--quiet").stdout(Stdio::null()).stderr(Stdio::null());
     if let Some(rule) = rule {
@@ -35,21 +35,21 @@ fn run(arguments: &[&str], rule: Option<Rule>) -> Came {
     let patience = Instant::now() + PATIENCE;
     loop {
         if let Some(status) = running.try_wait().unwrap() {
-            return if status.success() { Came::Passed } else { Came::Failed };
+            return if status.success() { TestResult::Passed } else { TestResult::Failed };
         }
         if Instant::now() > patience {
             running.kill().and_then(|()| running.wait()).unwrap();
-            return Came::Undecided;
+            return TestResult::Undecided;
         }
         std::thread::sleep(Duration::from_millis(100));
     }
 }
 
 /// All tests: those that take seconds come first.
-fn all(rule: Option<Rule>) -> Came {
+fn all(rule: Option<Rule>) -> TestResult {
     const SEEDS: &str = "simulation::whatever";
     match run(&["--skip", SEEDS], rule) {
-        Came::Passed => run(&[SEEDS], rule),
+        TestResult::Passed => run(&[SEEDS], rule),
         other => other,
     }
 }
@@ -57,8 +57,8 @@ fn all(rule: Option<Rule>) -> Came {
 #[test]
 #[ignore = "takes minutes: make mutations"]
 fn every_broken_rule_is_found() {
-    assert_eq!(all(None), Came::Passed, "with no rule broken the tests pass");
+    assert_eq!(all(None), TestResult::Passed, "with no rule broken the tests pass");
     let came = Rule::ALL.into_iter().map(|rule| (rule, all(Some(rule))));
-    let missed: Vec<_> = came.filter(|(_, came)| *came != Came::Failed).collect();
+    let missed: Vec<_> = came.filter(|(_, came)| *came != TestResult::Failed).collect();
     assert!(missed.is_empty(), "no test has failed with these: {missed:?}");
 }

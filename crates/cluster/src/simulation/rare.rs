@@ -6,7 +6,7 @@ use brunt_record::agents::{AgentEnd, Untold};
 use brunt_record::recording::Recording;
 
 use super::bus::Weather;
-use super::checks::{Came, check};
+use super::checks::{RunResult, check};
 use super::world::{CONTROLLER, Fault, World};
 use super::{Case, Hardness, MS, carry_out, of_a_rate, of_two};
 
@@ -21,7 +21,7 @@ fn broken(seed: u64, stop: Stop, faults: &[(u64, Fault)]) -> Box<Recording> {
     }
     let came = carry_out(&mut world, &plan, case.terms(), case.patience_ns());
     check(&case, &world, &came);
-    let Came::Ran { run, .. } = came else { panic!("it did not run") };
+    let RunResult::Ran { run, .. } = came else { panic!("it did not run") };
     run
 }
 
@@ -42,7 +42,7 @@ fn an_agent_that_gave_the_run_up_meanwhile_says_so_at_once() {
     // The agents give up after 15 s, and do not wait for longer than 8 s to be heard.
     world.plan_fault(4 * SECOND_NS, Fault::CutOff { side: CONTROLLER, for_ns: 30 * SECOND_NS });
     let came = carry_out(&mut world, &plan, of_two(&plan).terms(), 90 * SECOND_NS);
-    let Came::Ran { run, lost_its_agents: true } = came else { panic!("it ran, and lost its agents") };
+    let RunResult::Ran { run, lost_its_agents: true } = came else { panic!("it ran, and lost its agents") };
     let losses = losses(&run);
     assert_eq!(losses.len(), 2);
     for (reason, _) in losses {

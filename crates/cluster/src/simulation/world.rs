@@ -13,11 +13,11 @@ use super::machine::Machine;
 use super::strangers;
 use crate::CLUSTER_VERSION;
 use crate::agent::machine::Agent;
-use crate::controller::machine::Meeting;
+use crate::controller::machine::Introduction;
 use crate::controller::state::Controller;
-use crate::controller::{Command, Terms};
+use crate::controller::{ClusterOptions, Command};
+use crate::messages::Announcement;
 use crate::post::{BusEvent, Posted, Server};
-use crate::words::Announcement;
 
 const MS: u64 = 1_000_000;
 /// How often machines work.
@@ -172,7 +172,7 @@ impl World {
     }
 
     /// A controller begins, and takes agents.
-    pub(super) fn begin(&mut self, terms: Terms) {
+    pub(super) fn begin(&mut self, terms: ClusterOptions) {
         let side = &mut self.sides[CONTROLLER];
         (side.is_alive, side.connects_at) = (true, None);
         side.inbox.clear();
@@ -181,7 +181,7 @@ impl World {
         let id = format!("c-{:x}", self.count);
         let now = self.local(CONTROLLER);
         let server = self.server();
-        let meeting = Meeting { prefix: "brunt", id: id.clone(), server, is_private: true, draw };
+        let meeting = Introduction { prefix: "brunt", id: id.clone(), server, is_private: true, draw };
         self.controller = Some(Controller::take_agents(meeting, terms, self.stop.clone(), now));
         self.controller_id = id;
         self.wake(CONTROLLER, self.now);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use brunt_http2::Connection;
-use brunt_http2_calls::{EndedBy, MOST_KEPT_BYTES, StreamProtocol, StreamClient, CallError};
+use brunt_http2_calls::{CallError, EndedBy, MOST_KEPT_BYTES, StreamClient, StreamProtocol};
 use brunt_protocol::user::Message;
 use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
 use brunt_record::outcome::Failure;
@@ -223,7 +223,13 @@ impl StreamProtocol for GrpcStreams {
     }
 
     #[inline]
-    fn head(&mut self, streams: &mut Connection<Call>, position: usize, status: u16, end: bool) -> Result<(), CallError> {
+    fn head(
+        &mut self,
+        streams: &mut Connection<Call>,
+        position: usize,
+        status: u16,
+        end: bool,
+    ) -> Result<(), CallError> {
         let has_status = end && streams.fields().get("grpc-status").is_some();
         if !has_status && let Some(wrong) = head_fault(status, streams) {
             return Err(wrong);

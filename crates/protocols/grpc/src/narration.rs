@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
-use brunt_http2::frame_text::{FrameReader, Told as Frame};
+use brunt_http2::frame_text::{FrameReader, FrameText as Frame};
 use brunt_protocol::{Direction, Narration, Narrator};
 use prost_reflect::{DynamicMessage, MessageDescriptor, MethodDescriptor};
 

@@ -57,7 +57,7 @@ impl Agents {
                 self.dealing.gone(place);
                 continue;
             }
-            self.dealing.told(place, now, self.made[place].len() as u64);
+            self.dealing.report_taken(place, now, self.made[place].len() as u64);
         }
         for (place, order) in self.dealing.orders() {
             if self.dead.contains(&place) {
@@ -158,7 +158,7 @@ fn more_than_an_agent_was_asked_for_is_a_breach() {
     let mut dealing = Dealing::new(1, &plan(REQUESTS), [Portion::whole(1)].into_iter()).unwrap();
     assert_eq!(dealing.given_back(0, 1, 0), Err(Breach::GivenBack { got: 1, most: 0 }));
     for second in 1..4 {
-        dealing.told(0, second * SECOND_NS, second * 10);
+        dealing.report_taken(0, second * SECOND_NS, second * 10);
     }
     let orders = dealing.orders();
     let [(0, ToAgent::GiveBack { most, .. })] = orders.as_slice() else { panic!("{orders:?}") };
@@ -171,7 +171,7 @@ fn more_than_an_agent_was_asked_for_is_a_breach() {
 fn numbers_that_an_agent_makes_up_are_bounded() {
     let mut dealing = Dealing::new(1, &plan(REQUESTS), [Portion::whole(1)].into_iter()).unwrap();
     for (at, taken) in [(SECOND_NS, u64::MAX), (3 * SECOND_NS, 0), (0, 5), (u64::MAX, 1)] {
-        dealing.told(0, at, taken);
+        dealing.report_taken(0, at, taken);
         let _ = dealing.orders();
     }
     assert_eq!(dealing.dealt(0), REQUESTS);

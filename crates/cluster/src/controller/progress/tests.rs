@@ -80,7 +80,7 @@ impl Agent {
         }
         if now >= duration_ns && !self.has_ended {
             self.has_ended = true;
-            let ended = Ended { measured_ns: duration_ns, ..Ended::default() };
+            let ended = PartEnd { measured_ns: duration_ns, ..PartEnd::default() };
             says.push(FromAgent::Finished { run: 1, ended });
         }
         says
@@ -102,7 +102,7 @@ fn carry_out(plan: &Plan, workers: &[u32], deaths: &[u64]) -> (Recording, u64) {
         let (arrivals, sends) = (arrivals(plan, portion), arrivals(plan, portion));
         agents.push(Agent { arrivals, next: 0, dies_at, has_ended: false, sends });
     }
-    let begun = Begun { plan: plan.clone(), given: Value::Nil, left: Aside::default(), at: 0, agents: in_run };
+    let begun = StartedRun { plan: plan.clone(), given: Value::Nil, left: Aside::default(), at: 0, agents: in_run };
     let mut running = InProgress::new(1, begun, reports.clone());
     let stop = StopHandle::default();
     // What is under way from agents, and when it arrives.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use brunt_http2::{Connection, Counters, Violation};
-use brunt_http2_calls::{EndedBy, MOST_KEPT_BYTES, StreamProtocol, StreamClient, CallError};
+use brunt_http2_calls::{CallError, EndedBy, MOST_KEPT_BYTES, StreamClient, StreamProtocol};
 use brunt_protocol::messages::Reader;
 use brunt_protocol::user::Message;
 use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
@@ -190,7 +190,13 @@ impl StreamProtocol for Http2 {
     }
 
     #[inline]
-    fn head(&mut self, streams: &mut Connection<Call>, position: usize, status: u16, _end: bool) -> Result<(), CallError> {
+    fn head(
+        &mut self,
+        streams: &mut Connection<Call>,
+        position: usize,
+        status: u16,
+        _end: bool,
+    ) -> Result<(), CallError> {
         if matches!(status, 301..=303 | 307 | 308)
             && let Some(redirect) = &self.redirect
             && let Some(location) = streams.fields().get("location")

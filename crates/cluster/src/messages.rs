@@ -52,7 +52,7 @@ const MOST_SHOWN: usize = 100;
 impl Announcement {
     /// The announcement as it can be shown; `None` where the name cannot be part of a subject. Anybody on the bus may
     /// announce anything.
-    pub(crate) fn shown(self) -> Option<Self> {
+    pub(crate) fn printable(self) -> Option<Self> {
         let is_token = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if self.name.is_empty() || self.name.len() > MOST_SHOWN || !self.name.chars().all(is_token) {
             return None;
@@ -93,7 +93,7 @@ pub(crate) enum Note {
         received: u64,
         answered: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        taken: Option<Taken>,
+        taken: Option<RequestsTaken>,
     },
     /// The agent carries out a run of this controller's.
     Busy { by: String },
@@ -127,7 +127,7 @@ pub(crate) struct Grant {
 
 /// How many requests of a counted number an agent's workers have taken in this run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Taken {
+pub(crate) struct RequestsTaken {
     pub(crate) run: u32,
     pub(crate) requests: u64,
 }
@@ -193,7 +193,7 @@ pub(crate) enum FromAgent {
     /// It has given back so many requests: the last of those that it had.
     GivenBack { run: u32, requests: u64 },
     /// Everything that it does in this run is over.
-    Finished { run: u32, ended: Ended },
+    Finished { run: u32, ended: PartEnd },
     /// It is connected to this NATS server now, by the server's id.
     OnServer { id: String },
     /// It leaves the run early, for this reason. Its reports from now on are the last.
@@ -202,14 +202,14 @@ pub(crate) enum FromAgent {
 
 impl FromAgent {
     /// The message with texts that can be shown: an agent may send anything.
-    pub(crate) fn shown(mut self) -> Self {
+    pub(crate) fn with_printable_texts(mut self) -> Self {
         let texts: Vec<&mut String> = match &mut self {
             Self::Failed { problem, .. } => vec![&mut problem.text],
             Self::TornDown { problem, .. } => problem.iter_mut().collect(),
             Self::Leaving { reason } => vec![reason],
             Self::OnServer { id } => vec![id],
             Self::Finished { ended, .. } => {
-                let Ended { failed, stopped, unreached, status_names, redirected_to, log, .. } = ended;
+                let PartEnd { failed, stopped, unreached, status_names, redirected_to, log, .. } = ended;
                 let templates = log.iter_mut().flat_map(|log| &mut log.compared).map(|row| &mut row.sums.name);
                 let texts = failed
                     .iter_mut()
@@ -237,7 +237,7 @@ pub(crate) struct Problem {
 
 /// How a part of a run ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Ended {
+pub(crate) struct PartEnd {
     /// How long the measured part was, in nanoseconds.
     pub(crate) measured_ns: u64,
     pub(crate) interrupted: bool,
@@ -311,9 +311,12 @@ mod tests {
     fn what_an_agent_says_moves_no_cursor() {
         let wrong = "\u{1b}[2J\nline".to_owned();
         let ended =
-            Ended { failed: Some(wrong.clone()), status_names: [(3, wrong.clone())].into(), ..Ended::default() };
-        let FromAgent::Finished { ended, .. } = (FromAgent::Finished { run: 1, ended }).shown() else { unreachable!() };
-        let FromAgent::Leaving { reason } = (FromAgent::Leaving { reason: wrong.repeat(1000) }).shown() else {
+            PartEnd { failed: Some(wrong.clone()), status_names: [(3, wrong.clone())].into(), ..PartEnd::default() };
+        let FromAgent::Finished { ended, .. } = (FromAgent::Finished { run: 1, ended }).with_printable_texts() else {
+            unreachable!()
+        };
+        let FromAgent::Leaving { reason } = (FromAgent::Leaving { reason: wrong.repeat(1000) }).with_printable_texts()
+        else {
             unreachable!()
         };
         assert_eq!(
@@ -333,11 +336,11 @@ mod tests {
     #[test]
     fn what_is_announced_is_shown_as_text_and_by_a_name_that_is_one() {
         let Note::Here(agent) = from_bytes::<Note>(&serde_json_like()).unwrap() else { unreachable!() };
-        let named = |name: &str| Announcement { name: name.to_owned(), ..agent.clone() }.shown().is_some();
+        let named = |name: &str| Announcement { name: name.to_owned(), ..agent.clone() }.printable().is_some();
         assert!(named("eu-1_a") && !named("") && !named("a.b") && !named("a\u{1b}[2J") && !named(&"a".repeat(101)));
         let said = "\u{1b}[2Jx".repeat(100);
         let tags = [(said.clone(), said.clone())].into();
-        let shown = Announcement { version: said.clone(), busy: Some(said), tags, ..agent }.shown().unwrap();
+        let shown = Announcement { version: said.clone(), busy: Some(said), tags, ..agent }.printable().unwrap();
         let texts = shown.tags.into_iter().flat_map(|(key, value)| [key, value]);
         for text in texts.chain([shown.version]).chain(shown.busy) {
             assert!(text.starts_with("\u{fffd}[2Jx") && text.chars().count() == 100, "{text:?}");
