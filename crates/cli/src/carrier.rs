@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use brunt_cluster::{Awaited, Bus, Cluster, ClusterOptions, Notice, OnLost, Waiting, WantedAgents, Workers};
-use brunt_engine::{Control, Finished, Observer, Part, StopHandle};
+use brunt_engine::{Control, Finished, Observer, RunShare, StopHandle};
 use brunt_judge::abort::AbortWatch;
 use brunt_plan::plan::{Load, Plan};
 use brunt_protocol::Registry;
@@ -135,7 +135,7 @@ impl Carrier {
         let watching = &mut Watching::begin(plan, !self.has_watched.replace(true), self.tells, observer)?;
         let observer = &mut AbortWatch::new(plan, watching).steering(|action, by| control.ask(action, by).ok());
         if let By::Here = &self.by {
-            let part = Part { control: control.clone(), ..Part::whole(plan.workers_within_limits()) };
+            let part = RunShare { control: control.clone(), ..RunShare::whole(plan.workers_within_limits()) };
             let carried = brunt_engine::run_part(plan, part, registry, SCRIPTS, observer, stop)?;
             let Finished { plan, run, script } = carried;
             return Ok(Carried { plan, run, script });
@@ -186,7 +186,7 @@ impl Carrier {
             (_, None) => Workers::AsCores,
         };
         let outcome = cluster.run(plan, workers, timetable, observer, control, stop)?;
-        let script = brunt_engine::last_words(here, registry, SCRIPTS, stop)?;
+        let script = brunt_engine::load_report_script(here, registry, SCRIPTS, stop)?;
         let mut run = outcome.run;
         if self.allows_loss() {
             run.agents.iter_mut().for_each(AgentPart::allow_loss);

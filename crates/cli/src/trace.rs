@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use brunt_engine::trace::{Part, Trace, Traced};
+use brunt_engine::trace::{ExchangePart, Trace, Traced};
 use brunt_plan::bodies::shown_body;
 use brunt_plan::plan::Plan;
 use brunt_plan::secret::{REDACTED, is_secret_header, shown_url};
@@ -64,11 +64,11 @@ impl Printer {
             }
             Traced::Moved { direction, part, bytes, count, meaning, told, after_ns } => {
                 let part = match (part, direction) {
-                    (Part::Handshake, _) => "handshake",
-                    (Part::Call, Direction::Sent) => "call",
-                    (Part::Call, Direction::Received) => "answer",
-                    (Part::Aside, _) => "aside",
-                    (Part::Goodbye, _) => "goodbye",
+                    (ExchangePart::Handshake, _) => "handshake",
+                    (ExchangePart::Call, Direction::Sent) => "call",
+                    (ExchangePart::Call, Direction::Received) => "answer",
+                    (ExchangePart::Aside, _) => "aside",
+                    (ExchangePart::Goodbye, _) => "goodbye",
                 };
                 let arrow = if *direction == Direction::Sent { "→" } else { "←" };
                 let _ = write!(text, "\n{arrow} {part}, {count} bytes");
@@ -247,7 +247,15 @@ mod tests {
     fn what_a_flood_sends_is_shown_by_parts() {
         let printer = printer_of(false, &["t0p"]);
         let moved = |direction, bytes, meaning, after_ns| {
-            printer.text(&Traced::Moved { direction, part: Part::Call, bytes, count: 9, meaning, told: None, after_ns })
+            printer.text(&Traced::Moved {
+                direction,
+                part: ExchangePart::Call,
+                bytes,
+                count: 9,
+                meaning,
+                told: None,
+                after_ns,
+            })
         };
         assert_eq!(
             moved(Direction::Sent, b"\x81t0p", Some("text frame: t0p"), None),

@@ -9,11 +9,11 @@ mod frame;
 #[path = "../src/link.rs"]
 mod link;
 #[allow(dead_code, reason = "the agents' side alone is spoken here")]
+#[path = "../src/messages.rs"]
+mod messages;
+#[allow(dead_code, reason = "the agents' side alone is spoken here")]
 #[path = "../src/rules.rs"]
 mod rules;
-#[allow(dead_code, reason = "the agents' side alone is spoken here")]
-#[path = "../src/words.rs"]
-mod words;
 
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
@@ -31,7 +31,7 @@ use futures_util::StreamExt as _;
 
 use crate::frame::{CLUSTER_VERSION, Frame, Kind};
 use crate::link::Link;
-use crate::words::{Announcement, Ended, FromAgent, Note, ToAgent, from_bytes, to_bytes};
+use crate::messages::{Announcement, FromAgent, Note, PartEnd, ToAgent, from_bytes, to_bytes};
 
 /// Calls of an agent in a second, and the names that they are told apart by.
 const CALLS: u64 = 10_000;
@@ -242,7 +242,7 @@ impl Crowd {
             session.link.send(message.clone());
             *next += 1;
             if *next * SECOND_NS >= length_ns {
-                let ended = Ended { measured_ns: length_ns, ..Ended::default() };
+                let ended = PartEnd { measured_ns: length_ns, ..PartEnd::default() };
                 session.link.send(to_bytes(&FromAgent::Finished { run: *run, ended }));
                 session.run = None;
             }

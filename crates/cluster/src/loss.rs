@@ -249,7 +249,7 @@ impl LostTimetable {
         let end = Tick::from_ns(measured_ns);
         for schedule in &mut self.schedules {
             schedule.end_at(end);
-            if !is_broken(Rule::ToldLateIsKnown) {
+            if !is_broken(Rule::ReportedLateIsKnown) {
                 schedule.skip(Tick::from_ns(self.accounted_ns), |_, _| {});
             }
             let (mut unknown, mut unsent) = (0, 0);

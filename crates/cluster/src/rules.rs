@@ -7,14 +7,14 @@
 pub(crate) enum Rule {
     /// An agent is granted no more than its controller remembers.
     GrantIsRemembered = 1,
-    /// What is due before the horizon and untold is unknown.
+    /// What is due before the horizon and unreported is unknown.
     BeforeTheHorizonIsUnknown,
     /// What is due before the horizon and after the run's end is unknown.
     AfterTheEndIsUnknown,
     /// A late report of a second beyond the horizon does not count.
     LateBeyondTheHorizonIsNothing,
-    /// What is told late is not unknown as well.
-    ToldLateIsKnown,
+    /// What is reported late is not unknown as well.
+    ReportedLateIsKnown,
     /// Calls under way at a loss are unfinished.
     LeftUnderWayIsUnfinished,
     /// A bus that stands still makes no agent silent.
@@ -56,7 +56,7 @@ pub(crate) enum Rule {
     /// Seconds that an agent leaves out are unknown.
     LeftOutIsUnknown,
     /// Where no number bounds what a lost agent did, its connections and its time are said.
-    UntoldIsSaid,
+    UnboundedIsSaid,
     /// Requests that an agent gave back are made by others.
     GivenBackIsDealtAgain,
     /// Whoever waits for requests is told that none come.
@@ -73,7 +73,7 @@ impl Rule {
         Self::BeforeTheHorizonIsUnknown,
         Self::AfterTheEndIsUnknown,
         Self::LateBeyondTheHorizonIsNothing,
-        Self::ToldLateIsKnown,
+        Self::ReportedLateIsKnown,
         Self::LeftUnderWayIsUnfinished,
         Self::StillBusMakesNobodySilent,
         Self::SilenceOfAllIsACut,
@@ -94,7 +94,7 @@ impl Rule {
         Self::LoggedIsDue,
         Self::NumberedRateEndsWithItsLast,
         Self::LeftOutIsUnknown,
-        Self::UntoldIsSaid,
+        Self::UnboundedIsSaid,
         Self::GivenBackIsDealtAgain,
         Self::LastNumbersAreSaid,
         Self::UndealtIsUnsent,

@@ -95,21 +95,21 @@ pub struct Changeable {
 impl Changeable {
     /// What can change of a run of `plan`.
     pub fn from_plan(plan: &Plan) -> Self {
-        let Terms { rate, users, .. } = Terms::of(plan);
+        let ChangeLimits { rate, users, .. } = ChangeLimits::of(plan);
         Self { rate: rate.is_ok(), users: users.is_ok() }
     }
 }
 
 /// What can be changed about a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Terms {
+struct ChangeLimits {
     rate: Result<(), &'static str>,
     /// The most virtual users.
     users: Result<u64, &'static str>,
     end_ns: Option<u64>,
 }
 
-impl Terms {
+impl ChangeLimits {
     fn of(plan: &Plan) -> Self {
         let users = most_users(plan);
         let throttled = |scenarios: &Scenarios| match (&scenarios.throttle, users) {
@@ -191,9 +191,9 @@ enum Stage {
     #[default]
     Waiting,
     /// The run has these terms and this clock, and its load has not begun.
-    Ready(Terms, Clock),
+    Ready(ChangeLimits, Clock),
     /// The measured part begins at this time of the clock.
-    Running(Terms, Clock, Tick),
+    Running(ChangeLimits, Clock, Tick),
     Over,
 }
 
@@ -212,7 +212,7 @@ impl Control {
     pub(crate) fn ready(&self, plan: &Plan, clock: Clock) {
         let mut state = self.lock();
         if matches!(state.stage, Stage::Waiting) {
-            state.stage = Stage::Ready(Terms::of(plan), clock);
+            state.stage = Stage::Ready(ChangeLimits::of(plan), clock);
         }
     }
 
@@ -300,7 +300,7 @@ impl Control {
 /// The change for a request at `now_ns`. It takes effect at `earliest_ns`, but not before earlier changes do.
 fn next(
     changes: &[Change],
-    terms: &Terms,
+    terms: &ChangeLimits,
     (now_ns, earliest_ns): (i64, i64),
     action: Action,
     by: Author,
@@ -342,19 +342,19 @@ fn next(
 
 /// The changes of a run as one worker has heard of them.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct AppliedChanges {
     control: Control,
     known: u64,
     changes: Vec<Change>,
 }
 
-impl From<Control> for Heard {
+impl From<Control> for AppliedChanges {
     fn from(control: Control) -> Self {
         Self { control, known: 0, changes: Vec::new() }
     }
 }
 
-impl Heard {
+impl AppliedChanges {
     /// Looks for changes. Returns whether there are new ones.
     #[inline]
     pub(crate) fn look(&mut self) -> bool {

@@ -16,15 +16,15 @@ use crate::transport::Clock;
 /// user, only while the clock is. A horizon only moves forward. So no call due at the last horizon or later is ever
 /// made, whatever stands still meanwhile. Calls that are under way still end.
 #[derive(Debug, Clone)]
-pub(crate) struct Horizon(Arc<AtomicU64>);
+pub(crate) struct GrantedUntil(Arc<AtomicU64>);
 
-impl Default for Horizon {
+impl Default for GrantedUntil {
     fn default() -> Self {
         Self(Arc::new(AtomicU64::new(Tick::NEVER.ns())))
     }
 }
 
-impl Horizon {
+impl GrantedUntil {
     /// A horizon that lets no call be made yet.
     fn closed() -> Self {
         Self(Arc::new(AtomicU64::new(0)))
@@ -45,15 +45,15 @@ impl Horizon {
 
 /// A worker's view of its horizon. Calls due beyond it wait, and so do calls due in a pause.
 #[derive(Debug, Default)]
-pub(crate) struct Reach {
-    horizon: Horizon,
+pub(crate) struct DispatchWindow {
+    horizon: GrantedUntil,
     /// The pauses, each from a time of the run's clock to another; [`Tick::NEVER`] where the end is not known.
     pauses: Vec<(Tick, Tick)>,
     /// Whether a call waits for the horizon to move on.
     has_held: bool,
 }
 
-impl Reach {
+impl DispatchWindow {
     /// Whether no call of this due time may be made.
     #[inline]
     pub(crate) fn ends_before(&self, due: Tick) -> bool {
@@ -98,8 +98,8 @@ impl Reach {
     }
 }
 
-impl From<Horizon> for Reach {
-    fn from(horizon: Horizon) -> Self {
+impl From<GrantedUntil> for DispatchWindow {
+    fn from(horizon: GrantedUntil) -> Self {
         Self { horizon, pauses: Vec::new(), has_held: false }
     }
 }
@@ -114,7 +114,7 @@ struct Inner {
     is_ready: AtomicBool,
     /// When the load begins on the run's clock, in nanoseconds; 0 while that is not known.
     at: AtomicU64,
-    horizon: Horizon,
+    horizon: GrantedUntil,
 }
 
 impl fmt::Debug for Inner {
@@ -145,11 +145,11 @@ impl Gate {
 
     /// A gate whose part makes no call before [`Gate::extend`] allows it.
     pub fn with_horizon() -> Self {
-        Self(Arc::new(Inner { horizon: Horizon::closed(), ..Inner::default() }))
+        Self(Arc::new(Inner { horizon: GrantedUntil::closed(), ..Inner::default() }))
     }
 
     /// How far calls may be made.
-    pub(crate) fn horizon(&self) -> Horizon {
+    pub(crate) fn horizon(&self) -> GrantedUntil {
         self.0.horizon.clone()
     }
 

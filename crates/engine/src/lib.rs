@@ -4,7 +4,6 @@
 //! with its own connections. It asks the plan's pace when a call is due, the protocol ([`Registry`]) for the call's
 //! bytes, and the transport (`transport`) to send them; then it records the outcome.
 
-mod asking;
 mod channel;
 mod control;
 mod coordinator;
@@ -18,10 +17,11 @@ mod replay;
 mod rules;
 mod run;
 mod scenarios;
+mod shared_counters;
 #[cfg(feature = "simulation")]
 pub mod simulated;
+mod single_call;
 mod slots;
-mod tally;
 pub mod trace;
 mod transport;
 mod users;
@@ -42,7 +42,7 @@ use brunt_protocol::scenario::Value;
 use brunt_script::{ScriptHost, Session};
 
 use crate::coordinator::Coordinator;
-use crate::run::Given;
+use crate::run::RunInputs;
 use crate::trace::Trace;
 use crate::transport::Clock;
 use crate::transport::epoll::Epolls;
@@ -52,14 +52,14 @@ pub use brunt_plan::stop::StopHandle;
 pub use brunt_record::observer::{Observer, RunningTotal};
 pub use brunt_record::recording::Cause;
 
-pub use crate::asking::{AskError, ask};
 pub use crate::control::{Changeable, Control, ControlError};
 pub use crate::error::EngineError;
 pub use crate::gate::Gate;
 pub use crate::limits::{descriptors_besides, most_connections, most_growing_connections};
 pub use crate::pace::Supply;
 pub use crate::scenarios::plan_to;
-pub use crate::tally::{Tallies, Tally};
+pub use crate::shared_counters::{SharedCounter, SharedCounters};
+pub use crate::single_call::{AskError, ask};
 pub use crate::transport::has_arrival_times;
 pub use crate::transport::route::{RouteError, ports_in};
 pub use crate::transport::tls::TlsError;
@@ -78,29 +78,29 @@ pub struct Finished {
 
 /// One machine's part of a run.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct RunShare {
     /// Its workers.
     pub portion: Portion,
     /// The gate that its workers wait at once their connections are made; without one they begin at once.
     pub gate: Option<Gate>,
     /// Counts that all machines share.
-    pub tallies: Tallies,
+    pub counters: SharedCounters,
     /// Where the script's setup and teardown run.
-    pub surroundings: Surrounded,
+    pub script_lifecycle: ScriptLifecycle,
     /// Changes while it goes on.
     pub control: Control,
     /// The numbers of its calls, where the plan limits them in the closed model.
     pub supply: Supply,
 }
 
-impl Part {
+impl RunShare {
     /// All of a run, on this many workers.
     pub fn whole(workers: u32) -> Self {
         Self {
             portion: Portion::whole(workers),
             gate: None,
-            tallies: Tallies::default(),
-            surroundings: Surrounded::Here,
+            counters: SharedCounters::default(),
+            script_lifecycle: ScriptLifecycle::Here,
             control: Control::default(),
             supply: Supply::default(),
         }
@@ -109,7 +109,7 @@ impl Part {
 
 /// Where the script's setup and teardown run.
 #[derive(Debug, Clone)]
-pub enum Surrounded {
+pub enum ScriptLifecycle {
     /// On this machine, before and after the part.
     Here,
     /// On another machine: the value that setup has returned.
@@ -127,7 +127,7 @@ pub fn run(
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
-    run_part(plan, Part::whole(plan.workers_within_limits()), registry, scripts, observer, stop)
+    run_part(plan, RunShare::whole(plan.workers_within_limits()), registry, scripts, observer, stop)
 }
 
 /// Carries out a part of `plan`, as one of several machines, and returns what happened in it. The number of workers is
@@ -137,14 +137,14 @@ pub fn run(
 /// As [`run`].
 pub fn run_part(
     plan: &Plan,
-    part: Part,
+    part: RunShare,
     registry: &Registry,
     scripts: &dyn ScriptHost,
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
     let machine = Epolls::new(plan.transport.arrival_times);
-    run::run(plan, Given { machine: &machine, part, registry, scripts, stop, trace: None }, observer)
+    run::run(plan, RunInputs { machine: &machine, part, registry, scripts, stop, trace: None }, observer)
 }
 
 /// Replays logs, one for each worker of `plan`, and returns what happened. Blocks until they are over.
@@ -159,7 +159,7 @@ pub fn run_replay(
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
-    run_replay_part(plan, Part::whole(plan.workers), logs, registry, scripts, observer, stop)
+    run_replay_part(plan, RunShare::whole(plan.workers), logs, registry, scripts, observer, stop)
 }
 
 /// The same for a part of a run, as one of several machines: a log for each worker of its portion.
@@ -168,7 +168,7 @@ pub fn run_replay(
 /// As [`run`].
 pub fn run_replay_part(
     plan: &Plan,
-    part: Part,
+    part: RunShare,
     logs: Vec<Box<dyn Replay>>,
     registry: &Registry,
     scripts: &dyn ScriptHost,
@@ -176,11 +176,11 @@ pub fn run_replay_part(
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
     let machine = Epolls::new(plan.transport.arrival_times);
-    run::run_replay(plan, logs, &Given { machine: &machine, part, registry, scripts, stop, trace: None }, observer)
+    run::run_replay(plan, logs, &RunInputs { machine: &machine, part, registry, scripts, stop, trace: None }, observer)
 }
 
 /// Runs only the setup of the plan's script, if it has one. Returns the value that it returns, for
-/// [`Surrounded::Elsewhere`], and what it leaves.
+/// [`ScriptLifecycle::Elsewhere`], and what it leaves.
 ///
 /// # Errors
 /// When the script is wrong, its setup fails, or has not returned although `stop` asks it to.
@@ -213,13 +213,13 @@ pub fn teardown(
 ///
 /// # Errors
 /// When the plan or the script is wrong.
-pub fn last_words(
+pub fn load_report_script(
     plan: &Plan,
     registry: &Registry,
     scripts: &dyn ScriptHost,
     stop: &StopHandle,
 ) -> Result<Option<Box<dyn Session>>, EngineError> {
-    run::last_words(plan, registry, scripts, stop)
+    run::load_report_script(plan, registry, scripts, stop)
 }
 
 /// Agents that carry out a run.
@@ -269,7 +269,14 @@ pub fn run_traced(
     let machine = Epolls::new(plan.transport.arrival_times);
     run::run(
         plan,
-        Given { machine: &machine, part: Part::whole(plan.workers), registry, scripts, stop, trace: Some(trace) },
+        RunInputs {
+            machine: &machine,
+            part: RunShare::whole(plan.workers),
+            registry,
+            scripts,
+            stop,
+            trace: Some(trace),
+        },
         observer,
     )
 }

@@ -25,7 +25,7 @@ use crate::flood::{Flood, Quotas};
 use crate::network::Workload;
 use crate::network::growth::first_connections;
 use crate::network::origins::{MakeClient, Origins};
-use crate::scenarios::{Cast, Surroundings};
+use crate::scenarios::{ScenarioRuntime, WorkerUsers};
 use crate::trace::{FloodTrace, Sight, Trace};
 use crate::transport::route::{Route, RouteError};
 use crate::transport::tls::TlsRoute;
@@ -33,7 +33,7 @@ use crate::transport::{Address, Machine};
 use crate::users::VirtualUsers;
 use crate::watchdog::Watchdog;
 use crate::worker::{self, Report, Shared, Worker};
-use crate::{Finished, Observer, Part, RunningTotal, Surrounded, limits};
+use crate::{Finished, Observer, RunShare, RunningTotal, ScriptLifecycle, limits};
 use brunt_protocol::meter::Meter;
 use brunt_protocol::scenario::Value;
 use brunt_protocol::{Prepared, Registry, Scheme};
@@ -42,10 +42,10 @@ use brunt_script::{Begun, FloodPlace, FloodScript, ScriptHost, Scripted, Session
 pub(crate) use self::replay::run_replay;
 
 /// The inputs of a run besides its plan.
-pub(crate) struct Given<'a, M> {
+pub(crate) struct RunInputs<'a, M> {
     pub(crate) machine: &'a M,
     /// This machine's part of the run.
-    pub(crate) part: Part,
+    pub(crate) part: RunShare,
     pub(crate) registry: &'a Registry,
     pub(crate) scripts: &'a dyn ScriptHost,
     pub(crate) stop: &'a StopHandle,
@@ -56,7 +56,7 @@ pub(crate) struct Given<'a, M> {
 /// Carries `plan` out; [`crate::run`] says more.
 pub(crate) fn run<M: Machine>(
     plan: &Plan,
-    given: Given<'_, M>,
+    given: RunInputs<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
     let mut plan = Plan { workers: given.part.portion.workers(), ..plan.clone() };
@@ -81,7 +81,7 @@ pub(crate) fn run<M: Machine>(
 /// Carries out a plan whose calls are all alike, or come from wrk's script.
 fn run_flood<M: Machine>(
     plan: &Plan,
-    given: Given<'_, M>,
+    given: RunInputs<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
     let checked = examine(plan, given.registry, given.scripts)?;
@@ -91,18 +91,18 @@ fn run_flood<M: Machine>(
 /// Makes the first call of `plan` and shows its answer to `keep`.
 pub(crate) fn ask<M: Machine>(
     plan: &Plan,
-    given: Given<'_, M>,
+    given: RunInputs<'_, M>,
     keep: impl FnOnce(Arc<dyn Prepared>) -> Arc<dyn Prepared>,
 ) -> Result<Recording, EngineError> {
-    let Checked { scheme, prepared, tls, script } = examine(plan, given.registry, given.scripts)?;
-    let checked = Checked { scheme, prepared: keep(prepared), tls, script };
-    Ok(flood(plan, checked, given, &mut Nobody)?.run)
+    let CheckedPlan { scheme, prepared, tls, script } = examine(plan, given.registry, given.scripts)?;
+    let checked = CheckedPlan { scheme, prepared: keep(prepared), tls, script };
+    Ok(flood(plan, checked, given, &mut NoObserver)?.run)
 }
 
 /// An observer that looks at nothing.
-struct Nobody;
+struct NoObserver;
 
-impl Observer for Nobody {
+impl Observer for NoObserver {
     fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<Cause> {
         ControlFlow::Continue(())
     }
@@ -110,8 +110,8 @@ impl Observer for Nobody {
 
 fn flood<M: Machine>(
     plan: &Plan,
-    Checked { scheme, mut prepared, tls, script }: Checked,
-    given: Given<'_, M>,
+    CheckedPlan { scheme, mut prepared, tls, script }: CheckedPlan,
+    given: RunInputs<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
     let clock = given.machine.clock();
@@ -224,30 +224,30 @@ fn flood_parts(
 fn run_scenarios<M: Machine>(
     plan: &Plan,
     scenarios: &Scenarios,
-    mut given: Given<'_, M>,
+    mut given: RunInputs<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
     plan.validate()?;
-    let mut surroundings = Surroundings::prepare(plan, scenarios, given.registry, given.scripts, given.part.portion)?;
+    let mut runtime = ScenarioRuntime::prepare(plan, scenarios, given.registry, given.scripts, given.part.portion)?;
     if let Some(trace) = given.trace.take() {
-        surroundings.show(trace);
+        runtime.show(trace);
     }
-    let surrounded_here = match std::mem::replace(&mut given.part.surroundings, Surrounded::Here) {
-        Surrounded::Here => {
-            surroundings.setup(given.machine, given.stop)?;
+    let surrounded_here = match std::mem::replace(&mut given.part.script_lifecycle, ScriptLifecycle::Here) {
+        ScriptLifecycle::Here => {
+            runtime.setup(given.machine, given.stop)?;
             true
         }
-        Surrounded::Elsewhere(given) => {
-            surroundings.give(given);
+        ScriptLifecycle::Elsewhere(given) => {
+            runtime.give(given);
             false
         }
     };
-    let carried = with_users(plan, &surroundings, &given, observer);
+    let carried = with_users(plan, &runtime, &given, observer);
     if !surrounded_here {
         return carried.map(|run| Finished { plan: plan.clone(), run, script: None });
     }
     // Whatever happened to the load, the teardown removes what setup has made.
-    let torn_down = surroundings.teardown(given.machine, given.stop);
+    let torn_down = runtime.teardown(given.machine, given.stop);
     let mut run = carried?;
     match torn_down {
         Ok(left) => run.torn_down(left),
@@ -260,21 +260,21 @@ fn run_scenarios<M: Machine>(
 /// Lets users make their calls, between setup and teardown.
 fn with_users<M: Machine>(
     plan: &Plan,
-    surroundings: &Surroundings<'_>,
-    given: &Given<'_, M>,
+    runtime: &ScenarioRuntime<'_>,
+    given: &RunInputs<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Recording, EngineError> {
     // Aborting this run must not stop others.
     let shared = Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone());
     let shared = Arc::new(shared.changed_by(&given.part.control));
-    let cast = surroundings.cast(given.machine, &given.part.tallies, &shared)?;
+    let cast = runtime.cast(given.machine, &given.part.counters, &shared)?;
     let mut watchdog = Watchdog::new(cast.iter().map(|cast| cast.users.heart()))
         .knowing(cast.first().map(|cast| cast.users.functions()).unwrap_or_default());
     let parts: Vec<WorkerPart<VirtualUsers>> = cast
         .into_iter()
-        .map(|Cast { users, origins }| WorkerPart { load: users, origins, connections: 0, meter: None })
+        .map(|WorkerUsers { users, origins }| WorkerPart { load: users, origins, connections: 0, meter: None })
         .collect();
-    let left = surroundings.left();
+    let left = runtime.left();
     if left.stopped.is_some() {
         shared.end();
     }
@@ -295,9 +295,9 @@ pub(crate) fn setup<M: Machine>(
 ) -> Result<(Value<'static>, Aside), EngineError> {
     let Some(scenarios) = &plan.scenarios else { return Ok((Value::Nil, Aside::default())) };
     let set_up = || {
-        let mut surroundings = Surroundings::prepare(plan, scenarios, registry, scripts, Portion::whole(1))?;
-        surroundings.setup(machine, stop)?;
-        Ok((surroundings.given().clone(), surroundings.left().clone()))
+        let mut runtime = ScenarioRuntime::prepare(plan, scenarios, registry, scripts, Portion::whole(1))?;
+        runtime.setup(machine, stop)?;
+        Ok((runtime.given().clone(), runtime.left().clone()))
     };
     set_up().map_err(|error: EngineError| error.without(&plan.secrets()))
 }
@@ -314,9 +314,9 @@ pub(crate) fn teardown<M: Machine>(
 ) -> Result<Aside, EngineError> {
     let Some(scenarios) = &plan.scenarios else { return Ok(Aside::default()) };
     let tear_down = || {
-        let mut surroundings = Surroundings::prepare(plan, scenarios, registry, scripts, Portion::whole(1))?;
-        surroundings.give(given);
-        surroundings.teardown(machine, stop)
+        let mut runtime = ScenarioRuntime::prepare(plan, scenarios, registry, scripts, Portion::whole(1))?;
+        runtime.give(given);
+        runtime.teardown(machine, stop)
     };
     tear_down().map_err(|error| error.without(&plan.secrets()))
 }
@@ -344,7 +344,7 @@ fn begin_script(
 }
 
 /// The plan's script without any thread of its own.
-pub(crate) fn last_words(
+pub(crate) fn load_report_script(
     plan: &Plan,
     registry: &Registry,
     scripts: &dyn ScriptHost,
@@ -353,7 +353,7 @@ pub(crate) fn last_words(
     if plan.script.is_none() {
         return Ok(None);
     }
-    let Checked { scheme, script, .. } = examine(plan, registry, scripts)?;
+    let CheckedPlan { scheme, script, .. } = examine(plan, registry, scripts)?;
     // A run that ended early still gets the script's report.
     let never = StopHandle::default();
     let stop = if stop.is_stopped() { &never } else { stop };
@@ -368,21 +368,21 @@ pub(crate) fn last_words(
 pub(crate) fn check(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<(), EngineError> {
     if let Some(scenarios) = &plan.scenarios {
         plan.validate()?;
-        let surroundings = Surroundings::prepare(plan, scenarios, registry, scripts, Portion::whole(1));
-        return surroundings.map(drop).map_err(|error| error.without(&plan.secrets()));
+        let runtime = ScenarioRuntime::prepare(plan, scenarios, registry, scripts, Portion::whole(1));
+        return runtime.map(drop).map_err(|error| error.without(&plan.secrets()));
     }
     examine(plan, registry, scripts).map(drop).map_err(|error| error.without(&plan.secrets()))
 }
 
 /// A plan whose parts are valid, with the values made of them.
-struct Checked {
+struct CheckedPlan {
     scheme: Scheme,
     prepared: Arc<dyn Prepared>,
     tls: Option<TlsRoute>,
     script: Option<Box<dyn FloodScript>>,
 }
 
-fn examine(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<Checked, EngineError> {
+fn examine(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result<CheckedPlan, EngineError> {
     plan.validate()?;
     let (protocol, scheme) = registry.named(&plan.target.scheme)?;
     let transport = &plan.transport;
@@ -396,7 +396,7 @@ fn examine(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result
         return Err(EngineError::Unscriptable { scheme: scheme.name });
     }
     let tls = scheme.tls.then(|| TlsRoute::prepare(plan, prepared.alpn())).transpose().map_err(RouteError::Tls)?;
-    Ok(Checked { scheme, prepared, tls, script })
+    Ok(CheckedPlan { scheme, prepared, tls, script })
 }
 
 /// Starts a worker for each part and gathers their reports. Measurements are kept whatever happens to a worker.
@@ -437,7 +437,7 @@ fn carry_out_after<M: Machine, W: Workload<M::Driver> + Send + 'static>(
     drop(sender);
     let mut threads = Vec::new();
     for (number, worker) in workers {
-        let last_word = LastWord { number, reports: worker.reports(), stop: shared.stop.clone() };
+        let last_word = PanicReport { number, reports: worker.reports(), stop: shared.stop.clone() };
         let work = move || {
             let _last_word = last_word;
             // An error of the driver is in the worker's last report.
@@ -467,13 +467,13 @@ fn carry_out_after<M: Machine, W: Workload<M::Driver> + Send + 'static>(
 }
 
 /// Reports the end of a worker that panics, so that the run ends and its measurements are kept.
-struct LastWord {
+struct PanicReport {
     number: u32,
     reports: Sender<Report>,
     stop: StopHandle,
 }
 
-impl Drop for LastWord {
+impl Drop for PanicReport {
     fn drop(&mut self) {
         if thread::panicking() {
             self.stop.stop();

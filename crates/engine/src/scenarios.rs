@@ -1,4 +1,4 @@
-//! The surroundings of a run's users: the script's states, its setup and teardown, the ways to the hosts that it calls.
+//! The runtime of a run's scenarios: the script's states, its setup and teardown, the ways to the hosts that it calls.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -17,7 +17,7 @@ use brunt_record::recording::Aside;
 use crate::error::EngineError;
 use crate::limits;
 use crate::network::origins::{Find, Origins};
-use crate::tally::Tallies;
+use crate::shared_counters::SharedCounters;
 use crate::trace::Trace;
 use crate::transport::route::{Route, RouteError};
 use crate::transport::tls::TlsRoute;
@@ -37,13 +37,13 @@ const RETURN: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A worker's users, and the origins that they are known to call.
-pub(crate) struct Cast {
+pub(crate) struct WorkerUsers {
     pub(crate) users: VirtualUsers,
     pub(crate) origins: Origins,
 }
 
-/// The surroundings of a run's users.
-pub(crate) struct Surroundings<'a> {
+/// The runtime of a run's scenarios.
+pub(crate) struct ScenarioRuntime<'a> {
     plan: &'a Plan,
     scenarios: &'a Scenarios,
     script: Box<dyn Program>,
@@ -56,7 +56,7 @@ pub(crate) struct Surroundings<'a> {
     portion: Portion,
 }
 
-impl<'a> Surroundings<'a> {
+impl<'a> ScenarioRuntime<'a> {
     /// Checks the script of `plan` by running it once.
     ///
     /// # Errors
@@ -126,11 +126,11 @@ impl<'a> Surroundings<'a> {
     pub(crate) fn cast(
         &self,
         machine: &impl Machine,
-        tallies: &Tallies,
+        counters: &SharedCounters,
         shared: &Shared,
-    ) -> Result<Vec<Cast>, EngineError> {
+    ) -> Result<Vec<WorkerUsers>, EngineError> {
         limits::raise_descriptors_fully();
-        let among = AmongWorkers::new(self.scenarios, self.portion, tallies);
+        let among = AmongWorkers::new(self.scenarios, self.portion, counters);
         let mut routes = Vec::new();
         let find = finder(self.plan, machine.resolve());
         self.portion
@@ -142,7 +142,7 @@ impl<'a> Surroundings<'a> {
                 let mut users = users.within(shared.line.horizon()).changed_by(&shared.control);
                 self.trace.iter().for_each(|trace| users.show(trace));
                 let origins = origins(&find, users.clients(), share, &mut routes)?;
-                Ok(Cast { users, origins })
+                Ok(WorkerUsers { users, origins })
             })
             .collect()
     }
@@ -156,7 +156,7 @@ impl<'a> Surroundings<'a> {
         machine: &M,
         stop: &StopHandle,
         patience: Duration,
-    ) -> Result<Option<Returned>, EngineError> {
+    ) -> Result<Option<AfterReturn>, EngineError> {
         // Random numbers that no worker's users draw as well.
         let library = self.script.begin(if which == "setup" { u32::MAX } else { u32::MAX - 1 })?;
         let Some(place) = library.once(which)? else { return Ok(None) };
@@ -235,7 +235,7 @@ impl<'a> Surroundings<'a> {
 }
 
 /// The state in which setup or teardown has returned, and what it leaves.
-type Returned = (Box<dyn Library>, Aside);
+type AfterReturn = (Box<dyn Library>, Aside);
 
 /// What the user of setup or teardown leaves.
 fn left(reported: &Receiver<Report>) -> Aside {
@@ -254,7 +254,7 @@ fn left(reported: &Receiver<Report>) -> Aside {
 }
 
 /// A way that was found, or why none leads there.
-type Way = Result<Route, (Failure, String)>;
+type RouteResult = Result<Route, (Failure, String)>;
 
 /// The origins of the clients' bases. `routes` has the ways that were found already. Calls to a host that is blocked
 /// fail.
@@ -262,7 +262,7 @@ fn origins(
     find: &Arc<Find>,
     clients: &[ScriptClient],
     share: Share,
-    routes: &mut Vec<Way>,
+    routes: &mut Vec<RouteResult>,
 ) -> Result<Origins, EngineError> {
     let mut origins = Origins::of_users(Arc::clone(find), share);
     let based = clients.iter().enumerate().filter_map(|(place, client)| Some((place, client, client.base.as_ref()?)));

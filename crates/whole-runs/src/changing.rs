@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use brunt_engine::simulated::{self, Act, Peer, Reaction, VirtualNet};
-use brunt_engine::{Control, Part, StopHandle};
+use brunt_engine::{Control, RunShare, StopHandle};
 use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan, Stop};
@@ -76,7 +76,7 @@ fn carry_out(
         warmup_ns: plan.warmup_ns,
         asked: Arc::clone(&asked),
     };
-    let part = Part { control, ..Part::whole(plan.workers) };
+    let part = RunShare { control, ..RunShare::whole(plan.workers) };
     let net = net(VirtualNet::new(hand));
     let stop = StopHandle::default();
     let finished = simulated::run_part(&net, plan, part, &built_in(), &LuaJit, &mut Seconds::default(), &stop).unwrap();

@@ -40,7 +40,7 @@ use brunt_record::snapshot::Phase;
 use brunt_record::timeline::DuePoint;
 
 use brunt_engine::simulated::{self, Peer, VirtualNet};
-use brunt_engine::{Finished, Part, StopHandle};
+use brunt_engine::{Finished, RunShare, StopHandle};
 use brunt_lua::LuaJit;
 use brunt_protocol::Registry;
 
@@ -158,7 +158,7 @@ fn check(summary: &Summary) {
 
 /// A whole run, put together as the real ones are.
 fn run_on(plan: &Plan, net: &VirtualNet, stop: &StopHandle, seconds: &mut Seconds) -> Finished {
-    let part = Part::whole(plan.workers_within_limits());
+    let part = RunShare::whole(plan.workers_within_limits());
     mutations::break_what_is_asked();
     simulated::run_part(net, plan, part, &built_in(), &LuaJit, seconds, stop).unwrap()
 }
@@ -167,7 +167,7 @@ fn run_on(plan: &Plan, net: &VirtualNet, stop: &StopHandle, seconds: &mut Second
 fn run_part_on(
     net: &VirtualNet,
     plan: &Plan,
-    part: Part,
+    part: RunShare,
     registry: &Registry,
     observer: &mut dyn brunt_engine::Observer,
 ) -> Finished {

@@ -241,7 +241,7 @@ pub(super) fn registry() -> Registry {
 fn carry_out(plan: &Plan, limit: Option<u32>, manner: Manner) -> (Summary, Seen) {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let server = Server { manner, limit, partial: BTreeMap::new(), ends: BTreeMap::new(), seen: Arc::clone(&seen) };
-    let (net, part) = (VirtualNet::new(server), brunt_engine::Part::whole(plan.workers));
+    let (net, part) = (VirtualNet::new(server), brunt_engine::RunShare::whole(plan.workers));
     let summary = judged(run_part_on(&net, plan, part, &registry(), &mut Seconds::default()));
     assert_eq!(
         summary.total.numbers.get(Counter::Due),
@@ -462,7 +462,7 @@ fn a_peer_that_asks_and_never_reads_is_hung_up_on() {
             (1..100).map(|turn| (turn * MS, Act::Send(b"P0.".repeat(1000)))).collect()
         }
     }
-    let (net, part) = (VirtualNet::new(Asking(false)), brunt_engine::Part::whole(1));
+    let (net, part) = (VirtualNet::new(Asking(false)), brunt_engine::RunShare::whole(1));
     let plan = plan("mux://127.0.0.1/");
     let summary = judged(run_part_on(&net, &plan, part, &registry(), &mut Seconds::default()));
     let reasons = summary.total.failures.reasons(Failure::Protocol);

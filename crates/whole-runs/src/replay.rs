@@ -6,7 +6,7 @@ mod horizon;
 use std::sync::{Arc, Mutex};
 
 use brunt_engine::simulated::{self, Act, Peer, Reaction, VirtualNet};
-use brunt_engine::{Gate, Part};
+use brunt_engine::{Gate, RunShare};
 use brunt_judge::summary::Summary;
 use brunt_lua::LuaJit;
 use brunt_plan::connections::Connections;
@@ -102,7 +102,7 @@ fn carried_out_on(
         ..plan("http://127.0.0.1/")
     };
     change(&mut plan);
-    let part = Part { gate, ..Part::whole(plan.workers) };
+    let part = RunShare { gate, ..RunShare::whole(plan.workers) };
     let (registry, seconds) = (built_in(), &mut Seconds::default());
     let finished = simulated::run_replay_part(net, &plan, part, logs, &registry, &LuaJit, seconds);
     judged(finished.unwrap())

@@ -355,7 +355,7 @@ struct Simulated {
 fn simulate(seed: u64, random_plan: fn(&mut Choices) -> (Plan, usize), setting: Setting) -> Simulated {
     let mut choices = Choices(seed << 20);
     let (plan, asked) = random_plan(&mut choices);
-    let part = brunt_engine::Part::whole(plan.workers);
+    let part = brunt_engine::RunShare::whole(plan.workers);
     carry_out(seed, choices, setting, plan, asked, |net, plan| {
         run_part_on(net, plan, part, &registry(), &mut Seconds::default())
     })
@@ -364,7 +364,7 @@ fn simulate(seed: u64, random_plan: fn(&mut Choices) -> (Plan, usize), setting: 
 fn simulate_log(seed: u64, setting: Setting) -> Simulated {
     let mut choices = Choices(seed << 20);
     let (plan, logs, asked) = random_log(&mut choices);
-    let part = brunt_engine::Part::whole(plan.workers);
+    let part = brunt_engine::RunShare::whole(plan.workers);
     carry_out(seed, choices, setting, plan, asked, |net, plan| {
         mutations::break_what_is_asked();
         simulated::run_replay_part(net, plan, part, logs, &registry(), &LuaJit, &mut Seconds::default()).unwrap()

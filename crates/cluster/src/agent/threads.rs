@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brunt_engine::{Control, EngineError, Finished, Gate, Part, StopHandle, Supply, Surrounded, Tallies};
+use brunt_engine::{
+    Control, EngineError, Finished, Gate, RunShare, ScriptLifecycle, SharedCounters, StopHandle, Supply,
+};
 use brunt_plan::plan::{Load, Plan};
 use brunt_protocol::Registry;
 use brunt_protocol::replay::{Logs, OpenLog};
@@ -43,7 +45,7 @@ pub(super) struct Current {
     job: Job,
     stop: StopHandle,
     /// This machine's share of the counts that machines make together.
-    tallies: Tallies,
+    counters: SharedCounters,
     /// Changes of the run.
     control: Control,
     /// The requests of the part, where a counted number is dealt to connections.
@@ -62,7 +64,7 @@ impl Current {
         Self {
             job,
             stop,
-            tallies: Tallies::default(),
+            counters: SharedCounters::default(),
             control: Control::default(),
             supply: None,
             gate: None,
@@ -85,7 +87,7 @@ impl Threads {
 
     /// This machine's share of the counts that machines make together.
     pub(super) fn counts(&self) -> Option<BTreeMap<String, u64>> {
-        self.current.as_ref().map(|current| current.tallies.here())
+        self.current.as_ref().map(|current| current.counters.here())
     }
 
     /// How many requests of a counted number workers have taken.
@@ -148,7 +150,7 @@ impl Threads {
             }
             MachineOrder::CountElsewhere(counts) => {
                 if let Some(current) = self.current.as_ref().filter(|current| current.job == job) {
-                    current.tallies.set_elsewhere(&counts);
+                    current.counters.set_elsewhere(&counts);
                 }
             }
             MachineOrder::Stop => {
@@ -196,11 +198,11 @@ impl Threads {
         let supply = dealt_requests(&plan).map(|_| Supply::default());
         let current =
             Current { gate: Some(gate.clone()), is_connecting: true, supply: supply.clone(), ..Current::new(job) };
-        let part = Part {
+        let part = RunShare {
             portion,
             gate: Some(gate),
-            tallies: current.tallies.clone(),
-            surroundings: Surrounded::Elsewhere(given),
+            counters: current.counters.clone(),
+            script_lifecycle: ScriptLifecycle::Elsewhere(given),
             control: current.control.clone(),
             supply: supply.unwrap_or_default(),
         };
@@ -253,7 +255,7 @@ impl Threads {
 #[expect(clippy::too_many_arguments, reason = "those of the engine, and the log")]
 fn replay(
     plan: &Plan,
-    part: Part,
+    part: RunShare,
     logs: &dyn Logs,
     registry: &Registry,
     scripts: &dyn ScriptHost,

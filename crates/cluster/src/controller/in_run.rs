@@ -250,7 +250,7 @@ impl InRun {
         let is_bounded = plan.stop.requests.is_some() && plan.scenarios.is_none();
         let is_closed = matches!(plan.load, Load::Closed {}) && !is_bounded;
         let has_ended = self.contact == (Reachability::Lost { has_ended: true });
-        if !is_closed || has_ended || is_broken(Rule::UntoldIsSaid) {
+        if !is_closed || has_ended || is_broken(Rule::UnboundedIsSaid) {
             return None;
         }
         let told_ns = after_ns.max(self.late.before_ns).max(self.next * SECOND_NS);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use brunt_record::time::Tick;
 
-use crate::network::{Connections, Listing};
+use crate::network::{Connections, PoolMembership};
 use crate::transport::ConnectionId;
 
 /// Both lists.
@@ -39,7 +39,7 @@ impl Lists {
     pub(super) fn rest(&mut self, token: ConnectionId, connections: &mut Connections) {
         let connection = &mut connections[token];
         if connection.is_unlisted() {
-            connection.enlist(Listing::Dormant);
+            connection.enlist(PoolMembership::Dormant);
             self.dormant.push(token);
         }
     }
@@ -55,7 +55,7 @@ impl Lists {
         while let Some(token) = self.dormant.pop() {
             let connection = &mut connections[token];
             // A place that was given back, and perhaps taken again, is listed no more.
-            if connection.listing() == Listing::Dormant && connection.is_idle() {
+            if connection.listing() == PoolMembership::Dormant && connection.is_idle() {
                 connection.unlist();
                 return Some(token);
             }

@@ -2,14 +2,14 @@
 
 #[cfg(feature = "simulation")]
 mod audit;
+mod call_names;
 mod changing;
 mod exposure;
 mod lists;
-mod names;
 mod open;
 mod outage;
 pub(crate) mod own_delay;
-mod part;
+mod phase;
 mod waiting;
 mod workload;
 
@@ -21,12 +21,12 @@ use brunt_plan::share::{Portion, Share};
 use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
+use self::call_names::{CallNames, InTurn, Uncarried};
 use self::exposure::Exposure;
 use self::lists::Lists;
-use self::names::{InTurn, Names, Uncarried};
 use self::outage::Outage;
-use self::part::Part;
-use crate::gate::Horizon;
+use self::phase::FloodPhase;
+use crate::gate::GrantedUntil;
 use crate::network::growth::{CONNECTING_AT_ONCE, Growth};
 use crate::network::origins::OriginId;
 use crate::network::pool::KeptUp;
@@ -109,20 +109,20 @@ pub(crate) struct Flood {
     user: Box<dyn User>,
     interests: Interests,
     /// Names of its calls, if they are told apart.
-    names: Names,
+    names: CallNames,
     /// Why the user asks for no more calls.
     refusal: Option<Refusal>,
     quotas: Quotas,
     pace: Pace,
     /// The most calls in flight on one connection.
     pipeline: usize,
-    part: Part,
+    part: FloodPhase,
     lists: Lists,
     outage: Outage,
     /// Since when calls of the open model wait for a connection, delays of this worker aside; [`Tick::NEVER`] if none do.
     short_since: Tick,
     /// Connections that a peer takes no more calls on, and whose replacements wait until one of them has ended.
-    owed: usize,
+    deferred_replacements: usize,
     /// Calls that a peer has not processed, to be made again; some may have ended since.
     again: VecDeque<CallId>,
     /// Where there are several targets: how many calls are made at once. Each has a *slot*, which keeps a connection to every
@@ -152,19 +152,19 @@ impl Flood {
             growth: plan.connections.is_growing().then(|| Growth::new(most)),
             share,
             interests: user.interests(),
-            names: Names::default(),
+            names: CallNames::default(),
             user,
             refusal: None,
             pace: Pace::Closed(quotas.warmup.clone()),
             quotas,
             pipeline: plan.pipeline as usize,
-            part: Part::before_all(),
+            part: FloodPhase::before_all(),
             exposure: Exposure::new(share == Share::WHOLE),
             held_up: 0,
             lists: Lists::default(),
             outage: Outage::new(share.count()),
             short_since: Tick::NEVER,
-            owed: 0,
+            deferred_replacements: 0,
             again: VecDeque::new(),
             slots: has_several_targets.then_some(0),
             ahead: Ahead { connections, begun: 0 },
@@ -173,7 +173,7 @@ impl Flood {
     }
 
     /// Limits its calls to this horizon.
-    pub(crate) fn within(self, horizon: Horizon) -> Self {
+    pub(crate) fn within(self, horizon: GrantedUntil) -> Self {
         Self { part: self.part.within(horizon), ..self }
     }
 
@@ -248,8 +248,8 @@ impl Flood {
 
     /// As many connections as there were, but for those that leave and are not replaced yet.
     fn kept_up<D: Driver>(&self, network: &FloodNetwork<D>) -> KeptUp {
-        let there = network.places() - network.census().leaving();
-        KeptUp { most: there + self.owed, there, leaving: network.census().leaving() }
+        let there = network.places() - network.census().draining();
+        KeptUp { most: there + self.deferred_replacements, there, draining: network.census().draining() }
     }
 
     /// Whether connections are made for calls, and not ahead of them.
@@ -368,7 +368,7 @@ impl Flood {
             let carried = connection.carried();
             let room = match connection.state() {
                 State::Open { .. } => connection.room(self.pipeline),
-                State::Backoff { .. } | State::Leaving { .. } | State::Vacant => 0,
+                State::Backoff { .. } | State::Draining { .. } | State::Vacant => 0,
                 // One call suffices to have a connection made for it.
                 _ => 1_usize.saturating_sub(carried),
             };

@@ -4,7 +4,7 @@ use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::time::Tick;
 
 use super::{Flood, FloodNetwork, Pace, home, is_free, own_delay};
-use crate::network::growth::Standing;
+use crate::network::growth::ConnectionCounts;
 use crate::network::origins::OriginId;
 use crate::network::{Call, CallId, Counted, End, State};
 use crate::transport::{ConnectionId, Driver};
@@ -78,7 +78,7 @@ impl Flood {
             growth.next_look = Tick::NEVER;
             return false;
         }
-        let standing = Standing {
+        let standing = ConnectionCounts {
             connections: network.places(),
             connecting: network.census().connecting(),
             taken: schedule.taken(),

@@ -5,7 +5,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::names::{InTurn, Uncarried};
+use super::call_names::{InTurn, Uncarried};
 use super::{Flood, FloodNetwork, Pace};
 use crate::network::growth::CONNECTING_AT_ONCE;
 use crate::network::origins::OriginId;

@@ -6,10 +6,10 @@ use brunt_record::samples::Texts;
 use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
-use super::names::Names;
+use super::call_names::CallNames;
 use super::{CONNECTING_PATIENCE_NS, Flood, FloodNetwork, Pace};
 use crate::network::origins::OriginId;
-use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, LoadEnd, Nature, Told, Workload};
+use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, LoadEnd, Nature, RowContext, Workload};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::user::{Message, Refusal};
@@ -23,7 +23,7 @@ impl<D: Driver> Workload<D> for Flood {
 
     fn prepare(&mut self, network: &mut FloodNetwork<D>, now: Tick) -> Option<Tick> {
         if self.ahead.begun == 0 {
-            self.names = Names::new(self.user.names(), network.recorder_mut());
+            self.names = CallNames::new(self.user.names(), network.recorder_mut());
             if self.user.traces() {
                 network.recorder_mut().keep_slowest();
             }
@@ -85,7 +85,7 @@ impl<D: Driver> Workload<D> for Flood {
         }
     }
 
-    fn leaving(&self) -> Option<LoadEnd> {
+    fn load_end(&self) -> Option<LoadEnd> {
         match self.refusal.as_ref()? {
             Refusal::Done => Some(LoadEnd::Done),
             Refusal::Failed(reason) => Some(LoadEnd::Failed(reason.clone())),
@@ -153,7 +153,7 @@ impl<D: Driver> Workload<D> for Flood {
             let connection = network.connection_number(call);
             let name = Workload::<D>::request_name(self, call.tag, connection).unwrap_or_default();
             let texts = Texts { name, tags: "" };
-            network.write_down(call, end, now, &Told { texts, ..Told::default() });
+            network.write_down(call, end, now, &RowContext { texts, ..RowContext::default() });
         }
         if !self.names.is_empty() {
             let name = self.name(call.tag, network.connection_number(call));
@@ -218,18 +218,18 @@ impl<D: Driver> Workload<D> for Flood {
             return;
         }
         // Another connection takes the place of one that leaves, which keeps up their number.
-        self.owed += 1;
+        self.deferred_replacements += 1;
         if !self.kept_up(network).has_place() && !is_broken(Rule::LeavingIsOwed) {
             return;
         }
-        self.owed -= 1;
+        self.deferred_replacements -= 1;
         let fresh = self.add(network);
         if !network.inherit(token, fresh, now) {
             self.give_work(network, fresh, now);
         }
     }
 
-    fn turned_away(&mut self, network: &mut FloodNetwork<D>, calls: Vec<CallId>, now: Tick) {
+    fn refused_unprocessed(&mut self, network: &mut FloodNetwork<D>, calls: Vec<CallId>, now: Tick) {
         self.again.extend(calls);
         // An idle connection takes calls only when it is given work. If all are idle, these calls would wait for ever.
         if (self.slots.is_none() || !self.is_loading()) && !is_broken(Rule::TurnedAwayIsSentAgain) {
@@ -244,11 +244,11 @@ impl<D: Driver> Workload<D> for Flood {
             growth.refused(now);
         }
         if gone.has_left && self.slots.is_none() {
-            let came_to_nothing = network.connections()[token].came_to_nothing();
+            let never_answered = network.connections()[token].never_answered();
             network.vacate(token);
             if self.kept_up(network).has_place() {
-                self.owed -= 1;
-                let fresh = network.add_after(OriginId::FIRST, came_to_nothing);
+                self.deferred_replacements -= 1;
+                let fresh = network.add_after(OriginId::FIRST, never_answered);
                 if !network.back_off(fresh, now) {
                     self.give_work(network, fresh, now);
                 }
@@ -260,7 +260,7 @@ impl<D: Driver> Workload<D> for Flood {
         if tries_for_calls && self.connects_for_calls() {
             return self.give_work(network, token, now);
         }
-        if tries_for_calls && network.connections()[token].came_to_nothing() {
+        if tries_for_calls && network.connections()[token].never_answered() {
             let grows = self.growth.is_some();
             if grows && (network.census().taking() > 0 && !gone.was_ready || network.places() > self.ahead.connections)
             {

@@ -64,11 +64,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 let most = self.origins.pipeline(connection.origin);
                 assert!(calls.1 == 0 || connection.streams_left(most) == 0, "waiting calls and room mean progress");
             }
-            State::Leaving { until } => assert!(calls.0 > 0 || until.is_set(), "what leaves has an end"),
+            State::Draining { until } => assert!(calls.0 > 0 || until.is_set(), "what leaves has an end"),
         }
         if !connection.is_open() {
             let is_failing = connection.link.write_failure.is_some();
-            let nothing = connection.is_leaving() || is_failing || connection.unsent.is_empty();
+            let nothing = connection.is_draining() || is_failing || connection.unsent.is_empty();
             assert!(nothing, "{state:?} has nothing to send");
         }
         for id in &connection.queue {
@@ -99,7 +99,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let count = |is: fn(&Connection) -> bool| self.connections.iter().filter(|connection| is(connection)).count();
         assert_eq!(self.census.connecting(), count(Connection::is_being_made));
         assert_eq!(self.census.taking(), count(Connection::is_open));
-        assert_eq!(self.census.leaving(), count(Connection::is_leaving));
+        assert_eq!(self.census.draining(), count(Connection::is_draining));
         assert_eq!(0, count(|connection| connection.state == State::Vacant), "places that are taken are not vacant");
     }
 }

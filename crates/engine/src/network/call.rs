@@ -23,7 +23,7 @@
 //!
 //! Times only grow along the line, since each transition takes the later of its own time and the one before; only a load that
 //! holds a call back until a horizon moves on puts off when it was due ([`Call::put_off`]). A call is made again where its peer has
-//! not processed it: elsewhere by its load ([`Network::turn_away`]), or on the next connection in the same slot (`Left::fate` in
+//! not processed it: elsewhere by its load ([`Network::make_elsewhere`]), or on the next connection in the same slot (`Left::fate` in
 //! `connection`). What a call consists of stands in `calls`; what is counted of it, in `recorder`.
 
 use brunt_record::catalogue::Counter;
@@ -41,9 +41,9 @@ use brunt_protocol::Started;
 use brunt_protocol::user::Message;
 
 /// How often a call is sent again after a peer did not process it.
-pub(super) const MOST_TURNED_AWAY: u8 = 8;
+pub(super) const MOST_REFUSALS: u8 = 8;
 /// Why a call has failed that was sent again so often.
-pub(super) const TURNED_AWAY: &str = "the peer turned the call away on each of 9 connections";
+pub(super) const REFUSED_TOO_OFTEN: &str = "the peer turned the call away on each of 9 connections";
 /// Why a call has failed that was sent, was not processed, and that its load cannot send again.
 const NOT_AGAIN: &str = "the peer has not processed the call, which could not be sent again";
 /// Why a call has failed that took too long.
@@ -476,7 +476,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The peer has not processed these calls. They are made again, unless that has happened too often already: then
     /// they end, for `reason`.
-    pub(super) fn turn_away<W: Workload<D, Tag = T>>(
+    pub(super) fn make_elsewhere<W: Workload<D, Tag = T>>(
         &mut self,
         load: &mut W,
         calls: Vec<CallId>,
@@ -487,8 +487,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         for id in calls {
             let Some(call) = self.calls.get_mut(id) else { continue };
             call.place = Place::Waiting;
-            call.turned_away += 1;
-            if call.turned_away > MOST_TURNED_AWAY {
+            call.refusals += 1;
+            if call.refusals > MOST_REFUSALS {
                 self.complete(load, id, End::Failed(Failure::Closed, reason), now);
             } else {
                 self.recorder.snapshot.numbers.add(Counter::TurnedAway, u64::from(self.recorder.counts(call)));
@@ -496,7 +496,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
         }
         if !again.is_empty() {
-            load.turned_away(self, again, now);
+            load.refused_unprocessed(self, again, now);
         }
     }
 
@@ -688,7 +688,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
                 true
             }
-            End::Told(..) | End::GivenUp(..) => true,
+            End::ToldByPeer(..) | End::GivenUp(..) => true,
             End::Unfinished | End::Unsent | End::Withdrawn => false,
         };
         self.recorder.ended(call, end, now);

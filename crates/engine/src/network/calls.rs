@@ -48,7 +48,7 @@ pub(crate) enum End<'a> {
     /// Without a good answer, for this reason.
     Failed(Failure, &'a str),
     /// By what its peer said of it, or of its connection: a server was there.
-    Told(Failure, &'a str),
+    ToldByPeer(Failure, &'a str),
     /// Without an answer, since its connection had ended for something else, or nobody waited any more: no server was missing
     /// for it.
     GivenUp(Failure, &'a str),
@@ -65,7 +65,7 @@ impl<'a> End<'a> {
     #[inline]
     pub(crate) fn failure(self) -> Option<(Failure, &'a str)> {
         match self {
-            Self::Failed(failure, reason) | Self::Told(failure, reason) | Self::GivenUp(failure, reason) => {
+            Self::Failed(failure, reason) | Self::ToldByPeer(failure, reason) | Self::GivenUp(failure, reason) => {
                 Some((failure, reason))
             }
             Self::Answered(_) | Self::Unfinished | Self::Unsent | Self::Withdrawn => None,
@@ -112,14 +112,14 @@ pub(crate) struct Call<T> {
     /// Whether it may be sent again although its peer may have processed it.
     pub(crate) idempotent: bool,
     /// Whether it was sent again because its connection had ended while its bytes were on the way, which happens once. To be sent
-    /// again since its peer has not processed it is counted by `turned_away`.
+    /// again since its peer has not processed it is counted by `refusals`.
     pub(crate) has_had_its_retry: bool,
     /// Whether no other call was on its connection when it was sent.
     pub(crate) alone: bool,
     /// Whether its answer comes as messages: [`Calls`](super::calls::Calls) has a [`Stream`] for it.
     pub(crate) streams: bool,
     /// How often a peer has refused it unprocessed.
-    pub(crate) turned_away: u8,
+    pub(crate) refusals: u8,
     /// The status with which it ends once its bytes are sent, if it needs no answer.
     pub(crate) ends_sent: Option<u16>,
 }
@@ -145,7 +145,7 @@ impl<T> Call<T> {
             has_had_its_retry: false,
             alone: false,
             streams: false,
-            turned_away: 0,
+            refusals: 0,
             ends_sent: None,
         }
     }

@@ -5,7 +5,7 @@
 pub(crate) struct Census {
     connecting: usize,
     taking: usize,
-    leaving: usize,
+    draining: usize,
 }
 
 impl Census {
@@ -22,8 +22,8 @@ impl Census {
     }
 
     /// Connections that take no more calls and have some in flight.
-    pub(crate) fn leaving(self) -> usize {
-        self.leaving
+    pub(crate) fn draining(self) -> usize {
+        self.draining
     }
 
     /// One begins to be made.
@@ -43,12 +43,12 @@ impl Census {
 
     /// The peer takes no more calls on one.
     pub(super) fn leaves(&mut self) {
-        (self.taking, self.leaving) = (self.taking - 1, self.leaving + 1);
+        (self.taking, self.draining) = (self.taking - 1, self.draining + 1);
     }
 
     /// One that was made is gone, after the peer took no more calls on it or otherwise.
     pub(super) fn is_gone(&mut self, has_left: bool) {
-        let place = if has_left { &mut self.leaving } else { &mut self.taking };
+        let place = if has_left { &mut self.draining } else { &mut self.taking };
         *place -= 1;
     }
 }

@@ -4,7 +4,7 @@
 //! A [`Connection`] is a slot that is used for one connection after another; a [`Link`] is the one that is in it.
 //!
 //! ```text
-//! Vacant ─▶ Idle ─▶ Connecting ─▶ Securing (TLS) ─▶ Opening (protocol) ─▶ Open ─▶ Leaving
+//! Vacant ─▶ Idle ─▶ Connecting ─▶ Securing (TLS) ─▶ Opening (protocol) ─▶ Open ─▶ Draining
 //!   ▲        ▲ │        │               │                  │               │         │
 //!   │        │ │        └───────────────┴────── failed ────┴─── lost ──────┴─────────┤
 //!   └────────┤ └─▶ Backoff ─▶ Connecting, if calls wait; else the load is asked      │
@@ -19,7 +19,7 @@
 //! | its socket is connected, or is not | `socket_connected` | the next step, the next address, or failed |
 //! | bytes of the handshakes came | `was_fed`, `open` and `opening_done` | the next step |
 //! | the last step is done | `ready` | Open: queued calls are sent, and the load is asked for more |
-//! | the peer takes no more calls (GOAWAY) | [`Network::begin_leaving`] | Leaving; calls that it has not processed are made elsewhere |
+//! | the peer takes no more calls (GOAWAY) | [`Network::begin_draining`] | Draining; calls that it has not processed are made elsewhere |
 //! | no call is left on one that leaves | [`Network::retire_if_empty`] | lost |
 //! | the peer closes, resets, sends what cannot be read | [`Network::peer_closed`], [`Network::broken`] | lost, or failed |
 //! | an answer was its last | [`Network::ended_with_answer`] | lost |
@@ -49,13 +49,13 @@ use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 use rustls::{CipherSuite, ProtocolVersion};
 
-use super::call::{MOST_TURNED_AWAY, TURNED_AWAY};
+use super::answer_sampler::SampleRequest;
+use super::call::{MOST_REFUSALS, REFUSED_TOO_OFTEN};
 use super::calls::CallId;
 use super::calls::{Call, End, Place};
 use super::failures::{FINISHED_WITH, GIVEN_UP, WriteFailure, reason_of};
-use super::holding::Holds;
-use super::looks::LookRequest;
 use super::origins::{NoClient, OriginId};
+use super::peer_limits::PeerLimits;
 use super::{FailedAttempt, Gone, Network, Workload};
 use crate::channel::{Channel, Sent, Socket, Unsent};
 use crate::rules::{Rule, is_broken};
@@ -111,7 +111,7 @@ pub(crate) enum State {
         paused_until: Tick,
     },
     /// The peer takes no more calls; those in flight may still be answered.
-    Leaving {
+    Draining {
         /// When a peer that has announced an error is hung up on; [`Tick::NEVER`] for any other.
         until: Tick,
     },
@@ -129,7 +129,7 @@ impl State {
         match self {
             Self::Vacant => Tick::NEVER,
             Self::Idle { paused_until } | Self::Open { paused_until } => paused_until,
-            Self::Backoff { until } | Self::Leaving { until } => until,
+            Self::Backoff { until } | Self::Draining { until } => until,
             Self::Connecting(attempt) => attempt.address_until,
             Self::Tunnelling(step) | Self::Securing(step) | Self::Opening(step) => step.until,
         }
@@ -169,7 +169,7 @@ pub(crate) enum Pause {
 
 /// The list of its load that a connection is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Listing {
+pub(crate) enum PoolMembership {
     /// In no list.
     Unlisted,
     /// Of connections that can take a call.
@@ -208,7 +208,7 @@ impl Keeper {
 
 /// Whether a slot's connections have been of use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Service {
+pub(crate) enum AnswerHistory {
     /// The connection was answered since it was made.
     Answered,
     /// It was not answered yet, and it is the slot's first, or follows one that was.
@@ -217,7 +217,7 @@ pub(crate) enum Service {
     InVain,
 }
 
-impl Service {
+impl AnswerHistory {
     /// The connection has ended, or could not be made.
     pub(super) fn ended(self) -> Self {
         match self {
@@ -254,9 +254,9 @@ pub(crate) struct Link {
     /// The most calls in flight that the plan asks for.
     pub(super) most: usize,
     /// The calls that its peer's limits hold back.
-    pub(super) holds: Holds,
+    pub(super) holds: PeerLimits,
     /// Whether its client was asked to look at an answer.
-    pub(super) look: LookRequest,
+    pub(super) look: SampleRequest,
     /// When its first address was tried.
     pub(super) began: Tick,
     /// How long the socket took to connect, in nanoseconds.
@@ -306,8 +306,8 @@ impl Link {
             finishes: false,
             unsent_aside: 0,
             most,
-            holds: Holds::default(),
-            look: LookRequest::None,
+            holds: PeerLimits::default(),
+            look: SampleRequest::None,
             began,
             connect_ns: 0,
             handshake_ns: 0,
@@ -336,7 +336,7 @@ impl Link {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct History {
     /// Whether they were of use.
-    pub(super) service: Service,
+    pub(super) answer_history: AnswerHistory,
     /// How much earlier the slot could have carried a call had this program been in time, in nanoseconds.
     pub(super) held_up: u64,
     /// The start of the time without a server that is not recorded yet; [`Tick::NEVER`] if the slot has one.
@@ -345,11 +345,12 @@ pub(crate) struct History {
 
 impl History {
     /// A slot that had none.
-    pub(super) const NONE: Self = Self { service: Service::Untried, held_up: 0, without_since: Tick::NEVER };
+    pub(super) const NONE: Self =
+        Self { answer_history: AnswerHistory::Untried, held_up: 0, without_since: Tick::NEVER };
 
     /// Whether the last attempt to connect, or the last connection, brought no answer.
-    fn came_to_nothing(self) -> bool {
-        self.service == Service::InVain
+    fn never_answered(self) -> bool {
+        self.answer_history == AnswerHistory::InVain
     }
 }
 
@@ -378,7 +379,7 @@ pub(crate) struct Connection {
     /// Since when it could carry a call, or another one.
     pub(super) ready_since: Tick,
     /// The list of its load that it is in.
-    pub(super) listing: Listing,
+    pub(super) membership: PoolMembership,
     /// Whether each call has a connection of its own.
     pub(super) carries_one: bool,
 }
@@ -404,7 +405,7 @@ impl Connection {
             generation: 0,
             number: 0,
             ready_since: Tick::EPOCH,
-            listing: Listing::Unlisted,
+            membership: PoolMembership::Unlisted,
             carries_one: false,
         }
     }
@@ -441,7 +442,7 @@ impl Connection {
     /// Bytes received before a call that is sent now. Those of the opening exchange belong to the first call.
     #[inline]
     pub(super) fn bytes_in_before_a_call(&self) -> u64 {
-        let is_first = self.calls.is_empty() && self.history.service != Service::Answered;
+        let is_first = self.calls.is_empty() && self.history.answer_history != AnswerHistory::Answered;
         if is_first { 0 } else { self.link.bytes_in }
     }
 
@@ -452,8 +453,8 @@ impl Connection {
     }
 
     /// Whether the last attempt to connect, or the last connection, brought no answer.
-    pub(crate) fn came_to_nothing(&self) -> bool {
-        self.history.came_to_nothing()
+    pub(crate) fn never_answered(&self) -> bool {
+        self.history.never_answered()
     }
 
     /// Since when it could carry a call, or another one.
@@ -481,20 +482,20 @@ impl Connection {
 
     /// The list of its load that it is in.
     #[inline]
-    pub(crate) fn listing(&self) -> Listing {
-        self.listing
+    pub(crate) fn listing(&self) -> PoolMembership {
+        self.membership
     }
 
     /// Its load has it in this list.
     #[inline]
-    pub(crate) fn enlist(&mut self, listing: Listing) {
-        self.listing = listing;
+    pub(crate) fn enlist(&mut self, listing: PoolMembership) {
+        self.membership = listing;
     }
 
     /// It is in its load's list of those that can carry a call, since `since`.
     #[inline]
     pub(crate) fn list_free(&mut self, since: Tick) {
-        (self.listing, self.ready_since) = (Listing::Free, since);
+        (self.membership, self.ready_since) = (PoolMembership::Free, since);
     }
 
     /// Its pause before the next call, if it is ready for one; ends the pause once that is over.
@@ -584,19 +585,19 @@ impl Connection {
     }
 
     /// Whether the peer takes no more calls on it.
-    pub(crate) fn is_leaving(&self) -> bool {
-        matches!(self.state, State::Leaving { .. })
+    pub(crate) fn is_draining(&self) -> bool {
+        matches!(self.state, State::Draining { .. })
     }
 
     /// Whether it is established: calls are on it, or can be.
     pub(super) fn is_there(&self) -> bool {
-        matches!(self.state, State::Open { .. } | State::Leaving { .. })
+        matches!(self.state, State::Open { .. } | State::Draining { .. })
     }
 
     /// Whether its peer takes no calls although none is on it, and has answered none before.
-    pub(super) fn is_barren(&self) -> bool {
+    pub(super) fn is_unusable(&self) -> bool {
         self.is_open()
-            && self.history.service != Service::Answered
+            && self.history.answer_history != AnswerHistory::Answered
             && self.calls.is_empty()
             && self.link.client.capacity() == 0
     }
@@ -621,35 +622,35 @@ impl Connection {
     /// Whether its load has it in no list.
     #[inline]
     pub(crate) fn is_unlisted(&self) -> bool {
-        self.listing == Listing::Unlisted
+        self.membership == PoolMembership::Unlisted
     }
 
     /// Takes it off the list; false if it was in none.
     #[inline]
     pub(crate) fn unlist(&mut self) -> bool {
-        std::mem::replace(&mut self.listing, Listing::Unlisted) != Listing::Unlisted
+        std::mem::replace(&mut self.membership, PoolMembership::Unlisted) != PoolMembership::Unlisted
     }
 
     /// The peer has sent something valid: the way to it works.
     #[inline]
     pub(super) fn has_served(&mut self) {
-        self.history.service = Service::Answered;
+        self.history.answer_history = AnswerHistory::Answered;
     }
 }
 
 impl Recycle for Connection {
     /// The place is free for another connection.
     fn recycle(&mut self) {
-        (self.state, self.history, self.listing) = (State::Vacant, History::NONE, Listing::Unlisted);
+        (self.state, self.history, self.membership) = (State::Vacant, History::NONE, PoolMembership::Unlisted);
         self.keeper = Keeper::Nobody;
     }
 }
 
 /// The connections that are kept for one user, session or slot each, by that one's number. Each list is sorted by origin.
 #[derive(Default)]
-struct Kept(Vec<Vec<(OriginId, ConnectionId)>>);
+struct ByKeeper(Vec<Vec<(OriginId, ConnectionId)>>);
 
-impl Kept {
+impl ByKeeper {
     fn list(&self, number: u32) -> &[(OriginId, ConnectionId)] {
         self.0.get(number as usize).map(Vec::as_slice).unwrap_or_default()
     }
@@ -679,7 +680,7 @@ pub(crate) struct Connections {
     begun: u64,
     /// The connection that was made last.
     newest: Option<ConnectionId>,
-    kept: Kept,
+    kept: ByKeeper,
 }
 
 impl Connections {
@@ -804,9 +805,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Adds a connection in place of one that is gone, and that was of use or not.
-    pub(crate) fn add_after(&mut self, origin: OriginId, came_to_nothing: bool) -> ConnectionId {
+    pub(crate) fn add_after(&mut self, origin: OriginId, never_answered: bool) -> ConnectionId {
         let token = self.add(origin, Keeper::Everybody);
-        self.connections[token].history.service = if came_to_nothing { Service::InVain } else { Service::Untried };
+        self.connections[token].history.answer_history =
+            if never_answered { AnswerHistory::InVain } else { AnswerHistory::Untried };
         token
     }
 
@@ -825,7 +827,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Whether the newest connection takes no calls and has answered none: another would be of no more use.
     pub(crate) fn newest_is_barren(&self) -> bool {
-        self.connections.newest.and_then(|token| self.connections.taken_at(token)).is_some_and(Connection::is_barren)
+        self.connections.newest.and_then(|token| self.connections.taken_at(token)).is_some_and(Connection::is_unusable)
     }
 
     /// The connection pauses before its next call, which its load is asked for at `until`.
@@ -1135,7 +1137,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let since = match connection.state {
             _ if due == connection.link.stalled_until => due.before(self.terms.timeout_ns),
             _ if connection.is_being_made() => connection.link.began,
-            State::Leaving { .. } => due.before(FAREWELL_NS),
+            State::Draining { .. } => due.before(FAREWELL_NS),
             _ => return due,
         };
         self.stops.put_off(since, due)
@@ -1151,7 +1153,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             State::Vacant => return,
             // A pause before the connection's next call is over; the code that set it removes it.
             State::Idle { .. } | State::Open { .. } => return load.next_calls(self, token, now),
-            State::Leaving { .. } => {
+            State::Draining { .. } => {
                 let reason = self.farewell(token);
                 return self.lost(load, token, Failure::Closed, &reason, now);
             }
@@ -1164,11 +1166,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 }
 
-/// Leaving: the peer takes no more calls on a connection.
+/// Draining: the peer takes no more calls on a connection.
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The peer takes no more calls on a connection. Calls that it has not processed, from this position on, and calls
     /// that were not sent yet, are made again elsewhere; the others may still be answered.
-    pub(super) fn begin_leaving<W: Workload<D, Tag = T>>(
+    pub(super) fn begin_draining<W: Workload<D, Tag = T>>(
         &mut self,
         load: &mut W,
         token: ConnectionId,
@@ -1178,21 +1180,22 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let connection = &mut self.connections[token];
         let unprocessed = unprocessed.saturating_sub(usize::from(is_broken(Rule::ProcessedIsNotSentAgain)));
         let from = unprocessed.min(connection.calls.len());
-        let turned_away: Vec<CallId> = connection.calls.drain(from..).collect();
+        let unprocessed: Vec<CallId> = connection.calls.drain(from..).collect();
         let unsent: Vec<CallId> = connection.queue.drain(..).collect();
         let error = connection.link.client.farewell();
-        let reason = error.map_or(Cow::Borrowed(TURNED_AWAY), |error| format!("{TURNED_AWAY}: {error}").into());
+        let reason =
+            error.map_or(Cow::Borrowed(REFUSED_TOO_OFTEN), |error| format!("{REFUSED_TOO_OFTEN}: {error}").into());
         if connection.is_open() || is_broken(Rule::LeavesOnce) {
             // A peer that announces an error closes the connection (RFC 9113 §5.4.1): bytes that it sent before are
             // read until then.
             let fails = connection.link.client.farewell().is_some();
             self.census.leaves();
-            self.enter(token, State::Leaving { until: if fails { now + FAREWELL_NS } else { Tick::NEVER } });
+            self.enter(token, State::Draining { until: if fails { now + FAREWELL_NS } else { Tick::NEVER } });
             load.connection_leaves(self, token, now);
-        } else if connection.state == (State::Leaving { until: Tick::NEVER })
+        } else if connection.state == (State::Draining { until: Tick::NEVER })
             && connection.link.client.farewell().is_some()
         {
-            self.enter(token, State::Leaving { until: now + FAREWELL_NS });
+            self.enter(token, State::Draining { until: now + FAREWELL_NS });
         }
         for id in &unsent {
             if let Some(call) = self.calls.get_mut(*id) {
@@ -1200,9 +1203,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
         }
         if !unsent.is_empty() {
-            load.turned_away(self, unsent, now);
+            load.refused_unprocessed(self, unsent, now);
         }
-        self.turn_away(load, turned_away, &reason, now);
+        self.make_elsewhere(load, unprocessed, &reason, now);
     }
 
     /// Closes a connection that takes no more calls once none is left on it. Returns false if it closed it.
@@ -1214,7 +1217,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         now: Tick,
     ) -> bool {
         let connection = &self.connections[token];
-        if !connection.is_leaving() || connection.carried() > 0 {
+        if !connection.is_draining() || connection.carried() > 0 {
             return true;
         }
         self.say_goodbye(token);
@@ -1269,7 +1272,7 @@ struct Loss<'a> {
 }
 
 /// What of a connection that is gone decides about the calls that were on it.
-struct Left {
+struct LostConnection {
     /// Whether the peer has processed those that it has answered, and no others: it answers in order, and has answered before.
     processed_in_order: bool,
     /// At most how many bytes of the connection its socket has taken: its peer can have those.
@@ -1280,7 +1283,7 @@ struct Left {
 
 /// What becomes of a call whose connection is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate<'a> {
+enum CallFate<'a> {
     /// It is sent again: its peer has not processed it.
     NotProcessed,
     /// It is sent again, this once: its peer has nothing of it, or it crossed the connection's end.
@@ -1293,7 +1296,7 @@ enum Fate<'a> {
     GivenUp(&'a str),
 }
 
-impl Left {
+impl LostConnection {
     /// What becomes of this call, which bears the connection's failure if it fails and `is_bearer`. One that does not `move` has
     /// a meaning on this connection only.
     ///
@@ -1302,9 +1305,9 @@ impl Left {
     /// | a last answer, or in order by a peer that answers in order | `NotProcessed`: sent again, up to 8 times | the same, if idempotent |
     /// | the peer otherwise | `Once` | `Once`, if idempotent and it may have crossed the connection's end; else fails |
     /// | brunt, for another call | `Once` | `GivenUp`, or fails |
-    fn fate<'a, T>(&self, loss: &Loss<'a>, call: &Call<T>, is_bearer: bool, moves: bool, now: Tick) -> Fate<'a> {
+    fn fate<'a, T>(&self, loss: &Loss<'a>, call: &Call<T>, is_bearer: bool, moves: bool, now: Tick) -> CallFate<'a> {
         if matches!(loss.failure, Failure::Timeout | Failure::Stalled) && call.expires <= now {
-            return Fate::Late;
+            return CallFate::Late;
         }
         // The call for which brunt ended the connection is not tried again: the connection did not fail it.
         let is_to_blame = is_bearer && matches!(loss.ender, Ender::Brunt(_));
@@ -1317,18 +1320,18 @@ impl Left {
             };
         let has_crossed = call.alone && self.crossed_within_ns > 0 && now.since(call.sent) <= self.crossed_within_ns;
         if moves && !is_to_blame && !call.first_byte.is_set() && (nothing_sent || call.idempotent) {
-            if is_behind && call.turned_away < MOST_TURNED_AWAY {
-                return Fate::NotProcessed;
+            if is_behind && call.refusals < MOST_REFUSALS {
+                return CallFate::NotProcessed;
             }
             if !call.has_had_its_retry && (nothing_sent || has_crossed) {
-                return Fate::Once;
+                return CallFate::Once;
             }
         }
         match loss.ender {
-            Ender::LastAnswer if call.turned_away >= MOST_TURNED_AWAY => Fate::Fails(Failure::Closed, TURNED_AWAY),
-            _ if is_bearer => Fate::Fails(loss.failure, loss.reason),
-            Ender::Brunt(reason) => Fate::GivenUp(reason),
-            _ => Fate::Fails(Failure::Closed, "the connection ended with an earlier call"),
+            Ender::LastAnswer if call.refusals >= MOST_REFUSALS => CallFate::Fails(Failure::Closed, REFUSED_TOO_OFTEN),
+            _ if is_bearer => CallFate::Fails(loss.failure, loss.reason),
+            Ender::Brunt(reason) => CallFate::GivenUp(reason),
+            _ => CallFate::Fails(Failure::Closed, "the connection ended with an earlier call"),
         }
     }
 }
@@ -1355,7 +1358,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         let connection = &mut self.connections[token];
         let history = &mut connection.history;
-        history.service = history.service.ended();
+        history.answer_history = history.answer_history.ended();
         if !history.without_since.is_set() && self.watched_since.is_set() {
             history.without_since = connection.link.began.max(self.watched_since);
         }
@@ -1420,7 +1423,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 connection.has_served();
                 self.signs.answered(now);
                 if let Some(id) = self.connections[token].take_call(failed.position) {
-                    self.complete(load, id, End::Told(failed.failure, &failed.reason), now);
+                    self.complete(load, id, End::ToldByPeer(failed.failure, &failed.reason), now);
                 }
                 true
             }
@@ -1455,7 +1458,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         now: Tick,
     ) {
         match self.connections[token].state {
-            State::Open { .. } | State::Leaving { .. } => self.lost(load, token, failure, reason, now),
+            State::Open { .. } | State::Draining { .. } => self.lost(load, token, failure, reason, now),
             _ => self.connecting_failed(load, token, failure, reason, now),
         }
     }
@@ -1538,15 +1541,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let connection = &mut self.connections[token];
         // In time, its successor would have been there that much earlier.
         connection.history.held_up = connection.history.held_up.max(late_ns);
-        let has_answered = connection.history.service == Service::Answered;
+        let has_answered = connection.history.answer_history == AnswerHistory::Answered;
         let may_have_crossed = has_answered && connection.is_open() && !matches!(loss.ender, Ender::Brunt(_));
-        let left = Left {
+        let left = LostConnection {
             // Frames tell which calls were processed.
             processed_in_order: has_answered && !connection.link.client.is_framed(),
             bytes_taken: connection.link.bytes_taken,
             crossed_within_ns: if may_have_crossed { MET_ITS_END_NS.max(2 * connection.link.connect_ns) } else { 0 },
         };
-        connection.history.service = connection.history.service.ended();
+        connection.history.answer_history = connection.history.answer_history.ended();
         let calls = std::mem::take(&mut connection.calls);
         if calls.is_empty() && failure != Failure::Closed {
             self.recorder.trouble(failure, reason);
@@ -1567,33 +1570,33 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             };
             let moves = !load.keeps_to_connection(call.tag);
             let counter = match left.fate(&loss, call, is_bearer, moves, now) {
-                Fate::NotProcessed => {
-                    call.turned_away += 1;
+                CallFate::NotProcessed => {
+                    call.refusals += 1;
                     Counter::TurnedAway
                 }
-                Fate::Once => {
+                CallFate::Once => {
                     call.has_had_its_retry = true;
                     Counter::Reconnects
                 }
-                Fate::Late => {
+                CallFate::Late => {
                     let call = *call;
                     let (failure, reason) = self.lateness(id);
                     self.complete(load, id, call.end_of_time(failure, reason), now);
                     continue;
                 }
-                Fate::Fails(failure, reason) => {
+                CallFate::Fails(failure, reason) => {
                     is_borne = true;
                     let end = match loss.ender {
                         Ender::PeerByWord => {
                             call.receive(now);
-                            End::Told(failure, reason)
+                            End::ToldByPeer(failure, reason)
                         }
                         _ => End::Failed(failure, reason),
                     };
                     self.complete(load, id, end, now);
                     continue;
                 }
-                Fate::GivenUp(reason) => {
+                CallFate::GivenUp(reason) => {
                     self.complete(load, id, End::GivenUp(Failure::Closed, reason), now);
                     continue;
                 }
@@ -1625,7 +1628,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.driver.close(token);
         self.outgoing.clear();
         let connection = &mut self.connections[token];
-        let has_left = connection.is_leaving();
+        let has_left = connection.is_draining();
         let was_ready = connection.is_there();
         if was_ready {
             self.census.is_gone(has_left);
@@ -1633,11 +1636,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.state = State::IDLE;
         connection.unsent.clear();
         connection.generation = connection.generation.wrapping_add(1);
-        if connection.history.service == Service::Answered {
-            connection.history.service = Service::Untried;
+        if connection.history.answer_history == AnswerHistory::Answered {
+            connection.history.answer_history = AnswerHistory::Untried;
         }
         if !is_broken(Rule::LostLeavesLists) {
-            connection.listing = Listing::Unlisted;
+            connection.membership = PoolMembership::Unlisted;
         }
         let mut link = std::mem::replace(&mut connection.link, Link::none());
         if link.holds.are_any() {
@@ -1667,7 +1670,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
             }
             load.gone(self, gone, now);
-            return load.turned_away(self, again, now);
+            return load.refused_unprocessed(self, again, now);
         }
         if self.connections[token].queue.is_empty() {
             load.gone(self, gone, now);
@@ -1678,7 +1681,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Waits before the connection is made again, if the last attempt was of no use. Returns whether it waits.
     pub(crate) fn back_off(&mut self, token: ConnectionId, now: Tick) -> bool {
-        if !self.connections[token].history.came_to_nothing() {
+        if !self.connections[token].history.never_answered() {
             return false;
         }
         let at = self.attempts.retry_at(token.place(), now);
@@ -1697,10 +1700,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn inherit(&mut self, old: ConnectionId, fresh: ConnectionId, now: Tick) -> bool {
         let behind = self.behind(now);
         let old = &self.connections[old];
-        let service = if old.calls.is_empty() { old.history.service.ended() } else { Service::Untried };
+        let service = if old.calls.is_empty() { old.history.answer_history.ended() } else { AnswerHistory::Untried };
         let held_up = old.history.held_up.max(behind);
         let history = &mut self.connections[fresh].history;
-        (history.service, history.held_up) = (service, held_up);
+        (history.answer_history, history.held_up) = (service, held_up);
         self.back_off(fresh, now)
     }
 
@@ -1736,8 +1739,8 @@ mod tests {
     use crate::network::failures::CUT;
 
     /// The fate of a call whose bytes were all sent, on a connection of HTTP/1.1 that had answered before.
-    fn fate(ender: Ender, change: impl FnOnce(&mut Call<u32>)) -> Fate<'static> {
-        let left = Left { processed_in_order: true, bytes_taken: 100, crossed_within_ns: 10 };
+    fn fate(ender: Ender, change: impl FnOnce(&mut Call<u32>)) -> CallFate<'static> {
+        let left = LostConnection { processed_in_order: true, bytes_taken: 100, crossed_within_ns: 10 };
         let mut call = Call::new(7, Tick::EPOCH, true, Counted::AtOnce);
         call.send(Tick::from_ns(1000), 5000);
         (call.bytes_out_before, call.bytes_out_through) = (50, 80);
@@ -1749,53 +1752,53 @@ mod tests {
     #[test]
     fn only_what_may_be_made_twice_is_sent_again_when_its_peer_can_have_it() {
         for ender in [Ender::LastAnswer, Ender::PeerInOrder] {
-            assert!(matches!(fate(ender, |_| {}), Fate::Fails(..)), "{ender:?}");
-            assert_eq!(fate(ender, |call| call.idempotent = true), Fate::NotProcessed, "{ender:?}");
+            assert!(matches!(fate(ender, |_| {}), CallFate::Fails(..)), "{ender:?}");
+            assert_eq!(fate(ender, |call| call.idempotent = true), CallFate::NotProcessed, "{ender:?}");
             // That it was sent again once, since nothing of it had been sent, makes it no safer to make twice.
-            assert!(matches!(fate(ender, |call| call.has_had_its_retry = true), Fate::Fails(..)), "{ender:?}");
+            assert!(matches!(fate(ender, |call| call.has_had_its_retry = true), CallFate::Fails(..)), "{ender:?}");
         }
-        assert!(matches!(fate(Ender::Peer, |call| call.idempotent = true), Fate::Fails(..)), "it was no crossing");
+        assert!(matches!(fate(Ender::Peer, |call| call.idempotent = true), CallFate::Fails(..)), "it was no crossing");
     }
 
     #[test]
     fn a_call_of_which_nothing_was_sent_is_sent_again_once() {
         let unsent = |call: &mut Call<u32>| (call.bytes_out_before, call.bytes_out_through) = (100, 130);
-        assert_eq!(fate(Ender::Peer, unsent), Fate::Once);
+        assert_eq!(fate(Ender::Peer, unsent), CallFate::Once);
         let again = |call: &mut Call<u32>| {
             unsent(call);
             call.has_had_its_retry = true;
         };
-        assert!(matches!(fate(Ender::Peer, again), Fate::Fails(..)));
+        assert!(matches!(fate(Ender::Peer, again), CallFate::Fails(..)));
         let answered = |call: &mut Call<u32>| {
             unsent(call);
             call.first_byte = Tick::from_ns(1500);
         };
-        assert!(matches!(fate(Ender::Peer, answered), Fate::Fails(..)), "its answer has begun");
+        assert!(matches!(fate(Ender::Peer, answered), CallFate::Fails(..)), "its answer has begun");
     }
 
     #[test]
     fn what_brunt_ends_a_connection_for_is_not_sent_again_and_what_was_not_sent_behind_it_is() {
-        let left = Left { processed_in_order: false, bytes_taken: 20, crossed_within_ns: 0 };
+        let left = LostConnection { processed_in_order: false, bytes_taken: 20, crossed_within_ns: 0 };
         let mut call = Call::new(7, Tick::EPOCH, true, Counted::AtOnce);
         call.send(Tick::from_ns(1000), 5000);
         (call.bytes_out_before, call.bytes_out_through) = (20, 50);
         let (ender, bearer) = (Ender::after(Failure::Protocol), Bearer::First);
         let loss = Loss { ender, bearer, failure: Failure::Protocol, reason: "no HTTP" };
         let fate = |call: &Call<u32>, is_bearer| left.fate(&loss, call, is_bearer, true, Tick::from_ns(1005));
-        assert_eq!(fate(&call, true), Fate::Fails(Failure::Protocol, "no HTTP"));
-        assert_eq!(fate(&call, false), Fate::Once);
+        assert_eq!(fate(&call, true), CallFate::Fails(Failure::Protocol, "no HTTP"));
+        assert_eq!(fate(&call, false), CallFate::Once);
         call.bytes_out_before = 10;
-        assert_eq!(fate(&call, false), Fate::GivenUp(GIVEN_UP));
+        assert_eq!(fate(&call, false), CallFate::GivenUp(GIVEN_UP));
         // Whose time is over is late, whatever else it is.
         let late =
             Loss { ender: Ender::after(Failure::Timeout), bearer: Bearer::Nobody, failure: Failure::Timeout, ..loss };
         (call.bytes_out_before, call.expires) = (20, Tick::from_ns(1004));
-        assert_eq!(left.fate(&late, &call, false, true, Tick::from_ns(1005)), Fate::Late);
+        assert_eq!(left.fate(&late, &call, false, true, Tick::from_ns(1005)), CallFate::Late);
     }
 
     #[test]
     fn a_call_that_has_a_meaning_on_its_connection_only_is_sent_on_no_other() {
-        let left = Left { processed_in_order: true, bytes_taken: 0, crossed_within_ns: 10 };
+        let left = LostConnection { processed_in_order: true, bytes_taken: 0, crossed_within_ns: 10 };
         let mut call = Call::new(7, Tick::EPOCH, true, Counted::AtOnce);
         call.send(Tick::from_ns(1000), 5000);
         (call.bytes_out_through, call.alone, call.idempotent) = (30, true, true);
@@ -1803,10 +1806,10 @@ mod tests {
             let loss = Loss { ender, bearer: Bearer::First, failure: Failure::Read, reason };
             left.fate(&loss, &call, is_bearer, false, Tick::from_ns(1005))
         };
-        assert_eq!(fate_by(Ender::Peer, "reset", true), Fate::Fails(Failure::Read, "reset"));
-        let others = Fate::Fails(Failure::Closed, "the connection ended with an earlier call");
+        assert_eq!(fate_by(Ender::Peer, "reset", true), CallFate::Fails(Failure::Read, "reset"));
+        let others = CallFate::Fails(Failure::Closed, "the connection ended with an earlier call");
         assert_eq!(fate_by(Ender::PeerInOrder, "closed", false), others);
-        assert_eq!(fate_by(Ender::Brunt(CUT), "left", false), Fate::GivenUp(CUT), "no server was missing");
+        assert_eq!(fate_by(Ender::Brunt(CUT), "left", false), CallFate::GivenUp(CUT), "no server was missing");
     }
 
     #[test]
@@ -1817,8 +1820,8 @@ mod tests {
                 (call.alone, call.idempotent) = (true, idempotent);
             })
         };
-        assert_eq!(crossing(true, 1995), Fate::Once);
-        assert!(matches!(crossing(false, 1995), Fate::Fails(..)));
-        assert!(matches!(crossing(true, 1980), Fate::Fails(..)), "too long ago");
+        assert_eq!(crossing(true, 1995), CallFate::Once);
+        assert!(matches!(crossing(false, 1995), CallFate::Fails(..)));
+        assert!(matches!(crossing(true, 1980), CallFate::Fails(..)), "too long ago");
     }
 }

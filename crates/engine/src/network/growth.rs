@@ -93,7 +93,7 @@ impl Due {
 }
 
 /// How the worker's connections stand.
-pub(crate) struct Standing {
+pub(crate) struct ConnectionCounts {
     /// All connections, made or being made.
     pub(crate) connections: usize,
     /// Those being made.
@@ -166,7 +166,7 @@ impl Growth {
     }
 
     /// No connection is free at `now`: how many to add.
-    pub(crate) fn missing(&mut self, standing: &Standing, now: Tick) -> usize {
+    pub(crate) fn missing(&mut self, standing: &ConnectionCounts, now: Tick) -> usize {
         self.short_since = self.short_since.min(now);
         self.held_up = self.held_up.max(standing.held_up);
         let Some(due) = &mut self.due else { return 0 };
@@ -260,14 +260,14 @@ mod tests {
         growth
     }
 
-    fn standing(connections: usize, connecting: usize, taken: u64) -> Standing {
-        Standing { connections, connecting, taken, held_up: 0, heard: Tick::NEVER, reconnect: false }
+    fn standing(connections: usize, connecting: usize, taken: u64) -> ConnectionCounts {
+        ConnectionCounts { connections, connecting, taken, held_up: 0, heard: Tick::NEVER, reconnect: false }
     }
 
     #[test]
     fn a_silent_target_gets_a_connection_now_and_then() {
         let mut growth = growth(1000);
-        let silent = |connections| Standing { heard: Tick::EPOCH, ..standing(connections, 0, 0) };
+        let silent = |connections| ConnectionCounts { heard: Tick::EPOCH, ..standing(connections, 0, 0) };
         growth.missing(&silent(4), Tick::EPOCH);
         assert_eq!(growth.missing(&silent(4), Tick::from_ns(200 * MS)), CONNECTING_AT_ONCE, "200 ms are no silence");
         let added: usize = (250..1250).map(|ms| growth.missing(&silent(132), Tick::from_ns(ms * MS))).sum();
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn calls_that_were_held_up_are_given_time_to_be_answered() {
         let mut growth = growth(100);
-        let late = || Standing { held_up: 80 * MS, ..standing(4, 0, 4) };
+        let late = || ConnectionCounts { held_up: 80 * MS, ..standing(4, 0, 4) };
         assert_eq!(growth.missing(&late(), Tick::from_ns(80 * MS)), 0);
         assert_eq!((growth.missing(&late(), Tick::from_ns(89 * MS)), growth.next_look), (0, Tick::from_ns(90 * MS)));
         assert_eq!(growth.missing(&standing(4, 0, 70), Tick::from_ns(89 * MS)), 0, "the last of them was held up less");

@@ -2,8 +2,8 @@
 
 use brunt_protocol::Answer;
 
+use super::answer_sampler::SampleRequest;
 use super::examples::shown;
-use super::looks::LookRequest;
 use super::{Network, Workload};
 use crate::transport::{ConnectionId, Driver};
 
@@ -19,7 +19,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ) {
         let connection = &mut self.connections[token];
         let call = connection.calls.get(answer.position).and_then(|id| self.calls.get(*id));
-        let is_pending = connection.link.look == LookRequest::Pending;
+        let is_pending = connection.link.look == SampleRequest::Pending;
         if is_pending && connection.link.client.looked().is_none() && connection.link.client.look() {
             // Of several calls under way another one is looked at, whose answer is still to come.
             return;
@@ -39,7 +39,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.recorder.snapshot.kinds.add(name, answer.status, look, due_ns, said);
             }
         }
-        self.connections[token].link.look = LookRequest::None;
+        self.connections[token].link.look = SampleRequest::None;
         // A connection that ends now leaves the look to the next one that is made.
         if answer.reusable && !self.connections[token].carries_one {
             self.look_at_next(token);
@@ -52,7 +52,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if self.recorder.looks.wants_one() {
             let connection = &mut self.connections[token];
             if connection.link.client.look() {
-                connection.link.look = LookRequest::Pending;
+                connection.link.look = SampleRequest::Pending;
             }
             self.recorder.looks.space_out();
         }

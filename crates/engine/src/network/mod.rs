@@ -4,7 +4,7 @@
 //! bytes out (`sending`) and in (`receiving`). [`Network`] is the same for every source of calls:
 //! it is lent to a flood, to virtual users or to a replay, and knows them only as a [`Workload`].
 
-mod absences;
+mod answer_sampler;
 pub(crate) mod attempts;
 #[cfg(feature = "simulation")]
 mod audit;
@@ -13,14 +13,14 @@ mod calls;
 mod census;
 mod connection;
 mod deadlines;
+mod downtime;
 mod examples;
 mod failures;
 pub(crate) mod growth;
-mod holding;
 mod kinds;
-mod looks;
 mod metering;
 pub(crate) mod origins;
+mod peer_limits;
 pub(crate) mod pool;
 mod receiving;
 mod recorder;
@@ -43,13 +43,13 @@ use self::attempts::Attempts;
 use self::calls::Calls;
 pub(crate) use self::calls::{Call, CallId, Counted, End, Place};
 use self::census::Census;
-pub(crate) use self::connection::{Connections, Keeper, Listing, Pause, Peer, State};
+pub(crate) use self::connection::{Connections, Keeper, Pause, Peer, PoolMembership, State};
 use self::deadlines::Deadlines;
 use self::origins::Origins;
 use self::pool::Pools;
 use self::receiving::Inbound;
 pub(crate) use self::recorder::{Core, CoreAnswer, Durations, Recorder};
-pub(crate) use self::samples::Told;
+pub(crate) use self::samples::RowContext;
 use self::signs::Signs;
 pub(crate) use self::signs::Unanswered;
 use self::stops::{SHORTEST_NS, Stops};
@@ -59,7 +59,7 @@ use crate::transport::{ConnectionId, Driver, MOST_EVENTS, Ready};
 
 /// How calls are made on connections, from the plan.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Terms {
+pub(crate) struct CallLimits {
     /// How long a call may take, in nanoseconds.
     pub(crate) timeout_ns: u64,
     /// How long connecting may take, in nanoseconds.
@@ -72,7 +72,7 @@ pub(crate) struct Terms {
     pub(crate) arrival_times: ArrivalTimes,
 }
 
-impl Terms {
+impl CallLimits {
     /// The terms of `plan`.
     pub(crate) fn from_plan(plan: &Plan) -> Self {
         Self {
@@ -99,7 +99,7 @@ pub(crate) struct Network<D, T> {
     signs: Signs,
     /// How often connections are tried again.
     attempts: Attempts,
-    terms: Terms,
+    terms: CallLimits,
     calls: Calls<T>,
     /// From when on time without a server is recorded; [`Tick::NEVER`] while it is not.
     watched_since: Tick,
@@ -119,7 +119,7 @@ pub(crate) struct Network<D, T> {
 
 impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// A network without connections, for calls of which those with an `ok` status are a success.
-    pub(crate) fn new(mut driver: D, mut origins: Origins, terms: Terms, ok: OkStatus) -> Self {
+    pub(crate) fn new(mut driver: D, mut origins: Origins, terms: CallLimits, ok: OkStatus) -> Self {
         origins.keep_own_sessions();
         let signs = Signs::none(driver.now(), terms.timeout_ns);
         let inbound = Inbound::reading(driver.read_buffer_bytes());

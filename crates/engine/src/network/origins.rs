@@ -26,7 +26,7 @@ pub(crate) type Find = dyn Fn(&Target, &ScriptClient) -> Result<Route, RouteErro
 pub(crate) type MakeClient = dyn Fn(u64) -> Box<dyn Client> + Send + Sync;
 
 /// How an origin can be reached.
-enum Reach {
+enum Reachability {
     Known(Route),
     /// The way to it is being sought.
     Sought,
@@ -40,7 +40,7 @@ struct Origin {
     client: usize,
     scheme: String,
     authority: String,
-    reach: Reach,
+    reach: Reachability,
     /// The most calls in flight on one of its connections.
     pipeline: usize,
     /// Makes the protocol's state for its connections.
@@ -107,13 +107,13 @@ impl OriginId {
 }
 
 /// A way that was found, or not.
-type Found = (OriginId, Result<Route, RouteError>);
+type LookupResult = (OriginId, Result<Route, RouteError>);
 
 /// The origins of a worker.
 pub(crate) struct Origins {
     list: Vec<Origin>,
     find: Option<Arc<Find>>,
-    finding: (Sender<Found>, Receiver<Found>),
+    finding: (Sender<LookupResult>, Receiver<LookupResult>),
     /// How many are being looked for.
     sought: usize,
     share: Share,
@@ -130,7 +130,7 @@ impl Origins {
             client: 0,
             scheme: String::new(),
             authority: String::new(),
-            reach: Reach::Known(route),
+            reach: Reachability::Known(route),
             pipeline,
             clients: Arc::clone(clients),
             shared: None,
@@ -155,7 +155,7 @@ impl Origins {
     /// Gives each worker TLS sessions of its own to resume: workers share nothing per call.
     pub(crate) fn keep_own_sessions(&mut self) {
         for origin in &mut self.list {
-            if let Reach::Known(route) = &mut origin.reach {
+            if let Reachability::Known(route) = &mut origin.reach {
                 route.tls = route.tls.take().map(|tls| tls.for_worker());
             }
         }
@@ -164,14 +164,16 @@ impl Origins {
     /// The way to an origin, if it is known.
     pub(crate) fn route(&self, origin: OriginId) -> Option<&Route> {
         match &self.list.get(origin.0)?.reach {
-            Reach::Known(route) => Some(route),
-            Reach::Sought | Reach::None(..) => None,
+            Reachability::Known(route) => Some(route),
+            Reachability::Sought | Reachability::None(..) => None,
         }
     }
 
     /// None of the origin's addresses took a connection: looks its name up again, if it has one, at most once a second.
     pub(crate) fn seek_addresses(&mut self, origin: OriginId, now: Tick) {
-        let Some(Origin { reach: Reach::Known(route), renewal, .. }) = self.list.get_mut(origin.0) else { return };
+        let Some(Origin { reach: Reachability::Known(route), renewal, .. }) = self.list.get_mut(origin.0) else {
+            return;
+        };
         let Some(again) = &route.again else { return };
         if now < renewal.not_before || renewal.coming.is_some() {
             return;
@@ -190,7 +192,7 @@ impl Origins {
     /// since the last one; returns whether they differ from those before. Looks the name up again if it is time to.
     #[inline]
     pub(crate) fn renew_addresses(&mut self, origin: OriginId, now: Tick) -> bool {
-        let Some(Origin { reach: Reach::Known(route), renewal, .. }) = self.list.get_mut(origin.0) else {
+        let Some(Origin { reach: Reachability::Known(route), renewal, .. }) = self.list.get_mut(origin.0) else {
             return false;
         };
         let every_ns = route.again.as_ref().map_or(0, |again| again.every_ns);
@@ -214,8 +216,8 @@ impl Origins {
     /// Why it cannot be reached; `None` if it can.
     pub(crate) fn lost(&self, origin: OriginId) -> Option<(Failure, String)> {
         match &self.list.get(origin.0)?.reach {
-            Reach::None(failure, reason) => Some((*failure, reason.clone())),
-            Reach::Known(_) | Reach::Sought => None,
+            Reachability::None(failure, reason) => Some((*failure, reason.clone())),
+            Reachability::Known(_) | Reachability::Sought => None,
         }
     }
 
@@ -265,7 +267,7 @@ impl Origins {
     /// Adds an origin whose way is known.
     pub(crate) fn add_known(&mut self, client: usize, target: &Target, of: &ScriptClient, route: Route) -> OriginId {
         let tls = route.tls.as_ref().map(crate::transport::tls::TlsRoute::for_worker);
-        self.add(client, target, of, Reach::Known(Route { tls, ..route }))
+        self.add(client, target, of, Reachability::Known(Route { tls, ..route }))
     }
 
     /// Adds an origin to which no way leads, for this reason.
@@ -276,10 +278,10 @@ impl Origins {
         of: &ScriptClient,
         (failure, reason): (Failure, String),
     ) {
-        self.add(client, target, of, Reach::None(failure, reason));
+        self.add(client, target, of, Reachability::None(failure, reason));
     }
 
-    fn add(&mut self, client: usize, target: &Target, of: &ScriptClient, reach: Reach) -> OriginId {
+    fn add(&mut self, client: usize, target: &Target, of: &ScriptClient, reach: Reachability) -> OriginId {
         let most = |connections| self.share.part_of(u64::from(connections)).max(1) as usize;
         let shared = of.pool.map(|connections| (most(connections), of.grows));
         let caller = Arc::clone(&of.caller);
@@ -306,7 +308,7 @@ impl Origins {
         if self.list.len() >= MOST_ORIGINS {
             return Err(format!("more than {MOST_ORIGINS} hosts were called: a run keeps connections to no more"));
         }
-        let origin = self.add(client, target, of, Reach::Sought);
+        let origin = self.add(client, target, of, Reachability::Sought);
         let Some(find) = self.find.clone() else { return Ok(origin) };
         let (sender, target, of) = (self.finding.0.clone(), target.clone(), of.clone());
         // Names are looked up by the C library, which blocks.
@@ -318,7 +320,7 @@ impl Origins {
             Ok(_) => self.sought += 1,
             Err(error) => {
                 let reach =
-                    Reach::None(Failure::Resolve, format!("a thread to look it up cannot be started ({error})"));
+                    Reachability::None(Failure::Resolve, format!("a thread to look it up cannot be started ({error})"));
                 if let Some(origin) = self.list.get_mut(origin.0) {
                     origin.reach = reach;
                 }
@@ -341,8 +343,8 @@ impl Origins {
         self.sought -= 1;
         let origin = self.list.get_mut(place.0)?;
         origin.reach = match found {
-            Ok(route) => Reach::Known(Route { tls: route.tls.map(|tls| tls.for_worker()), ..route }),
-            Err(error) => Reach::None(error.failure(), error.to_string()),
+            Ok(route) => Reachability::Known(Route { tls: route.tls.map(|tls| tls.for_worker()), ..route }),
+            Err(error) => Reachability::None(error.failure(), error.to_string()),
         };
         Some(place)
     }

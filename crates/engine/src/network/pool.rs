@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use brunt_record::time::Tick;
 
 use super::calls::CallId;
-use super::connection::{Connection, Connections, Keeper, Listing};
+use super::connection::{Connection, Connections, Keeper, PoolMembership};
 use super::growth::Eager;
 use super::origins::{OriginId, Origins};
 use super::{Network, Workload};
@@ -28,7 +28,7 @@ pub(crate) struct KeptUp {
     /// Connections, made or being made, without those that leave.
     pub(crate) there: usize,
     /// Connections on which the peer takes no more calls.
-    pub(crate) leaving: usize,
+    pub(crate) draining: usize,
 }
 
 impl KeptUp {
@@ -36,17 +36,17 @@ impl KeptUp {
     #[inline]
     fn taken(&self) -> usize {
         let replaced = if is_broken(Rule::LeavingTakesPlaces) { usize::MAX } else { self.most };
-        self.there + self.leaving.saturating_sub(replaced)
+        self.there + self.draining.saturating_sub(replaced)
     }
 
     /// Counts the connections that a user has to `origin`, which may be `most`.
     fn count(keeper: Keeper, origin: OriginId, most: usize, connections: &Connections) -> Self {
         let (mut there, mut leaving) = (0, 0);
         for token in connections.kept_to(keeper, origin) {
-            let place = if connections[token].is_leaving() { &mut leaving } else { &mut there };
+            let place = if connections[token].is_draining() { &mut leaving } else { &mut there };
             *place += 1;
         }
-        Self { most, there, leaving }
+        Self { most, there, draining: leaving }
     }
 
     /// Whether another connection may be made.
@@ -94,7 +94,7 @@ impl Shared {
     fn is_free(&mut self, token: ConnectionId, connections: &mut Connections) {
         let connection = &mut connections[token];
         if connection.is_unlisted() {
-            connection.listing = Listing::Free;
+            connection.membership = PoolMembership::Free;
             self.free.push(token);
         }
     }
@@ -130,13 +130,13 @@ impl Shared {
     fn leaves(&mut self) -> bool {
         let taken = self.kept_up.taken();
         self.kept_up.there = self.kept_up.there.saturating_sub(1);
-        self.kept_up.leaving += 1;
+        self.kept_up.draining += 1;
         self.kept_up.taken() < taken
     }
 
     /// A connection is gone, after its peer took no more calls on it or otherwise.
     fn is_gone(&mut self, has_left: bool) {
-        let place = if has_left { &mut self.kept_up.leaving } else { &mut self.kept_up.there };
+        let place = if has_left { &mut self.kept_up.draining } else { &mut self.kept_up.there };
         *place = place.saturating_sub(1);
     }
 }
@@ -311,18 +311,18 @@ mod tests {
 
     #[test]
     fn as_many_as_are_kept_up_leave_and_are_replaced_at_once() {
-        let mut kept_up = KeptUp { most: 3, there: 3, leaving: 0 };
+        let mut kept_up = KeptUp { most: 3, there: 3, draining: 0 };
         let mut replaced = 0;
         for _ in 0..6 {
-            (kept_up.there, kept_up.leaving) = (kept_up.there - 1, kept_up.leaving + 1);
+            (kept_up.there, kept_up.draining) = (kept_up.there - 1, kept_up.draining + 1);
             while kept_up.has_place() {
                 kept_up.there += 1;
                 replaced += 1;
             }
-            assert!(kept_up.there + kept_up.leaving <= 6, "{kept_up:?}");
+            assert!(kept_up.there + kept_up.draining <= 6, "{kept_up:?}");
         }
-        assert_eq!((replaced, kept_up), (3, KeptUp { most: 3, there: 0, leaving: 6 }));
-        kept_up.leaving -= 1;
+        assert_eq!((replaced, kept_up), (3, KeptUp { most: 3, there: 0, draining: 6 }));
+        kept_up.draining -= 1;
         assert!(kept_up.has_place(), "one that has left makes room");
     }
 }

@@ -7,11 +7,11 @@ use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
+use super::answer_sampler::SampleRequest;
 use super::call::After;
 use super::calls::CallId;
 use super::calls::End;
 use super::failures::{GIVEN_UP, reason_of};
-use super::looks::LookRequest;
 use super::{Network, State, Workload};
 use crate::channel::Clear;
 use crate::rules::{Rule, is_broken};
@@ -242,7 +242,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 if !self.recorder.is_ok(answer.status) {
                     self.keep_excerpt(load, token, &answer, came);
                 }
-                if self.recorder.looks.is_due() || self.connections[token].link.look == LookRequest::Pending {
+                if self.recorder.looks.is_due() || self.connections[token].link.look == SampleRequest::Pending {
                     self.look(load, token, &answer, came);
                 }
                 let connection = &mut self.connections[token];
@@ -319,7 +319,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     .is_none_or(|call| connection.has_sent(call) || connection.link.client.is_framed());
                 if let Some(id) = call {
                     self.calls.get_mut(id).into_iter().for_each(|call| call.receive(now));
-                    self.complete(load, id, End::Told(failed.failure, &failed.reason), now);
+                    self.complete(load, id, End::ToldByPeer(failed.failure, &failed.reason), now);
                 }
                 if !(failed.reusable && sent) || self.connections[token].carries_one {
                     self.close_for_another_call(load, token, GIVEN_UP, now);
@@ -333,13 +333,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.broken(load, token, Failure::Handshake, &reason, now);
                     return false;
                 }
-                self.begin_leaving(load, token, unprocessed, now);
+                self.begin_draining(load, token, unprocessed, now);
                 self.retire_if_empty(load, token, now)
             }
             Progress::Refused { position, reason } => {
                 let id = self.connections[token].take_call(position);
                 self.connections[token].has_served();
-                self.turn_away(load, id.into_iter().collect(), reason, now);
+                self.make_elsewhere(load, id.into_iter().collect(), reason, now);
                 self.retire_if_empty(load, token, now)
             }
             Progress::Closing(reason) => {

@@ -17,9 +17,9 @@ use brunt_record::snapshot::Snapshot;
 use brunt_record::time::Tick;
 use brunt_record::timeline::DueLog;
 
-use super::Terms;
+use super::CallLimits;
+use super::answer_sampler::AnswerSampler;
 use super::calls::{Call, CallId, Counted, End};
-use super::looks::Looks;
 use super::sampler::{SLOW, Sampler, Timed};
 use by_end::ByEnd;
 use cores::SampledCores;
@@ -87,7 +87,7 @@ pub(crate) struct Recorder {
     /// The rows of calls, where each call is written down.
     pub(crate) samples: Option<Box<Samples>>,
     /// Which answers are looked at.
-    pub(crate) looks: Looks,
+    pub(crate) looks: AnswerSampler,
     wanted: Wanted,
     /// Whether calls of the warm-up are written down: in the warm-up itself, for the live view.
     pub(crate) warming_up: bool,
@@ -95,7 +95,7 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// A recorder for calls that are made on these terms, of which those with an `ok` status are a success.
-    pub(super) fn new(terms: Terms, ok: OkStatus) -> Self {
+    pub(super) fn new(terms: CallLimits, ok: OkStatus) -> Self {
         let timed = match terms.arrival_times {
             ArrivalTimes::Read => Timed::None,
             // A call may wait for a connection, and each answer tells when that was free.
@@ -323,7 +323,7 @@ impl Recorder {
         match end {
             End::Answered(status) => self.answered(call, status, now),
             End::Failed(failure, reason) => self.failed(call, (failure, reason), end.is_absence(), now),
-            End::Told(failure, reason) => self.failed(call, (failure, reason), false, now),
+            End::ToldByPeer(failure, reason) => self.failed(call, (failure, reason), false, now),
             End::GivenUp(failure, reason) => {
                 self.snapshot.failures.follows(failure);
                 self.failed(call, (failure, reason), false, now);

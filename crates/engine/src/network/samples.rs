@@ -12,7 +12,7 @@ use crate::transport::Driver;
 
 /// What a load knows of a call that it writes down.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Told<'a> {
+pub(crate) struct RowContext<'a> {
     pub(crate) texts: Texts<'a>,
     /// Whether its status is a success for it; `None` where the run's statuses decide.
     pub(crate) is_ok: Option<bool>,
@@ -29,13 +29,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Writes down a call that has ended at `now`, where calls are.
     #[cold]
-    pub(crate) fn write_down(&mut self, call: &Call<T>, end: End<'_>, now: Tick, told: &Told<'_>) {
+    pub(crate) fn write_down(&mut self, call: &Call<T>, end: End<'_>, now: Tick, told: &RowContext<'_>) {
         let Self { recorder, connections, .. } = self;
         let (failure, ended) = match end {
             End::Answered(status) => {
                 (None, Ended::Answered(status, told.is_ok.unwrap_or_else(|| recorder.is_ok(status))))
             }
-            End::Failed(failure, _) | End::Told(failure, _) | End::GivenUp(failure, _) => {
+            End::Failed(failure, _) | End::ToldByPeer(failure, _) | End::GivenUp(failure, _) => {
                 (Some(failure), Ended::Failed(failure))
             }
             End::Unfinished => (None, Ended::Unfinished),

@@ -79,7 +79,7 @@ pub(crate) trait Workload<D: Driver>: Sized {
     fn is_over(&self, network: &Network<D, Self::Tag>, now: Tick) -> bool;
 
     /// Why it ends by itself, if it does.
-    fn leaving(&self) -> Option<LoadEnd>;
+    fn load_end(&self) -> Option<LoadEnd>;
 
     /// The recorder is about to report everything until `until`.
     fn hand_over(&mut self, network: &mut Network<D, Self::Tag>, until: Tick);
@@ -180,10 +180,10 @@ pub(crate) trait Workload<D: Driver>: Sized {
 
     /// The peer takes no more calls on the connection of these, and has not processed them, or they were never sent: they have
     /// to be sent elsewhere.
-    fn turned_away(&mut self, network: &mut Network<D, Self::Tag>, calls: Vec<CallId>, now: Tick);
+    fn refused_unprocessed(&mut self, network: &mut Network<D, Self::Tag>, calls: Vec<CallId>, now: Tick);
 
     /// The connection is gone, and calls do not wait for another in its slot; those of one that was leaving follow in
-    /// [`turned_away`](Self::turned_away). Not called for one that its load closed itself ([`Network::close`]).
+    /// [`refused_unprocessed`](Self::refused_unprocessed). Not called for one that its load closed itself ([`Network::close`]).
     fn gone(&mut self, network: &mut Network<D, Self::Tag>, gone: Gone<'_>, now: Tick);
 }
 

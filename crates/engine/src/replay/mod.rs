@@ -20,7 +20,7 @@ use brunt_record::time::Tick;
 
 use self::sessions::{Session, Sessions};
 use crate::flood::own_delay;
-use crate::gate::{Horizon, Reach};
+use crate::gate::{DispatchWindow, GrantedUntil};
 use crate::network::origins::OriginId;
 use crate::network::{Call, CallId, Counted, End, Keeper, Network, Place};
 use crate::rules::{Rule, is_broken};
@@ -75,7 +75,7 @@ pub(crate) struct Replaying {
     names: Vec<Option<NameId>>,
     /// The horizon up to which calls may be made; and the time until which due calls are never sent, as they had waited
     /// for the horizon to move on.
-    reach: Reach,
+    reach: DispatchWindow,
     held_until: Tick,
 }
 
@@ -99,13 +99,13 @@ impl Replaying {
             starved: VecDeque::new(),
             most: share.part_of(u64::from(plan.connections.most())).max(1) as usize,
             names: Vec::new(),
-            reach: Reach::default(),
+            reach: DispatchWindow::default(),
             held_until: Tick::EPOCH,
         }
     }
 
     /// The same part, with calls only up to this horizon.
-    pub(crate) fn within(self, horizon: Horizon) -> Self {
+    pub(crate) fn within(self, horizon: GrantedUntil) -> Self {
         Self { reach: horizon.into(), ..self }
     }
 

@@ -11,7 +11,7 @@ use brunt_record::time::Tick;
 use super::{IDLE_NS, LOOK_NS, ReplayNetwork, Replaying, Tag};
 #[cfg(feature = "simulation")]
 use crate::network::State;
-use crate::network::{Call, CallId, End, Gone, Keeper, LoadEnd, Nature, Place, Told, Workload};
+use crate::network::{Call, CallId, End, Gone, Keeper, LoadEnd, Nature, Place, RowContext, Workload};
 use crate::transport::{ConnectionId, Driver};
 
 impl<D: Driver> Workload<D> for Replaying {
@@ -90,7 +90,7 @@ impl<D: Driver> Workload<D> for Replaying {
         if self.loading { self.due().unwrap_or(Tick::NEVER) } else { Tick::NEVER }
     }
 
-    fn leaving(&self) -> Option<LoadEnd> {
+    fn load_end(&self) -> Option<LoadEnd> {
         self.failed.clone().map(LoadEnd::Failed)
     }
 
@@ -127,7 +127,7 @@ impl<D: Driver> Workload<D> for Replaying {
         for token in network.connections().ids() {
             let connection = &network.connections()[token];
             let is_nobodys = connection.state() != State::Vacant && connection.keeper() == Keeper::Nobody;
-            assert!(!is_nobodys || connection.is_leaving(), "nobody uses connection {token:?}, which is not leaving");
+            assert!(!is_nobodys || connection.is_draining(), "nobody uses connection {token:?}, which is not leaving");
         }
         let has_place = network.places() < self.most && self.loading && self.ready.is_empty();
         assert!(!has_place || self.starved.is_empty(), "a session waits for a connection, which it may have");
@@ -155,7 +155,7 @@ impl<D: Driver> Workload<D> for Replaying {
         if network.recorder_mut().samples.is_some() {
             let texts = Texts { name: self.log.name(number).1, tags: "" };
             let is_ok = matches!(end, End::Answered(status) if self.log.excuses(number, status)).then_some(true);
-            network.write_down(call, end, now, &Told { texts, is_ok, user: None });
+            network.write_down(call, end, now, &RowContext { texts, is_ok, user: None });
         }
         self.record_by_name(network, call, end, now);
         match (end, call.connection()) {
@@ -164,7 +164,7 @@ impl<D: Driver> Workload<D> for Replaying {
                 let (took_ns, parts) = (call.service_ns(at), network.connections()[token].client().parts());
                 self.log.ended(number, Ended::Answered { status, took_ns, parts });
             }
-            (End::Answered(_) | End::Failed(..) | End::Told(..) | End::GivenUp(..), _) => {
+            (End::Answered(_) | End::Failed(..) | End::ToldByPeer(..) | End::GivenUp(..), _) => {
                 self.log.ended(number, Ended::Failed);
             }
             (End::Unfinished | End::Unsent | End::Withdrawn, _) => self.log.ended(number, Ended::Cut),
@@ -185,7 +185,7 @@ impl<D: Driver> Workload<D> for Replaying {
         network.connections_mut().release(token);
     }
 
-    fn turned_away(&mut self, network: &mut ReplayNetwork<D>, calls: Vec<CallId>, _now: Tick) {
+    fn refused_unprocessed(&mut self, network: &mut ReplayNetwork<D>, calls: Vec<CallId>, _now: Tick) {
         for id in calls {
             let Some(tag) = network.call(id).map(|call| call.tag) else { continue };
             if let Some(session) = self.sessions.get(tag.slot) {

@@ -6,7 +6,7 @@ use brunt_plan::plan::{Load, Plan};
 use brunt_plan::share::Share;
 use brunt_protocol::replay::Replay;
 
-use super::{Checked, Given, WorkerPart, absolute, carry_out, examine, route_to};
+use super::{CheckedPlan, RunInputs, WorkerPart, absolute, carry_out, examine, route_to};
 use crate::error::EngineError;
 use crate::limits;
 use crate::network::origins::{MakeClient, Origins};
@@ -20,7 +20,7 @@ use crate::{Finished, Observer};
 pub(crate) fn run_replay<M: Machine>(
     plan: &Plan,
     logs: Vec<Box<dyn Replay>>,
-    given: &Given<'_, M>,
+    given: &RunInputs<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
     let portion = given.part.portion;
@@ -35,10 +35,10 @@ pub(crate) fn run_replay<M: Machine>(
 fn replay<M: Machine>(
     plan: &Plan,
     logs: Vec<Box<dyn Replay>>,
-    given: &Given<'_, M>,
+    given: &RunInputs<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
-    let Checked { scheme, prepared, tls, .. } = examine(plan, given.registry, given.scripts)?;
+    let CheckedPlan { scheme, prepared, tls, .. } = examine(plan, given.registry, given.scripts)?;
     let portion = given.part.portion;
     let plan = &limits::make_room(plan, portion, 1)?;
     let route = route_to(plan, scheme, tls, given.machine)?;

@@ -22,9 +22,9 @@ use brunt_protocol::replay::Replay;
 use brunt_record::time::Tick;
 use brunt_script::ScriptHost;
 
-use crate::run::{self, Given};
+use crate::run::{self, RunInputs};
 use crate::transport::{Clock, ConnectionId, Driver, Machine, Ready, Resolve};
-use crate::{EngineError, Finished, Gate, Observer, Part, StopHandle};
+use crate::{EngineError, Finished, Gate, Observer, RunShare, StopHandle};
 
 use self::world::{Place, Socket, World, lock};
 
@@ -38,13 +38,13 @@ pub use crate::transport::Address;
 pub fn run_part(
     net: &VirtualNet,
     plan: &Plan,
-    part: Part,
+    part: RunShare,
     registry: &Registry,
     scripts: &dyn ScriptHost,
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
-    run::run(plan, Given { machine: net, part, registry, scripts, stop, trace: None }, observer)
+    run::run(plan, RunInputs { machine: net, part, registry, scripts, stop, trace: None }, observer)
 }
 
 /// Replays logs on a simulated machine, one for each worker of `part`, and returns what happened.
@@ -54,14 +54,14 @@ pub fn run_part(
 pub fn run_replay_part(
     net: &VirtualNet,
     plan: &Plan,
-    part: Part,
+    part: RunShare,
     logs: Vec<Box<dyn Replay>>,
     registry: &Registry,
     scripts: &dyn ScriptHost,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
     let stop = &StopHandle::default();
-    run::run_replay(plan, logs, &Given { machine: net, part, registry, scripts, stop, trace: None }, observer)
+    run::run_replay(plan, logs, &RunInputs { machine: net, part, registry, scripts, stop, trace: None }, observer)
 }
 
 /// A peer's actions, each with its delay after the event that it reacts to, in nanoseconds.

@@ -11,7 +11,7 @@ use brunt_record::outcome::Failure;
 use brunt_record::recording::Recording;
 use brunt_record::time::Tick;
 
-use super::{Part, Trace, Traced};
+use super::{ExchangePart, Trace, Traced};
 use crate::transport::Clock;
 use brunt_protocol::meter::Meter;
 use brunt_protocol::user::{Message, User};
@@ -163,7 +163,7 @@ struct SeenClient {
 
 impl SeenClient {
     /// Shows the bytes of `out` from `from` on, and `more` behind them.
-    fn sent(&mut self, part: Part, out: &[u8], from: usize, more: &[u8]) {
+    fn sent(&mut self, part: ExchangePart, out: &[u8], from: usize, more: &[u8]) {
         let bytes = [out.get(from..).unwrap_or_default(), more].concat();
         if bytes.is_empty() {
             return;
@@ -174,7 +174,7 @@ impl SeenClient {
     }
 
     /// Shows the received bytes.
-    fn show_received(&mut self, part: Part) {
+    fn show_received(&mut self, part: ExchangePart) {
         let (bytes, count) = (std::mem::take(&mut self.received), std::mem::take(&mut self.count));
         if count > 0 {
             let after_ns = (self.shared.clock)().since(self.sent_at);
@@ -186,13 +186,14 @@ impl SeenClient {
     fn moved(
         &self,
         direction: Direction,
-        part: Part,
+        part: ExchangePart,
         bytes: &[u8],
         count: u64,
         after_ns: Option<u64>,
         told: Option<&[Narration]>,
     ) {
-        let meaning = if part == Part::Handshake { None } else { self.shared.prepared.meaning(direction, bytes) };
+        let meaning =
+            if part == ExchangePart::Handshake { None } else { self.shared.prepared.meaning(direction, bytes) };
         let meaning = meaning.as_deref();
         self.shared.trace.see(&Traced::Moved { direction, part, bytes, count, meaning, told, after_ns });
     }
@@ -202,11 +203,11 @@ impl SeenClient {
     }
 
     /// The owner of bytes that are not understood yet.
-    fn part(&self) -> Part {
+    fn part(&self) -> ExchangePart {
         match (self.is_open, self.called_at) {
-            (false, _) => Part::Handshake,
-            (true, Some(_)) => Part::Call,
-            (true, None) => Part::Aside,
+            (false, _) => ExchangePart::Handshake,
+            (true, Some(_)) => ExchangePart::Call,
+            (true, None) => ExchangePart::Aside,
         }
     }
 
@@ -214,31 +215,31 @@ impl SeenClient {
         match progress {
             Progress::More | Progress::Part { .. } => {}
             Progress::Opened => {
-                self.show_received(Part::Handshake);
+                self.show_received(ExchangePart::Handshake);
                 self.is_open = true;
             }
             Progress::Message { .. } => {
                 // Messages after the most that are shown are shown at the end, as far as they are kept.
                 if self.messages < MOST_MESSAGES {
                     self.messages += 1;
-                    self.show_received(Part::Call);
+                    self.show_received(ExchangePart::Call);
                 }
             }
             Progress::Aside | Progress::Unasked | Progress::Draining { .. } | Progress::Refused { .. } => {
-                self.show_received(Part::Aside);
+                self.show_received(ExchangePart::Aside);
             }
             Progress::Answered(answer) => {
-                self.show_received(Part::Call);
+                self.show_received(ExchangePart::Call);
                 self.shared.answered(answer.status, self.service_ns().unwrap_or(0));
                 self.called_at = None;
             }
             Progress::Failed(failed) => {
-                self.show_received(Part::Call);
+                self.show_received(ExchangePart::Call);
                 self.shared.failed(failed.failure, &failed.reason, self.service_ns());
                 self.called_at = None;
             }
             Progress::Closing(reason) => {
-                self.show_received(if self.is_open { Part::Goodbye } else { Part::Handshake });
+                self.show_received(if self.is_open { ExchangePart::Goodbye } else { ExchangePart::Handshake });
                 let failure = if self.is_open { Failure::Closed } else { Failure::Handshake };
                 if let Some(service_ns) = self.service_ns() {
                     self.shared.failed(failure, reason, Some(service_ns));
@@ -253,7 +254,7 @@ impl Client for SeenClient {
         let from = out.len();
         let opening = self.inner.open(alpn, out)?;
         self.is_open = opening == Opening::Ready;
-        self.sent(Part::Handshake, out, from, &[]);
+        self.sent(ExchangePart::Handshake, out, from, &[]);
         Ok(opening)
     }
 
@@ -265,7 +266,7 @@ impl Client for SeenClient {
         let from = out.len();
         let started = self.inner.start(message, out);
         let tail = message.tail.as_ref().filter(|_| !self.inner.is_framed());
-        self.sent(Part::Call, out, from, tail.map_or(&[], |tail| tail.bytes()));
+        self.sent(ExchangePart::Call, out, from, tail.map_or(&[], |tail| tail.bytes()));
         self.called_at = Some(self.sent_at);
         if let Started::Sent(status) = started {
             self.shared.answered(status, 0);
@@ -291,9 +292,9 @@ impl Client for SeenClient {
         match &received {
             Ok((_, progress)) => {
                 let reply = match progress {
-                    _ if !self.is_open => Part::Handshake,
-                    Progress::Closing(_) => Part::Goodbye,
-                    _ => Part::Aside,
+                    _ if !self.is_open => ExchangePart::Handshake,
+                    Progress::Closing(_) => ExchangePart::Goodbye,
+                    _ => ExchangePart::Aside,
                 };
                 self.progressed(progress);
                 if out.len() > from {
@@ -330,7 +331,7 @@ impl Client for SeenClient {
     fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
         let from = out.len();
         let goes_on = self.inner.give_up(position, out);
-        self.sent(Part::Aside, out, from, &[]);
+        self.sent(ExchangePart::Aside, out, from, &[]);
         goes_on
     }
 
@@ -345,7 +346,7 @@ impl Client for SeenClient {
     fn more(&mut self, out: &mut Vec<u8>) {
         let from = out.len();
         self.inner.more(out);
-        self.sent(Part::Call, out, from, &[]);
+        self.sent(ExchangePart::Call, out, from, &[]);
     }
 
     fn stalled(&mut self) {
@@ -355,14 +356,14 @@ impl Client for SeenClient {
     fn resumed(&mut self, out: &mut Vec<u8>) {
         let from = out.len();
         self.inner.resumed(out);
-        self.sent(Part::Aside, out, from, &[]);
+        self.sent(ExchangePart::Aside, out, from, &[]);
     }
 
     fn close(&mut self, out: &mut Vec<u8>) {
         self.show_received(self.part());
         let from = out.len();
         self.inner.close(out);
-        self.sent(Part::Goodbye, out, from, &[]);
+        self.sent(ExchangePart::Goodbye, out, from, &[]);
     }
 
     fn has_finished(&self) -> bool {
@@ -372,7 +373,7 @@ impl Client for SeenClient {
     fn beat(&mut self, out: &mut Vec<u8>) -> Result<(), Malformed> {
         let from = out.len();
         self.inner.beat(out)?;
-        self.sent(Part::Aside, out, from, &[]);
+        self.sent(ExchangePart::Aside, out, from, &[]);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ pub(crate) use self::flood::FloodTrace;
 
 /// The part of an exchange that bytes of a connection belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum ExchangePart {
     /// The opening exchange of the protocol.
     Handshake,
     /// The call.
@@ -59,7 +59,7 @@ pub enum Traced<'a> {
         /// The direction in which the bytes went.
         direction: Direction,
         /// The part that they belong to.
-        part: Part,
+        part: ExchangePart,
         /// The bytes, or the first of them.
         bytes: &'a [u8],
         /// The number of bytes.

@@ -1,6 +1,6 @@
 //! The calls that a user has begun: those that go on, those whose answers it may read, and those that it may continue.
 
-use super::call::Chain;
+use super::call::RedirectHistory;
 
 /// The most streams that a user may have open at once.
 const MOST_STREAMS: usize = 100;
@@ -19,8 +19,8 @@ pub(super) struct Begun {
     /// Calls whose answers it may read.
     delivered: Vec<u32>,
     /// Calls whose answers led on, by their tickets; and the one that its next call continues.
-    chains: Vec<(u64, Chain)>,
-    continues: Option<Chain>,
+    chains: Vec<(u64, RedirectHistory)>,
+    continues: Option<RedirectHistory>,
 }
 
 impl Begun {
@@ -102,7 +102,7 @@ impl Begun {
     }
 
     /// The answer with this ticket led on.
-    pub(super) fn led_on(&mut self, ticket: u64, chain: Chain) {
+    pub(super) fn led_on(&mut self, ticket: u64, chain: RedirectHistory) {
         if self.chains.len() >= MOST_CHAINS {
             self.chains.remove(0);
         }
@@ -116,7 +116,7 @@ impl Begun {
     }
 
     /// What the next call continues.
-    pub(super) fn take_continued(&mut self) -> Option<Chain> {
+    pub(super) fn take_continued(&mut self) -> Option<RedirectHistory> {
         self.continues.take()
     }
 

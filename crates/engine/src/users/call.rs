@@ -72,7 +72,7 @@ impl Times {
 
 /// The earlier requests of a call whose answers led on to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Chain {
+pub(super) struct RedirectHistory {
     /// When its first request was due, and sent.
     pub(super) due: Tick,
     pub(super) sent: Tick,
@@ -84,7 +84,7 @@ pub(super) struct Chain {
 
 /// Who hears of a call's answer.
 #[derive(Debug)]
-pub(super) enum Hears {
+pub(super) enum AnswerReceiver {
     /// Its user, who waits for it.
     Waiting,
     /// Its user, who will wait for all calls that it has begun.
@@ -108,28 +108,28 @@ pub(super) struct Inbox {
 
 /// What a script asked for with a call, besides its message.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct CallOptions {
     /// The script's client, by its index.
     pub(super) client: usize,
     pub(super) origin: OriginId,
     pub(super) label: u32,
     pub(super) timeout_ns: Option<u64>,
     /// The connection that it goes on.
-    pub(super) way: Placement,
+    pub(super) placement: Placement,
     /// Whether the script is shown each answer, and decides whether it is the last.
     pub(super) judged: bool,
     /// Whether it is not counted if no answer comes in time.
     pub(super) optional: bool,
 }
 
-impl Asked {
+impl CallOptions {
     /// Nothing in particular.
     const NOTHING: Self = Self {
         client: 0,
         origin: OriginId::FIRST,
         label: 0,
         timeout_ns: None,
-        way: Placement::Any,
+        placement: Placement::Any,
         judged: false,
         optional: false,
     };
@@ -140,10 +140,10 @@ impl Asked {
 pub(super) struct UserCall {
     pub(super) state: State,
     pub(super) user: UserId,
-    pub(super) asked: Asked,
-    pub(super) hears: Hears,
+    pub(super) asked: CallOptions,
+    pub(super) hears: AnswerReceiver,
     /// The earlier requests, if it continues a call whose answer led on.
-    pub(super) chain: Option<Chain>,
+    pub(super) chain: Option<RedirectHistory>,
     /// Its trace ids, if it is traced.
     pub(super) trace: Option<TraceIds>,
     /// The number of the prepared call that it sends, if it was prepared; and else what it sends.
@@ -166,8 +166,8 @@ impl UserCall {
         Self {
             state: State::Throttled { due: Tick::EPOCH },
             user: UserId::in_slot(0),
-            asked: Asked::NOTHING,
-            hears: Hears::Waiting,
+            asked: CallOptions::NOTHING,
+            hears: AnswerReceiver::Waiting,
             chain: None,
             trace: None,
             prepared: None,
@@ -216,12 +216,12 @@ impl UserCall {
     /// What waits for its user, if it is a stream.
     #[inline]
     pub(super) fn inbox(&self) -> Option<&Inbox> {
-        if let Hears::Stream(inbox) = &self.hears { Some(inbox) } else { None }
+        if let AnswerReceiver::Stream(inbox) = &self.hears { Some(inbox) } else { None }
     }
 
     /// The same, to change it.
     pub(super) fn inbox_mut(&mut self) -> Option<&mut Inbox> {
-        if let Hears::Stream(inbox) = &mut self.hears { Some(inbox) } else { None }
+        if let AnswerReceiver::Stream(inbox) = &mut self.hears { Some(inbox) } else { None }
     }
 }
 
@@ -244,7 +244,7 @@ impl Recycle for UserCall {
             asked: _,
             peer: _,
         } = self;
-        (*state, *hears) = (State::Throttled { due: Tick::EPOCH }, Hears::Waiting);
+        (*state, *hears) = (State::Throttled { due: Tick::EPOCH }, AnswerReceiver::Waiting);
         (*chain, *trace) = (None, None);
         if prepared.take().is_none() {
             encoded.clear();

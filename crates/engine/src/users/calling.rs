@@ -11,15 +11,15 @@ use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
 use super::agenda::{TimedWake, Wake};
-use super::call::{Asked, Chain, Hears, Inbox, State, Times, UserCall};
+use super::call::{AnswerReceiver, CallOptions, Inbox, RedirectHistory, State, Times, UserCall};
 use super::ids::{UserId, WaitId};
-use super::links::{Lost, Remains};
+use super::links::{AfterConnectionEnd, Remains};
 use super::user::Wait;
 use super::{UsersNetwork, VirtualUsers};
 use crate::network::origins::OriginId;
 use crate::network::{
     AnswerOf, Call, CallId, Core, CoreAnswer, Counted, Durations, End, Gone, Judgement, Keeper, MessageOf, Place,
-    Recorder, Told,
+    Recorder, RowContext,
 };
 use crate::trace::{Trace, Traced};
 use crate::transport::{ConnectionId, Driver};
@@ -54,7 +54,7 @@ impl VirtualUsers {
         network: &mut UsersNetwork<D>,
         user: UserId,
         wanted: &Wanted,
-        hears: Hears,
+        hears: AnswerReceiver,
         now: Tick,
     ) -> Result<u32, String> {
         if let Placement::Open(_) = wanted.way {
@@ -77,7 +77,7 @@ impl VirtualUsers {
             Ok(origin) => {
                 call.chain = chain;
                 let Wanted { client, label, timeout_ns, way, judged, optional, .. } = *wanted;
-                let asked = Asked { client, origin, label, timeout_ns, way, judged, optional };
+                let asked = CallOptions { client, origin, label, timeout_ns, placement: way, judged, optional };
                 self.make_call(network, slot, user, asked, hears, now);
                 Ok(slot)
             }
@@ -105,8 +105,8 @@ impl VirtualUsers {
             call.prepared = Some(number);
         }
         let way = Placement::Any;
-        let asked = Asked { client, origin, label, timeout_ns, way, judged: false, optional: false };
-        self.make_call(network, slot, user, asked, Hears::Waiting, now);
+        let asked = CallOptions { client, origin, label, timeout_ns, placement: way, judged: false, optional: false };
+        self.make_call(network, slot, user, asked, AnswerReceiver::Waiting, now);
         Ok(())
     }
 
@@ -116,14 +116,14 @@ impl VirtualUsers {
         network: &mut UsersNetwork<D>,
         slot: u32,
         user: UserId,
-        asked: Asked,
-        hears: Hears,
+        asked: CallOptions,
+        hears: AnswerReceiver,
         now: Tick,
     ) {
         let timeout_ns = asked.timeout_ns.or_else(|| self.clients.get(asked.client)?.timeout_ns);
         network.may_take(timeout_ns.unwrap_or(0));
         let arrived = self.users.get_mut(user).and_then(|user| {
-            if matches!(hears, Hears::Waiting) {
+            if matches!(hears, AnswerReceiver::Waiting) {
                 user.wait = Wait::Call(slot);
             }
             user.arrived.take()
@@ -138,7 +138,7 @@ impl VirtualUsers {
         // A call that the throttle holds back is due at its release.
         let due = if release > now { release } else { arrived.unwrap_or(now) };
         call.state = State::Throttled { due };
-        (call.user, call.hears, call.asked) = (user, hears, Asked { timeout_ns, ..asked });
+        (call.user, call.hears, call.asked) = (user, hears, CallOptions { timeout_ns, ..asked });
         if release > now {
             self.set_timer(release, user, TimedWake::Release(slot));
         } else {
@@ -189,7 +189,7 @@ impl VirtualUsers {
     pub(super) fn place<D: Driver>(&mut self, network: &mut UsersNetwork<D>, slot: u32, now: Tick) {
         let Some(call) = self.calls.get(slot) else { return };
         let Some(id) = call.id() else { return };
-        let Asked { origin, way, .. } = call.asked;
+        let CallOptions { origin, placement: way, .. } = call.asked;
         let user = self.home(call.user);
         if let Placement::On(handle) = way {
             return self.place_on_held(network, slot, handle, now);
@@ -435,13 +435,13 @@ impl VirtualUsers {
 }
 
 /// What a call finds in place of the connection that its user holds.
-enum Found {
+enum HeldConnection {
     /// The connection.
     Connection(ConnectionId),
     /// The connection has ended; an answer with this status had come before.
     Answer(u16),
     /// The connection has ended, and no answer is left.
-    Nothing(Lost),
+    Nothing(AfterConnectionEnd),
 }
 
 /// Going on a connection that its user holds.
@@ -455,9 +455,9 @@ impl VirtualUsers {
         now: Tick,
     ) {
         match self.find_held(network, slot, handle) {
-            Found::Nothing(lost) => self.complete(network, slot, lost.end(), now),
-            Found::Answer(status) => self.answer_from_remains(network, slot, handle, status, now),
-            Found::Connection(token) => {
+            HeldConnection::Nothing(lost) => self.complete(network, slot, lost.end(), now),
+            HeldConnection::Answer(status) => self.answer_from_remains(network, slot, handle, status, now),
+            HeldConnection::Connection(token) => {
                 // The protocol decides how many calls go on a connection at once.
                 if network.connections()[token].room(usize::MAX) > 0 {
                     return self.send_on(network, token, slot, now);
@@ -493,7 +493,7 @@ impl VirtualUsers {
     fn waits_for<D: Driver>(&self, network: &UsersNetwork<D>, slot: u32, handle: u32) -> bool {
         let Some(call) = self.calls.get(slot) else { return false };
         let waits = call.id().and_then(|id| network.call(id)).is_some_and(|call| call.place == Place::Waiting);
-        waits && call.asked.way == Placement::On(handle)
+        waits && call.asked.placement == Placement::On(handle)
     }
 
     /// Places calls whose connection has ended: each takes an answer that is left of it, or fails.
@@ -506,24 +506,28 @@ impl VirtualUsers {
     }
 
     /// The connection of a call, or what is left of it.
-    fn find_held<D: Driver>(&mut self, network: &UsersNetwork<D>, slot: u32, handle: u32) -> Found {
-        let closed =
-            || Found::Nothing(Lost::after(End::GivenUp(Failure::Closed, "the script has closed this connection")));
+    fn find_held<D: Driver>(&mut self, network: &UsersNetwork<D>, slot: u32, handle: u32) -> HeldConnection {
+        let closed = || {
+            HeldConnection::Nothing(AfterConnectionEnd::after(End::GivenUp(
+                Failure::Closed,
+                "the script has closed this connection",
+            )))
+        };
         let home = self.calls.get(slot).map(|call| self.home(call.user));
         let (Some(home), Some(call)) = (home, self.calls.get_mut(slot)) else { return closed() };
         let Some(user) = self.users.get_mut(home).filter(|user| user.links.holds(handle)) else { return closed() };
         // The last one, if a first call was turned away on others.
         if let Some(token) = network.connections().kept(Keeper::Held { user: home.slot(), handle }).last() {
-            return Found::Connection(token);
+            return HeldConnection::Connection(token);
         }
         let Some(Remains { client, lost }) = user.links.remains(handle) else { return closed() };
         let mut unsent = Vec::new();
         match client.start(&call.encoded.message(), &mut unsent) {
             Started::Sent(status) if unsent.is_empty() => {
                 client.hand_over(&mut call.kept);
-                Found::Answer(status)
+                HeldConnection::Answer(status)
             }
-            _ => Found::Nothing(lost.clone()),
+            _ => HeldConnection::Nothing(lost.clone()),
         }
     }
 
@@ -539,11 +543,11 @@ impl VirtualUsers {
         let mut status = status;
         loop {
             match self.show_judge(slot, status, now) {
-                Shown::Taken => break,
-                Shown::Failed { reason, .. } => {
+                ScriptJudgement::Taken => break,
+                ScriptJudgement::Failed { reason, .. } => {
                     return self.complete(network, slot, End::Failed(Failure::Mismatch, &reason), now);
                 }
-                Shown::ReadsOn => {}
+                ScriptJudgement::ReadsOn => {}
             }
             let Some(call) = self.calls.get_mut(slot) else { return };
             // From now on the call asks for its next answer.
@@ -553,9 +557,9 @@ impl VirtualUsers {
                 std::mem::swap(&mut call.encoded, &mut call.next);
             }
             match found {
-                Found::Answer(next) => status = next,
-                Found::Nothing(lost) => return self.complete(network, slot, lost.end(), now),
-                Found::Connection(_) => return,
+                HeldConnection::Answer(next) => status = next,
+                HeldConnection::Nothing(lost) => return self.complete(network, slot, lost.end(), now),
+                HeldConnection::Connection(_) => return,
             }
         }
         let Some(id) = self.calls.get(slot).and_then(UserCall::id) else { return };
@@ -567,28 +571,28 @@ impl VirtualUsers {
     }
 
     /// Shows an answer to the script's judge of the call in this slot, if it has one. The answer lies in the slot.
-    fn show_judge(&mut self, slot: u32, status: u16, now: Tick) -> Shown {
-        let Some(call) = self.calls.get(slot).filter(|call| call.asked.judged) else { return Shown::Taken };
-        let Some(client) = self.clients.get(call.asked.client) else { return Shown::Taken };
+    fn show_judge(&mut self, slot: u32, status: u16, now: Tick) -> ScriptJudgement {
+        let Some(call) = self.calls.get(slot).filter(|call| call.asked.judged) else { return ScriptJudgement::Taken };
+        let Some(client) = self.clients.get(call.asked.client) else { return ScriptJudgement::Taken };
         let answered = CompleteAnswer { status, parts: call.kept.parts() };
         let flags = client.caller.flags(&answered);
         let judged = self.script.step(self.place_of(call.user), |library| {
             library.judge(call.user.slot(), now, &call.kept.body, flags, status)
         });
         let values = match judged {
-            Verdict::Taken => return Shown::Taken,
+            Verdict::Taken => return ScriptJudgement::Taken,
             Verdict::ReadsOn(values) => values,
-            Verdict::Rejected(reason) => return Shown::Failed { reason, reusable: true },
-            Verdict::Broken(reason) => return Shown::Failed { reason, reusable: false },
+            Verdict::Rejected(reason) => return ScriptJudgement::Failed { reason, reusable: true },
+            Verdict::Broken(reason) => return ScriptJudgement::Failed { reason, reusable: false },
         };
-        let Some(call) = self.calls.get_mut(slot) else { return Shown::Taken };
+        let Some(call) = self.calls.get_mut(slot) else { return ScriptJudgement::Taken };
         if self.watch.sees_everything() {
             call.before.extend_from_slice(&call.kept.body);
             call.before.push(b'\n');
         }
         match self.clients.encode(call.asked.client, &values, &mut call.next) {
-            Ok(_) => Shown::ReadsOn,
-            Err(reason) => Shown::Failed { reason, reusable: false },
+            Ok(_) => ScriptJudgement::ReadsOn,
+            Err(reason) => ScriptJudgement::Failed { reason, reusable: false },
         }
     }
 
@@ -603,9 +607,9 @@ impl VirtualUsers {
         let Some(call) = self.calls.get_mut(slot) else { return Judgement::Ended };
         network.connections_mut()[answer.token].hand_over(&mut call.kept);
         match self.show_judge(slot, answer.status, answer.now) {
-            Shown::Taken => Judgement::Ended,
-            Shown::Failed { reason, reusable } => Judgement::Wrong { reason, reusable },
-            Shown::ReadsOn => {
+            ScriptJudgement::Taken => Judgement::Ended,
+            ScriptJudgement::Failed { reason, reusable } => Judgement::Wrong { reason, reusable },
+            ScriptJudgement::ReadsOn => {
                 let Some(call) = self.calls.get(slot) else { return Judgement::Ended };
                 Judgement::GoesOn { ends_sent: network.ask_on(answer.token, &call.next.message()) }
             }
@@ -623,7 +627,7 @@ impl VirtualUsers {
     ) {
         let Gone { client, end, .. } = gone;
         let Some(user) = self.user(user) else { return };
-        let waiting = user.links.keep(handle, Remains { client, lost: Lost::after(end) });
+        let waiting = user.links.keep(handle, Remains { client, lost: AfterConnectionEnd::after(end) });
         self.place_rest(network, handle, waiting, now);
     }
 
@@ -639,7 +643,7 @@ impl VirtualUsers {
 }
 
 /// The result of showing an answer to the script.
-enum Shown {
+enum ScriptJudgement {
     /// The answer is the last of its call.
     Taken,
     /// The call takes another answer.
@@ -662,7 +666,7 @@ impl VirtualUsers {
         if let Some(Err(problem)) = self.user(user).map(|of| of.begun.may_stream()) {
             return self.go(user, now, Resumption::Refused(&problem));
         }
-        match self.ask(network, user, wanted, Hears::Stream(Box::default()), now) {
+        match self.ask(network, user, wanted, AnswerReceiver::Stream(Box::default()), now) {
             Err(problem) => self.go(user, now, Resumption::Refused(&problem)),
             Ok(slot) => {
                 if let Some(of) = self.user(user) {
@@ -896,7 +900,7 @@ impl VirtualUsers {
         let Some(of) = self.users.get_mut(user) else { return };
         let awaited = of.awaited();
         if let Wait::Others(wait) = std::mem::replace(&mut of.wait, Wait::Nothing) {
-            self.meetings.leave(wait);
+            self.rendezvous_points.leave(wait);
         }
         for slot in of.begun.take_started().into_iter().chain(of.begun.take_streams()).chain(awaited) {
             match self.calls.get(slot).and_then(UserCall::id) {
@@ -933,7 +937,7 @@ impl UserCall {
     /// The call's response and service time up to `now`, in nanoseconds. They include the answers that led on.
     fn lengths_until(&self, call: &Call<u32>, now: Tick) -> (u64, u64) {
         match self.chain {
-            Some(Chain { due, sent, .. }) => (now.since(due), now.since(sent)),
+            Some(RedirectHistory { due, sent, .. }) => (now.since(due), now.since(sent)),
             None => (call.response_ns(now), call.service_ns(now)),
         }
     }
@@ -942,7 +946,7 @@ impl UserCall {
     fn durations(&self, recorder: &Recorder, call: &Call<u32>, at: Tick, now: Tick) -> Durations {
         let durations = recorder.durations(call, at, now);
         match self.chain {
-            Some(Chain { due, sent, .. }) => {
+            Some(RedirectHistory { due, sent, .. }) => {
                 let late = call.response_ns(at).saturating_sub(durations.response);
                 Durations { response: at.since(due).saturating_sub(late), service: at.since(sent) }
             }
@@ -957,9 +961,9 @@ impl VirtualUsers {
     fn call_ended(&mut self, slot: u32, user: UserId) {
         self.see_call(slot);
         match self.calls.get(slot).map(|call| &call.hears) {
-            Some(Hears::Waiting) => self.make_ready(user, Wake::Ended(slot)),
-            Some(Hears::Stream(_)) => self.stream_call_ended(slot),
-            Some(Hears::Later) => {
+            Some(AnswerReceiver::Waiting) => self.make_ready(user, Wake::Ended(slot)),
+            Some(AnswerReceiver::Stream(_)) => self.stream_call_ended(slot),
+            Some(AnswerReceiver::Later) => {
                 let Some(of) = self.user(user) else { return };
                 of.begun.ended_one();
                 if !of.begun.is_under_way() && (of.wait == Wait::AllCalls || of.is_ending()) {
@@ -988,12 +992,13 @@ impl VirtualUsers {
     }
 
     /// The label of an answer that leads on, and its call's chain up to it; `None` for a call's last answer.
-    fn led_on(&mut self, recorder: &mut Recorder, call: &Call<u32>, status: u16) -> Option<(u32, Chain)> {
+    fn led_on(&mut self, recorder: &mut Recorder, call: &Call<u32>, status: u16) -> Option<(u32, RedirectHistory)> {
         let ended = self.calls.get(call.tag).filter(|ended| ended.inbox().is_none())?;
         let answered = CompleteAnswer { status, parts: ended.kept.parts() };
         let word = self.clients.get(ended.asked.client)?.caller.leads_on(self.clients.encoded(ended), &answered)?;
-        let before = ended.chain.unwrap_or(Chain { due: call.due, sent: call.sent, hops: 0, trace: ended.trace });
-        let chain = Chain { hops: before.hops + 1, ..before };
+        let before =
+            ended.chain.unwrap_or(RedirectHistory { due: call.due, sent: call.sent, hops: 0, trace: ended.trace });
+        let chain = RedirectHistory { hops: before.hops + 1, ..before };
         let label = self.names.hop(&mut recorder.snapshot.figures, ended.asked.label, word, chain.hops)?;
         Some((label, chain))
     }
@@ -1011,7 +1016,7 @@ impl VirtualUsers {
         let user = self.users.get(self.home(ended.user)).map(|user| (user.who.id, user.iteration));
         let is_ok = if let End::Answered(status) = end { self.expects(ended, status) } else { None };
         let texts = self.names.texts(ended.asked.label);
-        network.write_down(call, end, now, &Told { texts, is_ok, user });
+        network.write_down(call, end, now, &RowContext { texts, is_ok, user });
     }
 
     /// Records an answered call and keeps its answer.

@@ -18,13 +18,13 @@ const MOST_HELD: usize = 100;
 #[derive(Debug, Default)]
 pub(super) struct Links {
     /// The connections that it holds for itself.
-    held: Vec<Held>,
+    held: Vec<DedicatedConnection>,
     /// Calls that wait for one of its other connections.
     waiting: WaitingCalls,
 }
 
 /// A connection that a user holds. While it is there, the network finds it by its handle.
-struct Held {
+struct DedicatedConnection {
     /// The script's number for it.
     handle: u32,
     /// What is left of it, once it has ended.
@@ -38,18 +38,18 @@ pub(super) struct Remains {
     /// Its client, which still has the bytes that came before its end.
     pub(super) client: Box<dyn Client>,
     /// How later calls on it end.
-    pub(super) lost: Lost,
+    pub(super) lost: AfterConnectionEnd,
 }
 
 /// The end of calls that come later than the end of their connection: none of them is an attempt to reach the target. What
 /// an earlier call failed of is that call's alone.
 #[derive(Debug, Clone)]
-pub(super) struct Lost {
+pub(super) struct AfterConnectionEnd {
     failure: Failure,
     reason: String,
 }
 
-impl Lost {
+impl AfterConnectionEnd {
     /// Calls end like this.
     pub(super) fn after(end: End<'_>) -> Self {
         let (failure, reason) = end.failure().unwrap_or((Failure::Closed, ""));
@@ -62,7 +62,7 @@ impl Lost {
     }
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for DedicatedConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Held").field("handle", &self.handle).finish_non_exhaustive()
     }
@@ -111,11 +111,11 @@ impl Links {
     pub(super) fn hold(&mut self, handle: u32) {
         // A first call that was turned away has held it before.
         if !self.holds(handle) {
-            self.held.push(Held { handle, remains: None, waiting: VecDeque::new() });
+            self.held.push(DedicatedConnection { handle, remains: None, waiting: VecDeque::new() });
         }
     }
 
-    fn held(&mut self, handle: u32) -> Option<&mut Held> {
+    fn held(&mut self, handle: u32) -> Option<&mut DedicatedConnection> {
         self.held.iter_mut().find(|held| held.handle == handle)
     }
 

@@ -8,12 +8,12 @@ use brunt_record::figures::{Example, LONGEST_EXAMPLE, NameId};
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::absences::Presence;
 use super::agenda::{TimedWake, Wake};
-use super::call::{Hears, State, UserCall, slot_of};
-use super::crowd::{Admission, Arrival, Beyond};
+use super::call::{AnswerReceiver, State, UserCall, slot_of};
 use super::ids::{UserId, WaitId};
-use super::user::{Doing, Outcome, VirtualUser, Wait};
+use super::population_share::{Admission, Arrival, CutOffUsers};
+use super::presence::Presence;
+use super::user::{CurrentActivity, Outcome, VirtualUser, Wait};
 use super::{UsersNetwork, VirtualUsers};
 use crate::network::{Core, Peer, Recorder};
 use crate::trace::{Level, Traced};
@@ -45,7 +45,7 @@ impl VirtualUsers {
     /// Applies the changes. Kept apart from the look, which every tick makes.
     #[cold]
     fn take_changes(&mut self) {
-        self.crowds.change(&self.loading.changed_users());
+        self.populations.change(&self.loading.changed_users());
         if let Some(throttle) = &mut self.throttle {
             throttle.change(self.loading.changes());
         }
@@ -53,22 +53,22 @@ impl VirtualUsers {
 
     /// Admits the users who are due at `now`.
     fn admit(&mut self, now: Tick, recorder: &mut Recorder) {
-        for place in self.crowds.places() {
-            if self.crowds.opens(place, now) {
+        for place in self.populations.places() {
+            if self.populations.opens(place, now) {
                 self.admit_to(place, now, recorder);
             }
-            if self.crowds.runs_out_of_time(place, now) {
+            if self.populations.runs_out_of_time(place, now) {
                 self.call_in(place);
             }
-            self.crowds.announce(place);
+            self.populations.announce(place);
         }
     }
 
     /// Admits the users arriving at a rate who were due before `until`, which has passed: a second has all users that
     /// were due in it, however late it is closed.
     pub(super) fn admit_before(&mut self, until: Tick, recorder: &mut Recorder) {
-        for place in self.crowds.places() {
-            if self.crowds.came_before(place, until) {
+        for place in self.populations.places() {
+            if self.populations.came_before(place, until) {
                 self.admit_to(place, until.before(1), recorder);
             }
         }
@@ -76,7 +76,7 @@ impl VirtualUsers {
 
     fn admit_to(&mut self, place: usize, now: Tick, recorder: &mut Recorder) {
         loop {
-            match self.crowds.admit(place, now, &self.loading, recorder) {
+            match self.populations.admit(place, now, &self.loading, recorder) {
                 Admission::Comes(arrival) => self.come(&arrival),
                 Admission::CallsIn => return self.call_in(place),
                 Admission::Retires(idle) => return self.retire(idle),
@@ -105,7 +105,7 @@ impl VirtualUsers {
     /// Tells users between two iterations that no other iteration follows.
     fn call_in(&mut self, place: usize) {
         for user in self.users.ids() {
-            if self.user(user).is_some_and(|of| of.who.crowd == place && of.doing == Doing::Nothing) {
+            if self.user(user).is_some_and(|of| of.who.population == place && of.activity == CurrentActivity::Nothing) {
                 self.make_ready(user, Wake::Begin);
             }
         }
@@ -131,7 +131,7 @@ impl VirtualUsers {
                 TimedWake::Release(slot) => Wake::Release(slot),
                 TimedWake::Late { slot, wait } => Wake::Late(slot, wait),
                 TimedWake::Joined(wait) => {
-                    self.meetings.leave(wait);
+                    self.rendezvous_points.leave(wait);
                     self.joined(user, wait);
                     continue;
                 }
@@ -185,7 +185,7 @@ impl VirtualUsers {
         }
         let mut operation = match wake {
             // The user may have been told twice.
-            Wake::Begin if self.user(user).is_none_or(|user| user.doing != Doing::Nothing) => return,
+            Wake::Begin if self.user(user).is_none_or(|user| user.activity != CurrentActivity::Nothing) => return,
             Wake::Begin if self.is_surplus(user, now) => return self.stop_or_end(network, user, true),
             Wake::Stop(between) => match self.begin_stop(user, between, now) {
                 Some(operation) => operation,
@@ -230,15 +230,15 @@ impl VirtualUsers {
     /// Whether this user, as one too many or too late, begins no other iteration.
     #[inline]
     fn is_surplus(&self, user: UserId, now: Tick) -> bool {
-        self.users.get(user).is_some_and(|of| self.crowds.has_surplus(of.who.crowd, now))
+        self.users.get(user).is_some_and(|of| self.populations.has_surplus(of.who.population, now))
     }
 
     fn begin_iteration(&mut self, user: UserId, now: Tick) -> Operation {
         let Some(of) = self.users.get_mut(user) else { return Operation::End };
-        of.doing = Doing::iteration(now);
+        of.activity = CurrentActivity::iteration(now);
         of.iteration += 1;
         if let Some(trace) = self.watch.all()
-            && let Some(scenario) = self.crowds.scenario(&of.who)
+            && let Some(scenario) = self.populations.scenario(&of.who)
         {
             trace.see(&Traced::Begun { scenario });
         }
@@ -266,13 +266,13 @@ impl VirtualUsers {
     fn may_go_on(&self, user: UserId) -> bool {
         let Some(of) = self.users.get(user) else { return false };
         !self.watch.sees_everything()
-            && !matches!(of.doing, Doing::Last(_))
+            && !matches!(of.activity, CurrentActivity::Last(_))
             && !of.kin.is_task()
             && !of.kin.has_tasks()
             && of.begun.is_nothing()
             && !of.found_nobody
             && !self.clients.end_with_iterations()
-            && self.crowds.wants_all(of.who.crowd)
+            && self.populations.wants_all(of.who.population)
     }
 
     /// Tells a user the results of all the calls that it had begun.
@@ -425,7 +425,7 @@ impl VirtualUsers {
         match operation {
             Operation::Call(wanted) => {
                 self.forget_answers(user);
-                let asked = self.ask(network, user, &wanted, Hears::Waiting, now);
+                let asked = self.ask(network, user, &wanted, AnswerReceiver::Waiting, now);
                 asked.err().map(|problem| self.go(user, now, Resumption::Refused(&problem)))
             }
             Operation::Prepare(wanted) => {
@@ -473,7 +473,7 @@ impl VirtualUsers {
             }
             Operation::Exhausted => {
                 let of = self.users.get(user)?;
-                let (is_task, idle) = (of.kin.is_task(), self.crowds.exhaust(of.who.crowd));
+                let (is_task, idle) = (of.kin.is_task(), self.populations.exhaust(of.who.population));
                 network.recorder_mut().snapshot.figures.scenarios.at(of.who.scenario).out_of_rows += 1;
                 self.retire(idle);
                 if is_task {
@@ -514,7 +514,7 @@ impl VirtualUsers {
     ) -> Option<Operation> {
         // The call may fail at once.
         self.user(user)?.begun.starts();
-        match self.ask(network, user, wanted, Hears::Later, now) {
+        match self.ask(network, user, wanted, AnswerReceiver::Later, now) {
             Err(problem) => {
                 self.user(user)?.begun.ended_one();
                 Some(self.go(user, now, Resumption::Problem(&problem)))
@@ -625,7 +625,7 @@ impl VirtualUsers {
             return self.loading.fail(problem);
         }
         if let Some(of) = self.user(user) {
-            let (scenario, is_last) = (of.who.scenario, matches!(of.doing, Doing::Last(_)));
+            let (scenario, is_last) = (of.who.scenario, matches!(of.activity, CurrentActivity::Last(_)));
             let figures = network.recorder_mut().snapshot.figures.scenarios.at(scenario);
             if is_last {
                 figures.stop_error(&problem);
@@ -641,8 +641,8 @@ impl VirtualUsers {
         self.forget_answers(user);
         let Some(of) = self.user(user) else { return };
         of.begun.forget_chains();
-        let took = if let Doing::Iteration(activity) = of.doing { now.since(activity.began) } else { 0 };
-        of.doing = Doing::iteration(now);
+        let took = if let CurrentActivity::Iteration(activity) = of.activity { now.since(activity.began) } else { 0 };
+        of.activity = CurrentActivity::iteration(now);
         of.iteration += 1;
         let scenario = of.who.scenario;
         recorder.snapshot.figures.scenarios.at(scenario).iteration(took);
@@ -669,11 +669,11 @@ impl VirtualUsers {
             return of.ends_with(outcome);
         }
         let started = of.begun.take_started();
-        let (doing, scenario, found_nobody) = (of.doing, of.who.scenario, of.found_nobody);
-        let stopping = matches!(doing, Doing::Last(_));
-        let began = if let Doing::Iteration(activity) = doing { activity.began } else { now };
+        let (activity, scenario, found_nobody) = (of.activity, of.who.scenario, of.found_nobody);
+        let stopping = matches!(activity, CurrentActivity::Last(_));
+        let began = if let CurrentActivity::Iteration(iteration) = activity { iteration.began } else { now };
         if !stopping {
-            of.doing = Doing::Nothing;
+            of.activity = CurrentActivity::Nothing;
         }
         of.arrived = None;
         of.begun.forget_all_chains();
@@ -733,13 +733,13 @@ impl VirtualUsers {
     /// Whether a user whose iteration ended with `outcome` is kept for a later arrival.
     fn waits_for_an_arrival(&mut self, user: UserId, outcome: Outcome) -> bool {
         let Some(of) = self.users.get(user) else { return false };
-        self.crowds.keeps(of.who.crowd, user, outcome)
+        self.populations.keeps(of.who.population, user, outcome)
     }
 
     /// Whether a user whose iteration ended with `outcome` begins another.
     fn goes_on(&mut self, user: UserId, outcome: Outcome, now: Tick) -> bool {
         let Some(of) = self.users.get_mut(user) else { return false };
-        self.crowds.goes_on(of.who.crowd, outcome, &mut of.iterations, now)
+        self.populations.goes_on(of.who.population, outcome, &mut of.iterations, now)
     }
 
     /// A pause of `user` begins at `now`.
@@ -754,8 +754,8 @@ impl VirtualUsers {
     fn stop_or_end<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: UserId, between: bool) {
         let may_begin = self.script.library().stops();
         let now = network.now();
-        let doing = self.user(user).map(|of| std::mem::replace(&mut of.doing, Doing::last(now)));
-        if may_begin && doing.is_some_and(|doing| !matches!(doing, Doing::Last(_))) {
+        let doing = self.user(user).map(|of| std::mem::replace(&mut of.activity, CurrentActivity::last(now)));
+        if may_begin && doing.is_some_and(|doing| !matches!(activity, CurrentActivity::Last(_))) {
             self.make_ready(user, Wake::Stop(between));
         } else {
             self.end_user(network, user, between);
@@ -764,7 +764,7 @@ impl VirtualUsers {
 
     /// Begins the last function of a user; `None` if the script has none.
     fn begin_stop(&mut self, user: UserId, between: bool, now: Tick) -> Option<Operation> {
-        self.user(user)?.doing = Doing::last(now);
+        self.user(user)?.activity = CurrentActivity::last(now);
         self.script.step(self.place_of(user), |library| library.begin_stop(user.slot(), now, between))
     }
 
@@ -778,7 +778,7 @@ impl VirtualUsers {
         let connections: Vec<_> = network.connections().kept_for(user.slot()).collect();
         network.recorder_mut().snapshot.figures.scenarios.at(who.scenario).users_ended += 1;
         self.users.free(user);
-        self.crowds.went(who.crowd);
+        self.populations.went(who.population);
         self.close_connections(network, connections);
     }
 
@@ -798,7 +798,7 @@ impl VirtualUsers {
     fn leave_unfinished(&self, recorder: &mut Recorder, user: UserId, now: Tick) {
         let Some(of) = self.users.get(user) else { return };
         let figures = &mut recorder.snapshot.figures;
-        if let Doing::Iteration(activity) = of.doing
+        if let CurrentActivity::Iteration(activity) = of.activity
             && !of.kin.is_task()
         {
             figures.scenarios.at(of.who.scenario).unfinished_iteration(now.since(activity.began));
@@ -813,11 +813,11 @@ impl VirtualUsers {
 impl VirtualUsers {
     /// Cuts off the users who have had their grace.
     fn cut_off_late<D: Driver>(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
-        for place in self.crowds.places() {
-            let beyond = self.crowds.beyond_grace(place, now);
-            if beyond != Beyond::Nobody {
+        for place in self.populations.places() {
+            let beyond = self.populations.beyond_grace(place, now);
+            if beyond != CutOffUsers::Nobody {
                 self.cut_off_beyond(network, place, beyond, now);
-                self.crowds.announce(place);
+                self.populations.announce(place);
             }
         }
     }
@@ -825,14 +825,20 @@ impl VirtualUsers {
     /// Cuts off users of a population. Where only some have to go, users who stand between two iterations go by
     /// themselves, as do those in their last function, and of the others the last to have come go first.
     #[cold]
-    fn cut_off_beyond<D: Driver>(&mut self, network: &mut UsersNetwork<D>, place: usize, beyond: Beyond, now: Tick) {
-        let mut present: Vec<(u64, UserId, Doing)> = Vec::new();
+    fn cut_off_beyond<D: Driver>(
+        &mut self,
+        network: &mut UsersNetwork<D>,
+        place: usize,
+        beyond: CutOffUsers,
+        now: Tick,
+    ) {
+        let mut present: Vec<(u64, UserId, CurrentActivity)> = Vec::new();
         for user in self.users.ids() {
-            let of = self.users.get(user).filter(|of| of.who.crowd == place && !of.kin.is_task());
-            present.extend(of.map(|of| (of.who.id, user, of.doing)));
+            let of = self.users.get(user).filter(|of| of.who.population == place && !of.kin.is_task());
+            present.extend(of.map(|of| (of.who.id, user, of.activity)));
         }
-        if let Beyond::Some(mut users) = beyond {
-            for (_, user, _) in present.extract_if(.., |(.., doing)| !matches!(doing, Doing::Iteration(_))) {
+        if let CutOffUsers::Some(mut users) = beyond {
+            for (_, user, _) in present.extract_if(.., |(.., doing)| !matches!(doing, CurrentActivity::Iteration(_))) {
                 self.make_ready(user, Wake::Begin);
                 users = users.saturating_sub(1);
             }
@@ -853,7 +859,7 @@ impl VirtualUsers {
         }
         self.cut_off_calls(network, user, now);
         self.leave_unfinished(network.recorder_mut(), user, now);
-        let between = self.user(user).is_some_and(|of| of.doing == Doing::Nothing);
+        let between = self.user(user).is_some_and(|of| of.activity == CurrentActivity::Nothing);
         self.end_user(network, user, between);
     }
 }
@@ -906,14 +912,14 @@ impl VirtualUsers {
         let home = self.home(user);
         let of = self.users.get(home)?;
         let (who, presence) = (of.who, of.presence.of_task());
-        let began = match of.doing {
-            Doing::Iteration(activity) | Doing::Last(activity) => activity.began,
-            Doing::Nothing => Tick::EPOCH,
+        let began = match of.activity {
+            CurrentActivity::Iteration(activity) | CurrentActivity::Last(activity) => activity.began,
+            CurrentActivity::Nothing => Tick::EPOCH,
         };
         let task = self.users.settle(who);
         if let Some(of) = self.user(task) {
             of.kin.becomes_task_of(home);
-            (of.doing, of.presence) = (Doing::iteration(began), presence);
+            (of.activity, of.presence) = (CurrentActivity::iteration(began), presence);
         }
         self.user(home)?.kin.add_task(task);
         self.make_ready(task, Wake::Go);
@@ -960,7 +966,7 @@ impl VirtualUsers {
         let awaited = of.awaited();
         if let Wait::Others(wait) = of.wait {
             of.wait = Wait::Nothing;
-            self.meetings.leave(wait);
+            self.rendezvous_points.leave(wait);
         }
         self.drop_throttled(task);
         if let Some(slot) = awaited
@@ -1032,14 +1038,14 @@ impl VirtualUsers {
         // A user who goes through a scenario alone, for `--once`, waits for nobody.
         let users = if self.watch.sees_everything() { 1 } else { users.max(1) };
         let Some(wait) = self.wait_to_join(user) else { return };
-        self.meetings.come(name, users, user, wait);
+        self.rendezvous_points.come(name, users, user, wait);
         self.set_timer(now.saturating_add(most_ns), user, TimedWake::Joined(wait));
         self.look_at_meetings();
     }
 
     /// Resumes the users for whom enough have come.
     fn look_at_meetings(&mut self) {
-        for (user, wait) in self.meetings.take_met() {
+        for (user, wait) in self.rendezvous_points.take_met() {
             self.joined(user, wait);
         }
     }
@@ -1051,7 +1057,7 @@ impl VirtualUsers {
     fn see_log(&self, user: UserId, level: &str, text: &str) {
         let Some(trace) = self.watch.said() else { return };
         let Some(of) = self.users.get(self.home(user)) else { return };
-        let scenario = self.crowds.scenario(&of.who).unwrap_or_default();
+        let scenario = self.populations.scenario(&of.who).unwrap_or_default();
         let level = Level::from_name(level).unwrap_or(Level::Info);
         trace.see(&Traced::Logged { level, user: of.who.id, scenario, text });
     }

@@ -4,25 +4,25 @@ use brunt_record::change::Change;
 use brunt_record::recording::Stop;
 use brunt_record::time::Tick;
 
-use crate::control::{Control, Heard};
-use crate::gate::{Horizon, Reach};
+use crate::control::{AppliedChanges, Control};
+use crate::gate::{DispatchWindow, GrantedUntil};
 use crate::network::LoadEnd;
 
 /// The load of a worker's users.
 #[derive(Default)]
 pub(super) struct Loading {
     is_on: bool,
-    reach: Reach,
+    reach: DispatchWindow,
     /// Changes made to the run, and when its measured part began on its clock.
-    heard: Heard,
+    heard: AppliedChanges,
     began: Tick,
     /// Why the load ends, if a script has ended it.
-    leaving: Option<LoadEnd>,
+    load_end: Option<LoadEnd>,
 }
 
 impl Loading {
     /// The same, up to this horizon.
-    pub(super) fn within(self, horizon: Horizon) -> Self {
+    pub(super) fn within(self, horizon: GrantedUntil) -> Self {
         Self { reach: horizon.into(), ..self }
     }
 
@@ -48,26 +48,26 @@ impl Loading {
     /// Whether calls are made.
     #[inline]
     pub(super) fn makes_calls(&self) -> bool {
-        self.is_on && self.leaving.is_none()
+        self.is_on && self.load_end.is_none()
     }
 
     /// A script ends the load. Users who end it again while it is ending can only add that it has failed.
     pub(super) fn stop(&mut self, stop: Stop) {
-        let before = match self.leaving.take() {
+        let before = match self.load_end.take() {
             None => None,
             Some(LoadEnd::Stopped(before)) => Some(before),
-            other => return self.leaving = other,
+            other => return self.load_end = other,
         };
-        self.leaving = Stop::first_of(before, Some(stop)).map(LoadEnd::Stopped);
+        self.load_end = Stop::first_of(before, Some(stop)).map(LoadEnd::Stopped);
     }
 
     /// A script that is wrong ends the load, for this reason.
     pub(super) fn fail(&mut self, problem: String) {
-        self.leaving = Some(LoadEnd::Failed(problem));
+        self.load_end = Some(LoadEnd::Failed(problem));
     }
 
-    pub(super) fn leaving(&self) -> Option<LoadEnd> {
-        self.leaving.clone()
+    pub(super) fn load_end(&self) -> Option<LoadEnd> {
+        self.load_end.clone()
     }
 
     /// Looks for changes of the run. Pauses hold from here on. Returns whether there are new ones.

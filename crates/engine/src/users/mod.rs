@@ -2,23 +2,23 @@
 //!
 //! A user is a coroutine of a [`script`]; here are its slot, its calls and its connections. Read the life of a user in
 //! [`living`] and the life of its call in [`calling`], each from top to bottom. Each other file has one thing that both
-//! need: when users come ([`crowd`]), what they are resumed for ([`agenda`]), where calls go ([`clients`]).
+//! need: when users come ([`population_share`]), what they are resumed for ([`agenda`]), where calls go ([`clients`]).
 
-mod absences;
 mod agenda;
 pub(crate) mod among_workers;
 mod begun;
 mod call;
 mod calling;
 mod clients;
-mod crowd;
 mod ids;
 mod kin;
 mod links;
 mod living;
 mod loading;
-mod meetings;
-mod names;
+mod numbered_names;
+mod population_share;
+mod presence;
+mod rendezvous;
 mod script;
 mod throttle;
 mod traces;
@@ -43,18 +43,18 @@ use self::among_workers::AmongWorkers;
 use self::call::UserCall;
 use self::calling::NOTHING_CAME;
 use self::clients::Clients;
-use self::crowd::Crowds;
 use self::ids::UserId;
 use self::loading::Loading;
-use self::meetings::Meetings;
-use self::names::Names;
+use self::numbered_names::NumberedNames;
+use self::population_share::PopulationShares;
+use self::rendezvous::RendezvousPoints;
 use self::script::Script;
 use self::throttle::Throttle;
 use self::traces::Traces;
 use self::user::{Users, VirtualUser};
 use self::watch::Watch;
 use crate::control::Control;
-use crate::gate::Horizon;
+use crate::gate::GrantedUntil;
 use crate::network::{
     AnswerOf, Call, CallId, End, Gone, Judgement, Keeper, LoadEnd, MessageOf, Nature, Network, Recorder, Workload,
 };
@@ -75,7 +75,7 @@ type UsersNetwork<D> = Network<D, u32>;
 pub(crate) struct VirtualUsers {
     script: Script,
     clients: Clients,
-    crowds: Crowds,
+    populations: PopulationShares,
     users: Users,
     calls: Slots<UserCall>,
     agenda: Agenda,
@@ -83,10 +83,10 @@ pub(crate) struct VirtualUsers {
     /// Connections with a call to be sent after this round of resumed users; and whether calls are gathered.
     gathered: Vec<ConnectionId>,
     gathers: bool,
-    names: Names,
+    names: NumberedNames,
     throttle: Option<Throttle>,
     traces: Traces,
-    meetings: Meetings,
+    rendezvous_points: RendezvousPoints,
     watch: Watch,
     /// The number of iterations that have ended, in error or not; and the first error that ended one.
     ended: u64,
@@ -105,38 +105,38 @@ impl VirtualUsers {
         among: &AmongWorkers,
         share: Share,
     ) -> Result<Self, ScriptError> {
-        let crowds = Crowds::new(scenarios, library.as_ref(), plan, share, among)?;
-        Ok(Self::with(library, plan, scenarios.throttle.clone(), crowds, among.clone(), share))
+        let populations = PopulationShares::new(scenarios, library.as_ref(), plan, share, among)?;
+        Ok(Self::with(library, plan, scenarios.throttle.clone(), populations, among.clone(), share))
     }
 
     /// One user, who goes once through the scenario with this place in the script.
     pub(crate) fn once(library: Box<dyn Library>, plan: &Plan, place: u32, name: &str) -> Self {
-        let crowds = Crowds::once(place, name, plan);
-        Self::with(library, plan, None, crowds, AmongWorkers::of_one(), Share::WHOLE)
+        let populations = PopulationShares::once(place, name, plan);
+        Self::with(library, plan, None, populations, AmongWorkers::of_one(), Share::WHOLE)
     }
 
     fn with(
         library: Box<dyn Library>,
         plan: &Plan,
         throttle: Option<Profile>,
-        crowds: Crowds,
+        populations: PopulationShares,
         among: AmongWorkers,
         share: Share,
     ) -> Self {
         Self {
             clients: Clients::new(library.as_ref(), plan),
             script: Script::new(library),
-            crowds,
+            populations,
             users: Users::default(),
             calls: Slots::default(),
             agenda: Agenda::default(),
             loading: Loading::default(),
             gathered: Vec::new(),
             gathers: false,
-            names: Names::selecting(Selection::all(plan.conditions())),
+            names: NumberedNames::selecting(Selection::all(plan.conditions())),
             throttle: throttle.map(|profile| Throttle::new(profile, share)),
             traces: Traces::from_plan(plan),
-            meetings: Meetings::new(among),
+            rendezvous_points: RendezvousPoints::new(among),
             watch: Watch::default(),
             ended: 0,
             first_error: None,
@@ -144,7 +144,7 @@ impl VirtualUsers {
     }
 
     /// The same users, who make calls only up to this horizon.
-    pub(crate) fn within(self, horizon: Horizon) -> Self {
+    pub(crate) fn within(self, horizon: GrantedUntil) -> Self {
         Self { loading: self.loading.within(horizon), ..self }
     }
 
@@ -172,7 +172,7 @@ impl VirtualUsers {
             let at = self.script.library().written_at(place).map_or_else(String::new, |at| format!(" ({at})"));
             (place, format!("the function of scenario '{name}'{at}"))
         };
-        self.crowds.scenarios().map(function).collect()
+        self.populations.scenarios().map(function).collect()
     }
 
     /// The clients of the script.
@@ -247,7 +247,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
         if let Some(throttle) = &mut self.throttle {
             throttle.begin(began);
         }
-        self.crowds.begin(began);
+        self.populations.begin(began);
     }
 
     fn tick(&mut self, network: &mut UsersNetwork<D>, now: Tick) {
@@ -276,14 +276,14 @@ impl<D: Driver> Workload<D> for VirtualUsers {
             () if self.loading.ends_before(now) => self.loading.resumes(now),
             () if !self.agenda.has_rest() => now,
             () => {
-                let look = if self.meetings.somebody_waits() { now + LOOK_NS } else { Tick::NEVER };
-                self.agenda.next_timer().min(look).min(self.crowds.next_wake(now))
+                let look = if self.rendezvous_points.somebody_waits() { now + LOOK_NS } else { Tick::NEVER };
+                self.agenda.next_timer().min(look).min(self.populations.next_wake(now))
             }
         }
     }
 
     fn is_over(&self, _network: &UsersNetwork<D>, now: Tick) -> bool {
-        self.crowds.have_ended(now)
+        self.populations.have_ended(now)
     }
 
     #[cfg(feature = "simulation")]
@@ -306,8 +306,8 @@ impl<D: Driver> Workload<D> for VirtualUsers {
         }
     }
 
-    fn leaving(&self) -> Option<LoadEnd> {
-        self.loading.leaving()
+    fn load_end(&self) -> Option<LoadEnd> {
+        self.loading.load_end()
     }
 
     fn end_load(&mut self, network: &mut UsersNetwork<D>, end: Tick) {
@@ -370,7 +370,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
     }
 
     fn keeps_to_connection(&self, slot: u32) -> bool {
-        self.calls.get(slot).is_none_or(|call| matches!(call.asked.way, Placement::On(_)))
+        self.calls.get(slot).is_none_or(|call| matches!(call.asked.placement, Placement::On(_)))
     }
 
     fn excuses(&self, slot: u32, status: u16) -> bool {
@@ -394,7 +394,9 @@ impl<D: Driver> Workload<D> for VirtualUsers {
         }
         match end {
             End::Answered(status) => self.answered(network, call, status, now),
-            End::Failed(..) | End::Told(..) | End::GivenUp(..) => self.failed(network.recorder_mut(), call, end, now),
+            End::Failed(..) | End::ToldByPeer(..) | End::GivenUp(..) => {
+                self.failed(network.recorder_mut(), call, end, now)
+            }
             End::Withdrawn => self.tell_failed(call, Failure::Timeout, NOTHING_CAME, now),
             End::Unfinished | End::Unsent => self.cut_short(network.recorder_mut(), call, end, now),
         }
@@ -430,7 +432,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
         }
     }
 
-    fn turned_away(&mut self, network: &mut UsersNetwork<D>, calls: Vec<CallId>, now: Tick) {
+    fn refused_unprocessed(&mut self, network: &mut UsersNetwork<D>, calls: Vec<CallId>, now: Tick) {
         for id in calls {
             if let Some(slot) = network.call(id).map(|call| call.tag) {
                 self.place(network, slot, now);

@@ -3,11 +3,11 @@
 use brunt_record::figures::NameId;
 use brunt_record::time::Tick;
 
-use super::absences::Presence;
 use super::begun::Begun;
 use super::ids::{UserId, WaitId};
 use super::kin::Kin;
 use super::links::Links;
+use super::presence::Presence;
 use crate::slots::{Recycle, Slots};
 
 /// How an iteration has ended.
@@ -47,7 +47,7 @@ pub(super) struct Activity {
 
 /// The current activity of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(super) enum CurrentActivity {
     /// It stands between two iterations, or has not begun the first.
     Nothing,
     /// An iteration.
@@ -56,7 +56,7 @@ pub(super) enum Doing {
     Last(Activity),
 }
 
-impl Doing {
+impl CurrentActivity {
     /// An iteration that begins.
     pub(super) fn iteration(began: Tick) -> Self {
         Self::Iteration(Activity { began, outcome: None })
@@ -77,11 +77,11 @@ impl Doing {
 
 /// Who a user is. Its tasks are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Who {
+pub(super) struct UserIdentity {
     /// Its number among all users of the run, from 1.
     pub(super) id: u64,
     /// Its population, and the place of its scenario in the script.
-    pub(super) crowd: usize,
+    pub(super) population: usize,
     pub(super) place: u32,
     /// The name by which its scenario is counted.
     pub(super) scenario: NameId,
@@ -90,8 +90,8 @@ pub(super) struct Who {
 /// A virtual user.
 #[derive(Debug)]
 pub(super) struct VirtualUser {
-    pub(super) who: Who,
-    pub(super) doing: Doing,
+    pub(super) who: UserIdentity,
+    pub(super) activity: CurrentActivity,
     pub(super) wait: Wait,
     /// When it arrived, until its first call is made.
     pub(super) arrived: Option<Tick>,
@@ -110,10 +110,10 @@ pub(super) struct VirtualUser {
 
 impl VirtualUser {
     /// A user who has done nothing so far.
-    fn new(who: Who) -> Self {
+    fn new(who: UserIdentity) -> Self {
         Self {
             who,
-            doing: Doing::Nothing,
+            activity: CurrentActivity::Nothing,
             wait: Wait::Nothing,
             arrived: None,
             iteration: 0,
@@ -136,19 +136,19 @@ impl VirtualUser {
 
     /// Its current activity is over like this, but for calls and tasks that it began.
     pub(super) fn ends_with(&mut self, outcome: Outcome) {
-        if let Some(activity) = self.doing.activity() {
+        if let Some(activity) = self.activity.activity() {
             activity.outcome = Some(outcome);
         }
     }
 
     /// Whether its current activity is over, but for calls and tasks that it began.
     pub(super) fn is_ending(&self) -> bool {
-        matches!(self.doing, Doing::Iteration(activity) | Doing::Last(activity) if activity.outcome.is_some())
+        matches!(self.activity, CurrentActivity::Iteration(activity) | CurrentActivity::Last(activity) if activity.outcome.is_some())
     }
 
     /// How its current activity has ended, after calls and tasks that it began have.
     pub(super) fn take_outcome(&mut self) -> Option<Outcome> {
-        self.doing.activity()?.outcome.take()
+        self.activity.activity()?.outcome.take()
     }
 
     /// Whether nothing that it began is under way.
@@ -177,7 +177,7 @@ pub(super) struct Users(Slots<VirtualUser>);
 
 impl Users {
     /// Takes a slot for a user or a task.
-    pub(super) fn settle(&mut self, who: Who) -> UserId {
+    pub(super) fn settle(&mut self, who: UserIdentity) -> UserId {
         let slot = self.0.take(|| VirtualUser::new(who));
         if let Some(user) = self.0.get_mut(slot) {
             user.who = who;

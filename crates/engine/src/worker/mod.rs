@@ -8,7 +8,7 @@ mod gathering;
 mod reports;
 mod second;
 mod target;
-mod vitals;
+mod thread_usage;
 
 use brunt_record::recording::Stop;
 use std::io;
@@ -31,12 +31,12 @@ pub use self::reports::Report;
 pub(crate) use self::reports::{Interval, StartingLine};
 use self::second::Second;
 use self::target::Target;
-use self::vitals::Vitals;
+use self::thread_usage::ThreadUsage;
 use crate::control::Control;
 use crate::error::EngineError;
 use crate::gate::Gate;
 use crate::network::origins::Origins;
-use crate::network::{LoadEnd, Network, Terms, Workload};
+use crate::network::{CallLimits, LoadEnd, Network, Workload};
 use crate::transport::{Driver, Machine, Ready};
 
 /// The times of making a connection.
@@ -120,7 +120,7 @@ pub(crate) struct Worker<D: Driver, W: Workload<D>> {
     load: W,
     reports: Sender<Report>,
     number: u32,
-    vitals: Vitals,
+    vitals: ThreadUsage,
     gathering: Gathering,
     stage: Stage,
     /// The second of the phase that is under way.
@@ -155,14 +155,14 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         reports: Sender<Report>,
     ) -> Self {
         let (now, is_real_time) = (driver.now(), driver.is_real_time());
-        let network = Network::new(driver, origins, Terms::from_plan(&shared.plan), shared.plan.ok_status.clone());
+        let network = Network::new(driver, origins, CallLimits::from_plan(&shared.plan), shared.plan.ok_status.clone());
         Self {
             shared,
             network,
             load,
             reports,
             number,
-            vitals: Vitals::new(now, is_real_time),
+            vitals: ThreadUsage::new(now, is_real_time),
             gathering: Gathering::default(),
             stage: Stage::Preparing { until: Tick::NEVER },
             second: Second::first(now),
@@ -204,14 +204,14 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
     /// When the operating system cannot wait for events. Measurements up to then are reported all the same.
     pub(crate) fn run(mut self) -> io::Result<W> {
         // The scheduler's figures are per thread, and this worker was put together on another one.
-        self.vitals = Vitals::new(self.network.now(), self.network.is_real_time());
+        self.vitals = ThreadUsage::new(self.network.now(), self.network.is_real_time());
         let outcome = self.go_through();
         if outcome.is_err() {
             let now = self.network.now();
             self.end_early(now);
             self.end_drain(now);
         }
-        let leaving = self.load.leaving();
+        let leaving = self.load.load_end();
         let shown = |reason: String| self.shared.secrets.hide(&reason).into_owned();
         let (unreached, unconnected) = self.target.take_reasons();
         if let Some(reason) = unconnected {
@@ -319,7 +319,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         if self.target.is_awaited() {
             self.look_for_target(now);
         }
-        match self.load.leaving() {
+        match self.load.load_end() {
             Some(leaving) => {
                 match leaving {
                     LoadEnd::Failed(_) => self.shared.stop.stop(),

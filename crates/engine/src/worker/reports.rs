@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 pub(crate) use brunt_record::interval::Interval;
 
-use crate::gate::{Gate, Horizon};
+use crate::gate::{Gate, GrantedUntil};
 
 /// A report of a worker to the coordinator, or of a machine to the one that merges a run.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl StartingLine {
     }
 
     /// How far calls may be made.
-    pub(crate) fn horizon(&self) -> Horizon {
+    pub(crate) fn horizon(&self) -> GrantedUntil {
         self.gate.as_ref().map(Gate::horizon).unwrap_or_default()
     }
 

@@ -38,9 +38,9 @@ const MOST_LOOKED_AT: u64 = 4096;
 
 /// The names of a flood's calls; empty where all are alike.
 #[derive(Debug, Default)]
-pub(super) struct Names(Vec<NameId>);
+pub(super) struct CallNames(Vec<NameId>);
 
-impl Names {
+impl CallNames {
     /// These names, as the recorder counts by them.
     pub(super) fn new(names: &[String], recorder: &mut Recorder) -> Self {
         let requests = &mut recorder.snapshot.figures.requests;
@@ -77,7 +77,7 @@ impl Names {
 
 /// The names of calls that are never sent, which are passed over in the order of their numbers.
 pub(super) struct InTurn<'a> {
-    names: &'a Names,
+    names: &'a CallNames,
     uncarried: Uncarried<'a>,
     /// The number of the next one, and how far apart they are.
     number: u64,
@@ -86,7 +86,7 @@ pub(super) struct InTurn<'a> {
 
 impl<'a> InTurn<'a> {
     /// From the first call of the schedule that was not taken.
-    pub(super) fn new(names: &'a Names, uncarried: Uncarried<'a>, schedule: &Schedule) -> Self {
+    pub(super) fn new(names: &'a CallNames, uncarried: Uncarried<'a>, schedule: &Schedule) -> Self {
         Self { names, uncarried, number: schedule.number().unwrap_or(0), apart: uncarried.share.count() }
     }
 

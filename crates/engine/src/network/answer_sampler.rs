@@ -7,7 +7,7 @@ const ENOUGH: u32 = 100;
 
 /// Whether a connection's client was asked to look at its next answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LookRequest {
+pub(super) enum SampleRequest {
     /// The client was not asked.
     None,
     /// The client was asked, and the answer has not come.
@@ -16,7 +16,7 @@ pub(super) enum LookRequest {
 
 /// Counts answers down to the next one that is looked at.
 #[derive(Debug)]
-pub(crate) struct Looks {
+pub(crate) struct AnswerSampler {
     /// The average interval between examined answers.
     one_in: u32,
     /// Answers until the next examined one.
@@ -29,13 +29,13 @@ pub(crate) struct Looks {
     random: u32,
 }
 
-impl Default for Looks {
+impl Default for AnswerSampler {
     fn default() -> Self {
         Self { one_in: 1, left: 0, looked: 0, answers: 0, random: 0x9e37_79b9 }
     }
 }
 
-impl Looks {
+impl AnswerSampler {
     /// Counts an answer. Returns whether the next one on its connection is to be examined.
     #[inline]
     pub(super) const fn is_due(&mut self) -> bool {
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_hundred_answers_a_second_are_looked_at_whatever_a_second_is_handed_over_in() {
         for (per_s, parts) in [(50_u64, 10), (2000, 1), (2000, 10), (100_000, 10)] {
-            let mut looks = Looks::default();
+            let mut looks = AnswerSampler::default();
             let mut looked = Vec::new();
             for _ in 0..20 {
                 let mut in_this = 0;

@@ -35,7 +35,7 @@ struct Check {
 
 /// The names that a script has numbers for; its numbers count from 1.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NumberedNames {
     labels: Vec<Label>,
     checks: Vec<Check>,
     /// The labels of calls beyond the most: one for those with the same selections and expectations.
@@ -55,7 +55,7 @@ fn place(number: u32) -> usize {
     (number as usize).wrapping_sub(1)
 }
 
-impl Names {
+impl NumberedNames {
     /// No names yet; figures are kept for these selections.
     pub(super) fn selecting(selections: Vec<Selection>) -> Self {
         Self { selections, ..Self::default() }

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// This machine's count, and that of all others as far as it was heard of.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct SharedCounter {
     here: AtomicU64,
     elsewhere: AtomicU64,
 }
 
-impl Tally {
+impl SharedCounter {
     /// Adds one on this machine. Returns the count over all machines before that.
     pub(crate) fn add_one(&self) -> u64 {
         self.here.fetch_add(1, Ordering::AcqRel) + self.elsewhere.load(Ordering::Acquire)
@@ -28,17 +28,17 @@ impl Tally {
 ///
 /// All parts of a run on one machine share them: its own part, and parts that it took over.
 #[derive(Debug, Clone, Default)]
-pub struct Tallies(Arc<Inner>);
+pub struct SharedCounters(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    named: Mutex<BTreeMap<String, Arc<Tally>>>,
+    named: Mutex<BTreeMap<String, Arc<SharedCounter>>>,
     /// Users alive on this machine.
     users: AtomicU64,
 }
 
-impl Tallies {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Tally>>> {
+impl SharedCounters {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<SharedCounter>>> {
         self.0.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -53,7 +53,7 @@ impl Tallies {
     }
 
     /// The count of this name.
-    pub(crate) fn named(&self, name: &str) -> Arc<Tally> {
+    pub(crate) fn named(&self, name: &str) -> Arc<SharedCounter> {
         let mut all = self.lock();
         if let Some(known) = all.get(name) {
             return Arc::clone(known);

@@ -12,9 +12,9 @@ use brunt_protocol::{AnswerParts, Client, KeptAnswer, Prepared, Registry};
 use brunt_record::outcome::Failure;
 use brunt_script::native::Native;
 
-use crate::Part;
+use crate::RunShare;
 use crate::error::EngineError;
-use crate::run::{self, Given};
+use crate::run::{self, RunInputs};
 use crate::transport::Machine;
 use crate::transport::epoll::Epolls;
 
@@ -72,8 +72,9 @@ pub(crate) fn ask_on<M: Machine>(
         ..plan.clone()
     };
     let reply = Arc::<Mutex<Option<Reply>>>::default();
-    let keep = |inner| Arc::new(Asking { inner, reply: Arc::clone(&reply) }) as Arc<dyn Prepared>;
-    let given = Given { machine, part: Part::whole(1), registry, scripts: &Native::default(), stop, trace: None };
+    let keep = |inner| Arc::new(KeepingAnswer { inner, reply: Arc::clone(&reply) }) as Arc<dyn Prepared>;
+    let given =
+        RunInputs { machine, part: RunShare::whole(1), registry, scripts: &Native::default(), stop, trace: None };
     let run = run::ask(&plan, given, keep)?;
     if let Some(reply) = reply.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Ok(reply);
@@ -89,12 +90,12 @@ pub(crate) fn ask_on<M: Machine>(
 }
 
 /// A protocol whose answer is kept.
-struct Asking {
+struct KeepingAnswer {
     inner: Arc<dyn Prepared>,
     reply: Arc<Mutex<Option<Reply>>>,
 }
 
-impl Prepared for Asking {
+impl Prepared for KeepingAnswer {
     fn client(&self, keep: bool) -> Box<dyn Client> {
         self.client_of(0, keep)
     }
@@ -104,7 +105,7 @@ impl Prepared for Asking {
     }
 
     fn user(&self) -> Box<dyn User> {
-        Box::new(AskingUser { inner: self.inner.user(), reply: Arc::clone(&self.reply) })
+        Box::new(OneCallUser { inner: self.inner.user(), reply: Arc::clone(&self.reply) })
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {
@@ -112,12 +113,12 @@ impl Prepared for Asking {
     }
 }
 
-struct AskingUser {
+struct OneCallUser {
     inner: Box<dyn User>,
     reply: Arc<Mutex<Option<Reply>>>,
 }
 
-impl User for AskingUser {
+impl User for OneCallUser {
     fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
         self.inner.call(index)
     }

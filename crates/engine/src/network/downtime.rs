@@ -16,7 +16,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn watch_for_server(&mut self, from: Option<Tick>) {
         for connection in self.connections.iter_mut() {
             if let Some(from) = from
-                && connection.came_to_nothing()
+                && connection.never_answered()
                 && matches!(connection.state, State::Idle { .. } | State::Backoff { .. })
             {
                 connection.history.without_since = from;
@@ -33,7 +33,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let is_watched = self.watched_since.is_set();
         let Some((from, until)) = is_watched.then_some((self.watched_since, now)).or(self.watched) else { return };
         let connection = &self.connections[token];
-        let silent_since = if connection.came_to_nothing() {
+        let silent_since = if connection.never_answered() {
             connection.ready_since
         } else {
             let calls = connection.calls.iter().filter_map(|id| self.calls.get(*id));

@@ -13,7 +13,7 @@ use brunt_record::time::Tick;
 use super::among_workers::AmongWorkers;
 use super::ids::UserId;
 use super::loading::Loading;
-use super::user::{Outcome, Who};
+use super::user::{Outcome, UserIdentity};
 use crate::network::Recorder;
 use crate::pace::Quota;
 use brunt_plan::scenario::Scenarios;
@@ -67,7 +67,7 @@ impl Limits {
 
 /// A worker's share of a population.
 #[expect(clippy::struct_excessive_bools, reason = "each stands for an event of its own that happens once")]
-struct Crowd {
+struct PopulationShare {
     kind: Kind,
     limits: Limits,
     /// Whether an arrival takes a user who is idle; and those who are, the one that has been so for longest first.
@@ -94,7 +94,7 @@ struct Crowd {
     announced: bool,
 }
 
-impl Crowd {
+impl PopulationShare {
     /// One worker's share of the population at this place in the plan.
     fn new(
         population: &Population,
@@ -233,26 +233,26 @@ impl Crowd {
 
     /// How many of its users have had their grace at `now`: all of them, or those by which there are more than were
     /// wanted at any time of a grace. A changed number of users takes none away.
-    fn beyond_grace(&self, now: Tick) -> Beyond {
+    fn beyond_grace(&self, now: Tick) -> CutOffUsers {
         if self.limits.stop_nobody() {
-            return Beyond::Nobody;
+            return CutOffUsers::Nobody;
         }
         if self.alive > 0 && self.cut().is_some_and(|cut| now >= cut) {
-            return Beyond::All;
+            return CutOffUsers::All;
         }
         let (Kind::Closed { curve, target, changes }, Some(began), Some(grace)) =
             (&self.kind, self.began, self.limits.ramp_down_grace)
         else {
-            return Beyond::Nobody;
+            return CutOffUsers::Nobody;
         };
         if self.alive <= *target || !changes.is_empty() {
-            return Beyond::Nobody;
+            return CutOffUsers::Nobody;
         }
         let at = seconds(now.since(began));
         let wanted = self.share.part_of((curve.most_users(at - grace, at) + 1e-6) as u64);
         match self.alive.saturating_sub(wanted as usize) {
-            0 => Beyond::Nobody,
-            users => Beyond::Some(users),
+            0 => CutOffUsers::Nobody,
+            users => CutOffUsers::Some(users),
         }
     }
 
@@ -325,7 +325,7 @@ fn nanoseconds(seconds: f64) -> u64 {
 
 /// A user who comes.
 pub(super) struct Arrival {
-    pub(super) who: Who,
+    pub(super) who: UserIdentity,
     /// The user who comes again, if it was there before.
     pub(super) again: Option<UserId>,
     /// When it was due, if it comes at a rate.
@@ -336,7 +336,7 @@ pub(super) struct Arrival {
 
 /// The users whose iterations are cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beyond {
+pub(super) enum CutOffUsers {
     Nobody,
     /// So many of those in an iteration.
     Some(usize),
@@ -356,8 +356,8 @@ pub(super) enum Admission {
 }
 
 /// A worker's shares of all populations.
-pub(super) struct Crowds {
-    list: Vec<Crowd>,
+pub(super) struct PopulationShares {
+    list: Vec<PopulationShare>,
     /// What the shares of all workers have in common.
     among: AmongWorkers,
     /// The number of the next user, and the worker's share, by which users are numbered.
@@ -369,7 +369,7 @@ pub(super) struct Crowds {
     grace_ns: u64,
 }
 
-impl Crowds {
+impl PopulationShares {
     /// One worker's share of the populations.
     ///
     /// # Errors
@@ -383,7 +383,7 @@ impl Crowds {
     ) -> Result<Self, ScriptError> {
         let mut list = Vec::new();
         for (place, population) in scenarios.populations.iter().enumerate() {
-            list.push(Crowd::new(population, place, library, plan, share, among.quota(place))?);
+            list.push(PopulationShare::new(population, place, library, plan, share, among.quota(place))?);
         }
         Ok(Self { list, among: among.clone(), next_id: share.index() + 1, share, alive: 0, grace_ns: plan.drain_ns })
     }
@@ -391,7 +391,7 @@ impl Crowds {
     /// One user, who goes once through the scenario with this place in the script.
     pub(super) fn once(place: u32, name: &str, plan: &Plan) -> Self {
         Self {
-            list: vec![Crowd::once(place, name)],
+            list: vec![PopulationShare::once(place, name)],
             among: AmongWorkers::of_one(),
             next_id: 1,
             share: Share::WHOLE,
@@ -402,22 +402,22 @@ impl Crowds {
 
     /// The populations that follow no other begin.
     pub(super) fn begin(&mut self, began: Tick) {
-        self.list.iter_mut().for_each(|crowd| crowd.begin_first(began));
+        self.list.iter_mut().for_each(|population| population.begin_first(began));
     }
 
     /// Takes changed numbers of users, each from a time on.
     pub(super) fn change(&mut self, users: &[(Tick, u64)]) {
-        self.list.iter_mut().for_each(|crowd| crowd.change(users));
+        self.list.iter_mut().for_each(|population| population.change(users));
     }
 
     /// The scenarios of all populations: their places in the script, and their names.
     pub(super) fn scenarios(&self) -> impl Iterator<Item = (u32, &str)> {
-        self.list.iter().flat_map(Crowd::scenarios)
+        self.list.iter().flat_map(PopulationShare::scenarios)
     }
 
     /// The name of a user's scenario.
-    pub(super) fn scenario(&self, who: &Who) -> Option<&str> {
-        self.list.get(who.crowd)?.scenario(who.place)
+    pub(super) fn scenario(&self, who: &UserIdentity) -> Option<&str> {
+        self.list.get(who.population)?.scenario(who.place)
     }
 
     /// The places of all populations.
@@ -427,59 +427,61 @@ impl Crowds {
 
     /// Whether users of a population may come at `now`. It begins if what it waits for has ended.
     pub(super) fn opens(&mut self, place: usize, now: Tick) -> bool {
-        let after = self.list.get(place).and_then(|crowd| crowd.after);
+        let after = self.list.get(place).and_then(|population| population.after);
         let may_begin = after.is_none_or(|after| self.among.is_over(after));
-        let Some(crowd) = self.list.get_mut(place) else { return false };
-        if crowd.began.is_none() && may_begin {
-            crowd.begin(now);
+        let Some(population) = self.list.get_mut(place) else { return false };
+        if population.began.is_none() && may_begin {
+            population.begin(now);
         }
-        let opens = crowd.began.is_some_and(|began| began <= now) && !crowd.closed;
-        crowd.looked |= opens;
+        let opens = population.began.is_some_and(|began| began <= now) && !population.closed;
+        population.looked |= opens;
         opens
     }
 
     /// Whether users of a population came at a rate before `until`.
     pub(super) fn came_before(&self, place: usize, until: Tick) -> bool {
-        let comes = |crowd: &Crowd| crowd.is_open() && crowd.began.is_some_and(|began| began < until) && !crowd.closed;
+        let comes = |population: &PopulationShare| {
+            population.is_open() && population.began.is_some_and(|began| began < until) && !population.closed
+        };
         self.list.get(place).is_some_and(comes)
     }
 
     /// Whether the time for counted iterations of a population is up. True once.
     pub(super) fn runs_out_of_time(&mut self, place: usize, now: Tick) -> bool {
-        let Some(crowd) = self.list.get_mut(place) else { return false };
-        !crowd.called_in && crowd.is_out_of_time(now) && {
-            (crowd.closed, crowd.called_in) = (true, true);
+        let Some(population) = self.list.get_mut(place) else { return false };
+        !population.called_in && population.is_out_of_time(now) && {
+            (population.closed, population.called_in) = (true, true);
             true
         }
     }
 
     /// How many users of a population have had their grace at `now`.
-    pub(super) fn beyond_grace(&self, place: usize, now: Tick) -> Beyond {
-        self.list.get(place).map_or(Beyond::Nobody, |crowd| crowd.beyond_grace(now))
+    pub(super) fn beyond_grace(&self, place: usize, now: Tick) -> CutOffUsers {
+        self.list.get(place).map_or(CutOffUsers::Nobody, |population| population.beyond_grace(now))
     }
 
     /// Tells the other workers, once, that a population has ended here.
     pub(super) fn announce(&mut self, place: usize) {
-        if let Some(crowd) = self.list.get_mut(place)
-            && crowd.is_over()
-            && !crowd.announced
+        if let Some(population) = self.list.get_mut(place)
+            && population.is_over()
+            && !population.announced
         {
-            crowd.announced = true;
+            population.announced = true;
             self.among.ended(place);
         }
     }
 
     /// What a population does next at `now`.
     pub(super) fn admit(&mut self, place: usize, now: Tick, loading: &Loading, recorder: &mut Recorder) -> Admission {
-        while let Some(crowd) = self.list.get_mut(place) {
-            let Some(began) = crowd.began else { return Admission::Nothing };
+        while let Some(population) = self.list.get_mut(place) {
+            let Some(began) = population.began else { return Admission::Nothing };
             let mut iterations = None;
-            let is_late = crowd.is_out_of_time(now);
-            let due = match &mut crowd.kind {
+            let is_late = population.is_out_of_time(now);
+            let due = match &mut population.kind {
                 Kind::Open { arrivals, next, .. } => {
                     let Some(at) = *next else {
-                        crowd.closed = true;
-                        return Admission::Retires(std::mem::take(&mut crowd.idle));
+                        population.closed = true;
+                        return Admission::Retires(std::mem::take(&mut population.idle));
                     };
                     if began + at > now {
                         return Admission::Nothing;
@@ -487,11 +489,11 @@ impl Crowds {
                     *next = arrivals.next();
                     if loading.is_paused(began + at) {
                         // A user who would have come during a pause is not due, and keeps its number.
-                        crowd.chosen += 1;
+                        population.chosen += 1;
                         continue;
                     }
-                    if crowd.alive >= crowd.most_alive && crowd.idle.is_empty() {
-                        if let (_, Some(id)) = crowd.choose(recorder) {
+                    if population.alive >= population.most_alive && population.idle.is_empty() {
+                        if let (_, Some(id)) = population.choose(recorder) {
                             recorder.snapshot.figures.scenarios.at(id).not_admitted += 1;
                         }
                         continue;
@@ -501,21 +503,21 @@ impl Crowds {
                 Kind::Closed { curve, target, changes } => {
                     let at = seconds(now - began);
                     if at >= curve.seconds() {
-                        (*target, crowd.closed) = (0, true);
+                        (*target, population.closed) = (0, true);
                         return Admission::CallsIn;
                     }
                     // A ramp between whole numbers of users may compute a number just below a whole one.
                     let planned = (curve.users_at(at) + 1e-6) as u64;
                     let wanted = changes.iter().rfind(|(at, _)| *at <= now).map_or(planned, |(_, users)| *users);
-                    *target = crowd.share.part_of(wanted) as usize;
-                    if crowd.alive >= (*target).min(crowd.most_alive) {
+                    *target = population.share.part_of(wanted) as usize;
+                    if population.alive >= (*target).min(population.most_alive) {
                         return Admission::Nothing;
                     }
                     None
                 }
                 Kind::Each { users, iterations: each } => {
                     if *users == 0 || is_late {
-                        crowd.closed = true;
+                        population.closed = true;
                         return Admission::Nothing;
                     }
                     *users -= 1;
@@ -524,19 +526,19 @@ impl Crowds {
                 }
                 Kind::Shared { users, quota } => {
                     if *users == 0 || is_late || quota.take().is_none() {
-                        crowd.closed = true;
+                        population.closed = true;
                         return Admission::Nothing;
                     }
                     *users -= 1;
                     None
                 }
             };
-            let (in_script, Some(scenario)) = crowd.choose(recorder) else { continue };
-            let who = Who { id: self.next_id, crowd: place, place: in_script, scenario };
-            if let Some(user) = crowd.idle.pop_front() {
+            let (in_script, Some(scenario)) = population.choose(recorder) else { continue };
+            let who = UserIdentity { id: self.next_id, population: place, place: in_script, scenario };
+            if let Some(user) = population.idle.pop_front() {
                 return Admission::Comes(Arrival { who, again: Some(user), due, iterations });
             }
-            crowd.alive += 1;
+            population.alive += 1;
             self.alive += 1;
             self.next_id += self.share.count();
             let figures = &mut recorder.snapshot.figures;
@@ -551,47 +553,47 @@ impl Crowds {
     pub(super) fn went(&mut self, place: usize) {
         self.alive -= 1;
         self.among.went();
-        if let Some(crowd) = self.list.get_mut(place) {
-            crowd.alive -= 1;
+        if let Some(population) = self.list.get_mut(place) {
+            population.alive -= 1;
         }
     }
 
     /// Whether there are more users than wanted, or their time is up, so that one between two iterations begins no other.
     #[inline]
     pub(super) fn has_surplus(&self, place: usize, now: Tick) -> bool {
-        self.list.get(place).is_some_and(|crowd| match &crowd.kind {
-            Kind::Closed { target, .. } => crowd.closed || crowd.alive > *target,
+        self.list.get(place).is_some_and(|population| match &population.kind {
+            Kind::Closed { target, .. } => population.closed || population.alive > *target,
             Kind::Open { .. } => false,
-            Kind::Each { .. } | Kind::Shared { .. } => crowd.is_out_of_time(now),
+            Kind::Each { .. } | Kind::Shared { .. } => population.is_out_of_time(now),
         })
     }
 
     /// Keeps a user whose iteration ended with `outcome` for a later arrival, where its population reuses users. Returns
     /// whether it does.
     pub(super) fn keeps(&mut self, place: usize, user: UserId, outcome: Outcome) -> bool {
-        let Some(crowd) = self.list.get_mut(place) else { return false };
-        let keeps = crowd.reuses && !crowd.closed && outcome != Outcome::Left;
+        let Some(population) = self.list.get_mut(place) else { return false };
+        let keeps = population.reuses && !population.closed && outcome != Outcome::Left;
         if keeps {
-            crowd.idle.push_back(user);
+            population.idle.push_back(user);
         }
         keeps
     }
 
     /// Whether every present user iterates again, as far as that is certain without asking for each.
     pub(super) fn wants_all(&self, place: usize) -> bool {
-        self.list.get(place).is_some_and(Crowd::wants_all)
+        self.list.get(place).is_some_and(PopulationShare::wants_all)
     }
 
     /// Whether a user whose iteration ended with `outcome` begins another, of which it had this many `left` if they are
     /// counted.
     pub(super) fn goes_on(&mut self, place: usize, outcome: Outcome, left: &mut Option<u64>, now: Tick) -> bool {
-        let Some(crowd) = self.list.get_mut(place) else { return false };
-        if outcome == Outcome::Left || crowd.is_out_of_time(now) {
+        let Some(population) = self.list.get_mut(place) else { return false };
+        if outcome == Outcome::Left || population.is_out_of_time(now) {
             return false;
         }
-        match &mut crowd.kind {
+        match &mut population.kind {
             Kind::Open { .. } => false,
-            Kind::Closed { target, .. } => !crowd.closed && crowd.alive <= *target,
+            Kind::Closed { target, .. } => !population.closed && population.alive <= *target,
             Kind::Each { .. } => {
                 let others = left.unwrap_or(0).saturating_sub(1);
                 *left = Some(others);
@@ -604,22 +606,22 @@ impl Crowds {
     /// Closes a population whose data is used up: no user joins it any more, and present users end with their
     /// iteration. Returns those who are idle.
     pub(super) fn exhaust(&mut self, place: usize) -> VecDeque<UserId> {
-        let Some(crowd) = self.list.get_mut(place) else { return VecDeque::new() };
-        crowd.closed = true;
-        match &mut crowd.kind {
+        let Some(population) = self.list.get_mut(place) else { return VecDeque::new() };
+        population.closed = true;
+        match &mut population.kind {
             Kind::Open { next, .. } => *next = None,
             Kind::Closed { target, .. } => *target = 0,
             Kind::Each { users, .. } | Kind::Shared { users, .. } => *users = 0,
         }
-        std::mem::take(&mut crowd.idle)
+        std::mem::take(&mut population.idle)
     }
 
     /// When a population has to be looked at, at the latest.
     pub(super) fn next_wake(&self, now: Tick) -> Tick {
-        let wake = |crowd: &Crowd| {
-            let before = crowd.follows().and_then(|before| Some((before, self.list.get(before)?)));
+        let wake = |population: &PopulationShare| {
+            let before = population.follows().and_then(|before| Some((before, self.list.get(before)?)));
             match before {
-                _ if crowd.is_over() && !crowd.announced => now,
+                _ if population.is_over() && !population.announced => now,
                 Some((place, before)) if before.is_over() => {
                     if self.among.is_over(place) {
                         now
@@ -627,7 +629,7 @@ impl Crowds {
                         now + LOOK_NS
                     }
                 }
-                _ => crowd.next_wake(now).min(crowd.next_limit(now)),
+                _ => population.next_wake(now).min(population.next_limit(now)),
             }
         };
         self.list.iter().map(wake).fold(Tick::NEVER, Tick::min)
@@ -635,10 +637,10 @@ impl Crowds {
 
     /// Whether every population has ended and its users are gone, or had their time to finish.
     pub(super) fn have_ended(&self, now: Tick) -> bool {
-        let over = self.list.iter().all(Crowd::is_over);
-        let cut = |crowd: &Crowd| {
-            let is_timed = matches!(crowd.kind, Kind::Closed { .. }) && crowd.limits.grace_ns.is_none();
-            crowd.is_over() || is_timed && crowd.ends().is_some_and(|end| now >= end + self.grace_ns)
+        let over = self.list.iter().all(PopulationShare::is_over);
+        let cut = |population: &PopulationShare| {
+            let is_timed = matches!(population.kind, Kind::Closed { .. }) && population.limits.grace_ns.is_none();
+            population.is_over() || is_timed && population.ends().is_some_and(|end| now >= end + self.grace_ns)
         };
         over && self.alive == 0 || self.list.iter().all(cut)
     }

@@ -15,7 +15,7 @@ fn next_heartbeat(now: Tick) -> Tick {
 }
 
 /// The running totals of the current thread.
-pub(super) struct Vitals {
+pub(super) struct ThreadUsage {
     #[cfg(target_os = "linux")]
     schedstat: Option<std::fs::File>,
     is_real_time: bool,
@@ -32,7 +32,7 @@ pub(super) struct Vitals {
     looked: (Tick, u64),
 }
 
-impl Vitals {
+impl ThreadUsage {
     /// Begins to watch the current thread, at `now`. In simulated time, CPU time is no share of anything.
     pub(super) fn new(now: Tick, is_real_time: bool) -> Self {
         let mut vitals = Self {
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn standing_still_counts_in_the_seconds_in_which_it_was() {
-        let mut vitals = Vitals::new(Tick::EPOCH, true);
+        let mut vitals = ThreadUsage::new(Tick::EPOCH, true);
         for at in (0..=1200).step_by(50) {
             vitals.beat(Tick::from_ns(at * MS));
             if at == 1000 {

@@ -4,11 +4,11 @@ use brunt_plan::profile::Profile;
 use brunt_plan::timetable::Timetable;
 use brunt_record::time::Tick;
 
-use crate::control::{Control, Heard};
-use crate::gate::{Horizon, Reach};
+use crate::control::{AppliedChanges, Control};
+use crate::gate::{DispatchWindow, GrantedUntil};
 
 /// The warm-up or the measured part, its bounds, and the changes made to it.
-pub(super) struct Part {
+pub(super) struct FloodPhase {
     is_on: bool,
     is_measured: bool,
     /// When the closed model stops calling: at the end of the part.
@@ -16,13 +16,13 @@ pub(super) struct Part {
     /// When the part, and the measured part, began on the run's clock, past or future.
     began: Tick,
     measured_began: Tick,
-    reach: Reach,
-    heard: Heard,
+    window: DispatchWindow,
+    heard: AppliedChanges,
     /// The part's planned timetable, where it has one.
     planned: Option<Timetable>,
 }
 
-impl Part {
+impl FloodPhase {
     /// Before the first part of a run.
     pub(super) fn before_all() -> Self {
         Self {
@@ -31,15 +31,15 @@ impl Part {
             until: Tick::NEVER,
             began: Tick::EPOCH,
             measured_began: Tick::EPOCH,
-            reach: Reach::default(),
-            heard: Heard::default(),
+            window: DispatchWindow::default(),
+            heard: AppliedChanges::default(),
             planned: None,
         }
     }
 
     /// The same, with calls up to this horizon.
-    pub(super) fn within(self, horizon: Horizon) -> Self {
-        Self { reach: horizon.into(), ..self }
+    pub(super) fn within(self, horizon: GrantedUntil) -> Self {
+        Self { window: horizon.into(), ..self }
     }
 
     /// The same, of a run that `control` changes.
@@ -101,7 +101,7 @@ impl Part {
 
     /// Pauses as the changes say.
     pub(super) fn pause(&mut self) {
-        self.reach.pause(self.heard.pauses(self.measured_began));
+        self.window.pause(self.heard.pauses(self.measured_began));
     }
 
     /// Whether the run is paused, or will be, without a known end.
@@ -112,28 +112,28 @@ impl Part {
     /// Whether a call of this due time must wait. Remembers that one waits.
     #[inline]
     pub(super) fn holds_back(&mut self, due: Tick) -> bool {
-        self.reach.holds_back(due)
+        self.window.holds_back(due)
     }
 
     /// Whether calls have waited, and those of this due time may be made now. True once for each wait.
     #[inline]
     pub(super) fn lets_go(&mut self, due: Tick) -> bool {
-        self.reach.lets_go(due)
+        self.window.lets_go(due)
     }
 
     /// Whether no call of this due time may be made.
     #[inline]
     pub(super) fn ends_before(&self, due: Tick) -> bool {
-        self.reach.ends_before(due)
+        self.window.ends_before(due)
     }
 
     /// When the pause at `now` ends: [`Tick::NEVER`] without a pause, or if its end is not known.
     pub(super) fn resumes(&self, now: Tick) -> Tick {
-        self.reach.resumes(now)
+        self.window.resumes(now)
     }
 
     /// The due time from which on no call may be made.
     pub(super) fn horizon(&self) -> Tick {
-        self.reach.until()
+        self.window.until()
     }
 }

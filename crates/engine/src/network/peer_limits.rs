@@ -6,20 +6,20 @@ use brunt_record::time::Tick;
 
 /// The limits that hold a connection back, and since when. Times are nanoseconds on the run's clock.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Holds {
+pub(super) struct PeerLimits {
     /// Whether waiting data is wholly held back by the peer's flow control.
     pub(super) is_blocked: bool,
     blocked_since: Tick,
     full_since: Tick,
 }
 
-impl Default for Holds {
+impl Default for PeerLimits {
     fn default() -> Self {
         Self { is_blocked: false, blocked_since: Tick::NEVER, full_since: Tick::NEVER }
     }
 }
 
-impl Holds {
+impl PeerLimits {
     /// Whether anything is known to hold the connection back.
     #[inline]
     pub(super) fn are_any(&self) -> bool {

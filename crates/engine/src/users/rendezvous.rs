@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use super::among_workers::AmongWorkers;
 use super::ids::{UserId, WaitId};
-use crate::tally::Tally;
+use crate::shared_counters::SharedCounter;
 
 /// Users of this worker who wait for others.
 #[derive(Debug)]
-struct Meeting {
+struct Rendezvous {
     name: String,
     users: u64,
     /// The number of users who have come, all workers together.
-    came: Arc<Tally>,
+    came: Arc<SharedCounter>,
     /// The users who wait here, and the count that each waits for.
     waiting: VecDeque<Waiting>,
 }
@@ -27,12 +27,12 @@ struct Waiting {
 
 /// The meetings that users of this worker have come to.
 #[derive(Debug)]
-pub(super) struct Meetings {
-    list: Vec<Meeting>,
+pub(super) struct RendezvousPoints {
+    list: Vec<Rendezvous>,
     among: AmongWorkers,
 }
 
-impl Meetings {
+impl RendezvousPoints {
     /// None yet; `among` counts those of all workers who come.
     pub(super) fn new(among: AmongWorkers) -> Self {
         Self { list: Vec::new(), among }
@@ -43,7 +43,7 @@ impl Meetings {
         let known = self.list.iter().position(|meeting| meeting.users == users && meeting.name == name);
         let at = known.unwrap_or_else(|| {
             let came = self.among.meeting(name, users);
-            self.list.push(Meeting { name: name.to_owned(), users, came, waiting: VecDeque::new() });
+            self.list.push(Rendezvous { name: name.to_owned(), users, came, waiting: VecDeque::new() });
             self.list.len() - 1
         });
         let Some(meeting) = self.list.get_mut(at) else { return };
