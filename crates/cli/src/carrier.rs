@@ -9,7 +9,7 @@ use brunt_engine::{Control, Finished, Observer, RunShare, StopHandle};
 use brunt_judge::abort::AbortWatch;
 use brunt_plan::plan::{Load, Plan};
 use brunt_protocol::Registry;
-use brunt_protocol::replay::Timetable;
+use brunt_protocol::replay::LogTimetable;
 use brunt_record::agents::AgentPart;
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::replayed::LogRead;
@@ -151,7 +151,7 @@ impl Carrier {
     pub fn replay(
         &self,
         plan: &Plan,
-        timetable: Box<dyn Timetable>,
+        timetable: Box<dyn LogTimetable>,
         registry: &Registry,
         observer: &mut dyn Observer,
         control: &Control,
@@ -166,7 +166,7 @@ impl Carrier {
     fn by_agents(
         &self,
         plan: &Plan,
-        timetable: Option<Box<dyn Timetable>>,
+        timetable: Option<Box<dyn LogTimetable>>,
         registry: &Registry,
         observer: &mut dyn Observer,
         control: &Control,

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow};
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::share::Portion;
-use brunt_protocol::replay::{Logs, OpenLog, Replay};
-use brunt_replay::config::Config;
+use brunt_protocol::replay::{Logs, OpenLog, WorkerReplay};
+use brunt_replay::config::ReplayConfig;
 use brunt_replay::fingerprint;
 use brunt_replay::log::{Log, LogError, format_names};
 
@@ -64,11 +64,11 @@ impl Logs for AllowedLogs {
         let path = self.find(Path::new(log))?;
         let expected = replay.fingerprint.as_ref().ok_or("the plan does not say which log it means")?;
         fingerprint::check(&path, expected).map_err(|error| error.to_string())?;
-        let config = Config::from_plan(plan, replay).map_err(|error| error.to_string())?;
-        let log = Log::open(Config { path, ..config }).map_err(|error| format!("{:#}", with_way_out(error)))?;
+        let config = ReplayConfig::from_plan(plan, replay).map_err(|error| error.to_string())?;
+        let log = Log::open(ReplayConfig { path, ..config }).map_err(|error| format!("{:#}", with_way_out(error)))?;
         let watch = log.watch();
         let logs = log.begin(portion).map_err(|error| format!("cannot start a thread that reads the log: {error}"))?;
-        let of_workers = logs.into_iter().map(|log| Box::new(log) as Box<dyn Replay>).collect();
+        let of_workers = logs.into_iter().map(|log| Box::new(log) as Box<dyn WorkerReplay>).collect();
         Ok(OpenLog { of_workers, read: Box::new(move || watch.read()) })
     }
 }

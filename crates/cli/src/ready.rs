@@ -10,7 +10,7 @@ use brunt_engine::{AskError, EngineError, StopHandle};
 use brunt_plan::plan::Plan;
 use brunt_plan::units::ExactDuration;
 use brunt_protocol::Registry;
-use brunt_protocol::discovery::Reply;
+use brunt_protocol::discovery::DiscoveryReply;
 
 use crate::console;
 use crate::exit::NoAnswer;
@@ -47,7 +47,7 @@ pub fn wait(plan: &Plan, registry: &Registry, stop: &StopHandle, tells: bool) ->
 ///
 /// # Errors
 /// The error of the last attempt.
-pub fn ask(plan: &Plan, registry: &Registry) -> Result<Reply, AskError> {
+pub fn ask(plan: &Plan, registry: &Registry) -> Result<DiscoveryReply, AskError> {
     let stop = StopHandle::default();
     let mut last = None;
     let attempt = |left: Duration| {
@@ -61,7 +61,7 @@ pub fn ask(plan: &Plan, registry: &Registry) -> Result<Reply, AskError> {
     last.unwrap_or_else(|| answer(plan, registry, &stop))
 }
 
-fn answer(plan: &Plan, registry: &Registry, stop: &StopHandle) -> Result<Reply, AskError> {
+fn answer(plan: &Plan, registry: &Registry, stop: &StopHandle) -> Result<DiscoveryReply, AskError> {
     brunt_engine::ask(plan, registry, stop)
 }
 
@@ -118,7 +118,7 @@ fn is_silence(error: &AskError) -> bool {
 }
 
 /// A silence is a problem that may pass; any other error is the plan's.
-fn as_problem(reply: Result<Reply, AskError>) -> Result<Result<Reply, String>> {
+fn as_problem(reply: Result<DiscoveryReply, AskError>) -> Result<Result<DiscoveryReply, String>> {
     match reply {
         Ok(reply) => Ok(Ok(reply)),
         Err(error) if is_silence(&error) => Ok(Err(told(&error.into(), Settings::Flags))),

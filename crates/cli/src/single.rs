@@ -12,7 +12,7 @@ use brunt_judge::summary::Summary;
 use brunt_plan::plan::Plan;
 use brunt_plan::secret::REDACTED;
 use brunt_protocol::Registry;
-use brunt_protocol::replay::{Replay, Timetable};
+use brunt_protocol::replay::{LogTimetable, WorkerReplay};
 use brunt_record::catalogue::Counter;
 use brunt_record::live::{InLog, Live};
 use brunt_record::recording::{Ending, Recording};
@@ -126,7 +126,7 @@ pub struct Showing<'a> {
 /// with the logs once the run is over.
 pub fn replay(
     plan: &Plan,
-    logs: Vec<Box<dyn Replay>>,
+    logs: Vec<Box<dyn WorkerReplay>>,
     registry: &Registry,
     showing: &Showing<'_>,
     replayed: impl FnOnce(&Recording) -> Replayed,
@@ -152,7 +152,7 @@ pub fn replay(
 /// to the recording the agents' comparisons with the log.
 pub fn replay_by_agents(
     plan: &Plan,
-    timetable: Box<dyn Timetable>,
+    timetable: Box<dyn LogTimetable>,
     registry: &Registry,
     showing: &Showing<'_>,
     machines: &Machines,

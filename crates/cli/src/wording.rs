@@ -9,7 +9,7 @@ use std::error::Error;
 use brunt_engine::{AskError, EngineError, RouteError, TlsError};
 use brunt_plan::plan::{Family, PlanError};
 use brunt_plan::setting::Setting;
-use brunt_replay::planned::{Part, PlannedError};
+use brunt_replay::planned::{PlannedError, ReplayPart};
 use brunt_report::json::ReadError;
 use brunt_script::ScriptError;
 use brunt_store::StoreError;
@@ -155,17 +155,17 @@ fn plan(error: &PlanError, settings: Settings) -> String {
 fn planned(error: &PlannedError, settings: Settings) -> String {
     let flag = match (settings, error.part) {
         (Settings::PlanFile, _) => return error.to_string(),
-        (Settings::Flags, Part::Format) => "--log-format",
-        (Settings::Flags, Part::Fields) => "--fields",
-        (Settings::Flags, Part::Session) => "--session",
-        (Settings::Flags, Part::Window) => "--window",
-        (Settings::Flags, Part::Filters) => "--filter",
-        (Settings::Flags, Part::Rewrites) => "--rewrite",
-        (Settings::Flags, Part::Speed) => "--speed",
-        (Settings::Flags, Part::Scale) => "--scale",
-        (Settings::Flags, Part::Shift) => "--shift",
-        (Settings::Flags, Part::Rate) => "--rate",
-        (Settings::Flags, Part::Headers) => "-H",
+        (Settings::Flags, ReplayPart::Format) => "--log-format",
+        (Settings::Flags, ReplayPart::Fields) => "--fields",
+        (Settings::Flags, ReplayPart::Session) => "--session",
+        (Settings::Flags, ReplayPart::Window) => "--window",
+        (Settings::Flags, ReplayPart::Filters) => "--filter",
+        (Settings::Flags, ReplayPart::Rewrites) => "--rewrite",
+        (Settings::Flags, ReplayPart::Speed) => "--speed",
+        (Settings::Flags, ReplayPart::Scale) => "--scale",
+        (Settings::Flags, ReplayPart::Shift) => "--shift",
+        (Settings::Flags, ReplayPart::Rate) => "--rate",
+        (Settings::Flags, ReplayPart::Headers) => "-H",
     };
     format!("{flag}: {}", error.problem)
 }

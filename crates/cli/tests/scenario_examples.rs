@@ -9,7 +9,7 @@ mod program;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 use program::{Done, run};
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ struct Shown {
 }
 
 fn show(name: &str, more: &[&str]) -> Shown {
-    let server = Server::start(Config { workers: 2, ..Config::default() }).unwrap();
+    let server = Server::start(ServerConfig { workers: 2, ..ServerConfig::default() }).unwrap();
     let file = folder().join(name).to_str().unwrap().to_owned();
     let base = server.url();
     let args = ["run", "-t", "2", "--format", "json", "--base-url", base.trim_end_matches('/'), &file];

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 use program::{Directory, Done, brunt, done};
 use rustix::process::Signal;
 use serde_json::Value;
 
 fn target() -> (Server, String) {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let url = server.url();
     (server, url)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brunt_plan::share::{Numbers, Portion};
+use brunt_plan::share::{DealtNumbers, Portion};
 use brunt_protocol::scenario::Value;
 use brunt_record::change::Change;
 use brunt_record::interval::Interval;
@@ -150,7 +150,7 @@ pub(crate) enum ToAgent {
     /// Give at most this many of the last requests back that no worker has taken, and expect more.
     GiveBack { run: u32, most: u64 },
     /// Make these requests, too. No others come if they are the last.
-    Numbers { run: u32, numbers: Vec<Numbers>, are_last: bool },
+    Numbers { run: u32, numbers: Vec<DealtNumbers>, are_last: bool },
     /// End the run.
     Stop { run: u32 },
     /// Run the script's teardown.

@@ -37,7 +37,7 @@ use brunt_record::recording::{Aside, Recording};
 use brunt_record::time::Tick;
 
 use brunt_protocol::Registry;
-use brunt_protocol::replay::Replay;
+use brunt_protocol::replay::WorkerReplay;
 use brunt_protocol::scenario::Value;
 use brunt_script::{ScriptHost, Session};
 
@@ -153,7 +153,7 @@ pub fn run_part(
 /// As [`run`].
 pub fn run_replay(
     plan: &Plan,
-    logs: Vec<Box<dyn Replay>>,
+    logs: Vec<Box<dyn WorkerReplay>>,
     registry: &Registry,
     scripts: &dyn ScriptHost,
     observer: &mut dyn Observer,
@@ -169,7 +169,7 @@ pub fn run_replay(
 pub fn run_replay_part(
     plan: &Plan,
     part: RunShare,
-    logs: Vec<Box<dyn Replay>>,
+    logs: Vec<Box<dyn WorkerReplay>>,
     registry: &Registry,
     scripts: &dyn ScriptHost,
     observer: &mut dyn Observer,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use brunt_plan::schedule::Schedule;
-use brunt_plan::share::{Numbers, Portion};
+use brunt_plan::share::{DealtNumbers, Portion};
 
 /// The most numbers that a worker takes at once.
 const MOST_AT_ONCE: u64 = 64;
@@ -20,7 +20,7 @@ pub struct Supply(Arc<Mutex<Stock>>);
 #[derive(Debug, Default)]
 struct Stock {
     /// What no worker has taken.
-    pieces: VecDeque<Numbers>,
+    pieces: VecDeque<DealtNumbers>,
     workers: u64,
     taken: u64,
     /// Whether some were given back, so that more may come until it is said that these are the last.
@@ -33,14 +33,14 @@ impl Supply {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fill(&self, numbers: Numbers, workers: u32) {
+    fn fill(&self, numbers: DealtNumbers, workers: u32) {
         let mut stock = self.stock();
         stock.workers = u64::from(workers);
         stock.pieces.push_back(numbers);
     }
 
     /// The next block; `None` if there is none now.
-    fn lease(&self) -> Option<Numbers> {
+    fn lease(&self) -> Option<DealtNumbers> {
         let mut stock = self.stock();
         let left = stock.pieces.iter().fold(0_u64, |left, piece| left.saturating_add(piece.remaining()));
         let most = (left / (stock.workers * 16).max(1)).clamp(1, MOST_AT_ONCE);
@@ -71,7 +71,7 @@ impl Supply {
     }
 
     /// Adds numbers, after which no more come if these are the last.
-    pub fn add(&self, numbers: Vec<Numbers>, are_last: bool) {
+    pub fn add(&self, numbers: Vec<DealtNumbers>, are_last: bool) {
         let mut stock = self.stock();
         stock.pieces.extend(numbers.into_iter().filter(|piece| piece.remaining() > 0));
         stock.may_grow &= !are_last;
@@ -94,7 +94,7 @@ impl Supply {
 #[derive(Debug, Clone)]
 pub(crate) struct Quota {
     supply: Supply,
-    block: Numbers,
+    block: DealtNumbers,
     /// Whether it has asked in vain, and more may come.
     waits: bool,
 }
@@ -108,8 +108,8 @@ impl Quota {
     /// The same, dealt to this many connections of the run, so that each makes as many calls as the others, however few
     /// a machine has. They come from `supply`, which may change.
     pub(crate) fn by_connection(limit: Option<u64>, portion: Portion, connections: u32, supply: Supply) -> Self {
-        supply.fill(Numbers::by_connection(portion, limit, u64::from(connections)), portion.workers());
-        Self { supply, block: Numbers::none(), waits: false }
+        supply.fill(DealtNumbers::by_connection(portion, limit, u64::from(connections)), portion.workers());
+        Self { supply, block: DealtNumbers::none(), waits: false }
     }
 
     /// The next number; `None` if there is none now.
@@ -187,7 +187,7 @@ mod tests {
         let ((mut slow, portion), (mut fast, _)) = (of(0), of(1));
         let mut taken: Vec<u64> = std::iter::from_fn(|| slow.take()).take(40).collect();
         // Its controller keeps the same account.
-        let mut account = Numbers::by_connection(portion, Some(1000), 2);
+        let mut account = DealtNumbers::by_connection(portion, Some(1000), 2);
         let given_back = account.split_last(supplies[0].give_back(400));
         assert!(given_back.remaining() == 400 && supplies[0].taken() >= 40);
         taken.extend(std::iter::from_fn(|| slow.take()));
@@ -195,7 +195,7 @@ mod tests {
         assert!(!slow.is_used_up() && !slow.is_fed());
         taken.extend(std::iter::from_fn(|| fast.take()));
         assert!(fast.is_used_up(), "it has given nothing back");
-        supplies[0].add(vec![given_back, Numbers::none()], false);
+        supplies[0].add(vec![given_back, DealtNumbers::none()], false);
         assert!(slow.is_fed() && !slow.is_fed());
         taken.extend(std::iter::from_fn(|| slow.take()));
         assert!(!slow.is_used_up() && supplies[0].give_back(10) == 0);

@@ -208,7 +208,7 @@ fn flood_parts(
         let user = theirs.map_or_else(|| prepared.user(), |scripted| scripted.user);
         // A rate that grows its connections begins with one, however small the share.
         let connections = share.part_of(first).max(u64::from(plan.connections.is_growing())) as usize;
-        let (protocol, keep) = (Arc::clone(prepared), user.interests().answers);
+        let (protocol, keep) = (Arc::clone(prepared), user.hooks().answers);
         let several = routes.len() > 1;
         let make: Arc<MakeClient> = Arc::new(move |nth| protocol.client_of(share.number(nth).unwrap_or(nth), keep));
         let origins = Origins::of_flood(routes, &make, plan.pipeline as usize);

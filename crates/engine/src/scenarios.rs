@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_plan::scenario::{ASIDE_TIMEOUT_NS, Scenarios};
 use brunt_plan::setting::Setting;
 use brunt_plan::share::{Portion, Share};
@@ -172,7 +172,7 @@ impl<'a> ScenarioRuntime<'a> {
             workers: 1,
             connections: 1.into(),
             load: Load::Closed {},
-            stop: Stop::default(),
+            stop: StopRule::default(),
             own: Vec::new(),
             thresholds: Vec::new(),
             guards: Vec::new(),

@@ -4,10 +4,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use brunt_plan::connections::Connections;
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_plan::stop::StopHandle;
-use brunt_protocol::discovery::Reply;
-use brunt_protocol::user::{Interests, Message, Refusal, User};
+use brunt_protocol::discovery::DiscoveryReply;
+use brunt_protocol::source::{Hooks, Message, RequestSource, SourceEnd};
 use brunt_protocol::{AnswerParts, Client, KeptAnswer, Prepared, Registry};
 use brunt_record::outcome::Failure;
 use brunt_script::native::Native;
@@ -43,7 +43,7 @@ pub enum AskError {
 ///
 /// # Errors
 /// When there is no answer, or the plan is wrong.
-pub fn ask(plan: &Plan, registry: &Registry, stop: &StopHandle) -> Result<Reply, AskError> {
+pub fn ask(plan: &Plan, registry: &Registry, stop: &StopHandle) -> Result<DiscoveryReply, AskError> {
     ask_on(&Epolls::new(plan.transport.arrival_times), plan, registry, stop)
 }
 
@@ -53,14 +53,14 @@ pub(crate) fn ask_on<M: Machine>(
     plan: &Plan,
     registry: &Registry,
     stop: &StopHandle,
-) -> Result<Reply, AskError> {
+) -> Result<DiscoveryReply, AskError> {
     let plan = Plan {
         script: None,
         scenarios: None,
         connections: Connections::Fixed(1),
         workers: 1,
         load: Load::Closed {},
-        stop: Stop { duration_ns: None, requests: Some(1) },
+        stop: StopRule { duration_ns: None, requests: Some(1) },
         warmup_ns: 0,
         drain_ns: plan.timeout_ns,
         reconnect: false,
@@ -71,7 +71,7 @@ pub(crate) fn ask_on<M: Machine>(
         watches: Vec::new(),
         ..plan.clone()
     };
-    let reply = Arc::<Mutex<Option<Reply>>>::default();
+    let reply = Arc::<Mutex<Option<DiscoveryReply>>>::default();
     let keep = |inner| Arc::new(KeepingAnswer { inner, reply: Arc::clone(&reply) }) as Arc<dyn Prepared>;
     let given =
         RunInputs { machine, part: RunShare::whole(1), registry, scripts: &Native::default(), stop, trace: None };
@@ -92,7 +92,7 @@ pub(crate) fn ask_on<M: Machine>(
 /// A protocol whose answer is kept.
 struct KeepingAnswer {
     inner: Arc<dyn Prepared>,
-    reply: Arc<Mutex<Option<Reply>>>,
+    reply: Arc<Mutex<Option<DiscoveryReply>>>,
 }
 
 impl Prepared for KeepingAnswer {
@@ -104,7 +104,7 @@ impl Prepared for KeepingAnswer {
         self.inner.client_of(number, true)
     }
 
-    fn user(&self) -> Box<dyn User> {
+    fn user(&self) -> Box<dyn RequestSource> {
         Box::new(OneCallUser { inner: self.inner.user(), reply: Arc::clone(&self.reply) })
     }
 
@@ -114,22 +114,22 @@ impl Prepared for KeepingAnswer {
 }
 
 struct OneCallUser {
-    inner: Box<dyn User>,
-    reply: Arc<Mutex<Option<Reply>>>,
+    inner: Box<dyn RequestSource>,
+    reply: Arc<Mutex<Option<DiscoveryReply>>>,
 }
 
-impl User for OneCallUser {
-    fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
-        self.inner.call(index)
+impl RequestSource for OneCallUser {
+    fn request(&mut self, index: u64) -> Result<Message<'_>, SourceEnd> {
+        self.inner.request(index)
     }
 
-    fn interests(&self) -> Interests {
-        Interests { answers: true, pauses: false }
+    fn hooks(&self) -> Hooks {
+        Hooks { answers: true, pauses: false }
     }
 
-    fn answered(&mut self, status: u16, parts: AnswerParts<'_>) -> Result<(), Refusal> {
+    fn answered(&mut self, status: u16, parts: AnswerParts<'_>) -> Result<(), SourceEnd> {
         let kept = KeptAnswer { head: parts.head.to_vec(), body: parts.body.to_vec() };
-        *self.reply.lock().unwrap_or_else(PoisonError::into_inner) = Some(Reply { status, kept });
+        *self.reply.lock().unwrap_or_else(PoisonError::into_inner) = Some(DiscoveryReply { status, kept });
         Ok(())
     }
 }

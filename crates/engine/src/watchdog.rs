@@ -4,7 +4,7 @@
 use brunt_record::SECOND_NS;
 use brunt_record::time::Tick;
 
-use brunt_protocol::user::Heart;
+use brunt_protocol::source::Heartbeat;
 use brunt_script::Hook;
 
 /// How long a user may stay in one function while the run goes on, in nanoseconds.
@@ -19,7 +19,7 @@ const LONGEST_STEP_NS: u64 = 100_000_000;
 /// A worker's user, with the time since it last moved.
 #[derive(Debug)]
 struct Watched {
-    heart: Heart,
+    heart: Heartbeat,
     beat: u64,
     busy_ns: u64,
     given_up: bool,
@@ -49,7 +49,7 @@ pub(crate) struct Watchdog {
 
 impl Watchdog {
     /// Watches these, the workers' in their order.
-    pub(crate) fn new(hearts: impl IntoIterator<Item = Heart>) -> Self {
+    pub(crate) fn new(hearts: impl IntoIterator<Item = Heartbeat>) -> Self {
         let watched = hearts.into_iter().map(|heart| Watched { heart, beat: 0, busy_ns: 0, given_up: false });
         Self { watched: watched.collect(), ..Self::default() }
     }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     impl Watching {
-        fn over(hearts: &[Heart]) -> Self {
+        fn over(hearts: &[Heartbeat]) -> Self {
             Self { watchdog: Watchdog::new(hearts.iter().cloned()), now: Tick::EPOCH }
         }
 
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn who_moves_is_left_alone_and_who_does_not_is_given_up_once() {
-        let hearts = [Heart::default(), Heart::default()];
+        let hearts = [Heartbeat::default(), Heartbeat::default()];
         let mut watching = Watching::over(&hearts);
         hearts[0].enter(1);
         hearts[1].enter(2);
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn when_all_stands_still_nobody_is_given_up_for_it() {
-        let heart = Heart::default();
+        let heart = Heartbeat::default();
         let mut watching = Watching::over(std::slice::from_ref(&heart));
         heart.enter(1);
         assert_eq!(watching.pass(1000, false), []);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn who_is_idle_is_not_stuck() {
-        let mut watching = Watching::over(&[Heart::default()]);
+        let mut watching = Watching::over(&[Heartbeat::default()]);
         assert_eq!(watching.pass(60_000, true), []);
     }
 }

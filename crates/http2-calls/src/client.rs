@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use brunt_http2::frame::{HEAD_BYTES, Head, flag, kind, write_ping};
 use brunt_http2::{Config, Connection, ErrorCode, Event};
-use brunt_protocol::user::Message;
+use brunt_protocol::source::Message;
 use brunt_protocol::{
     Answer, AnswerParts, Client, FailedCall, KeptAnswer, Malformed, Opening, Pending, Progress, Started,
 };
@@ -118,7 +118,7 @@ impl<P: StreamProtocol> StreamClient<P> {
     /// A call's answer is complete.
     #[inline]
     fn ended(&mut self, position: usize, by: EndedBy, out: &mut Vec<u8>) -> Progress {
-        let Some(call) = self.connection.take(position, out) else { return Progress::Aside };
+        let Some(call) = self.connection.take(position, out) else { return Progress::ControlFrame };
         match self.protocol.ended(call, by, &self.connection) {
             Ok(status) => {
                 self.limit = self.limit.saturating_add(1);
@@ -173,7 +173,7 @@ impl<P: StreamProtocol> StreamClient<P> {
                 }
                 Progress::Draining { unprocessed }
             }
-            Event::Aside | Event::Head { .. } | Event::Data { .. } | Event::Trailers { .. } => Progress::Aside,
+            Event::Aside | Event::Head { .. } | Event::Data { .. } | Event::Trailers { .. } => Progress::ControlFrame,
         }
     }
 
@@ -260,8 +260,8 @@ impl<P: StreamProtocol> Client for StreamClient<P> {
         self.protocol.start(message, &mut self.connection, out)
     }
 
-    fn say(&mut self, position: usize, message: &Message<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {
-        self.protocol.say(message, &mut self.connection, position, out)
+    fn send_message(&mut self, position: usize, message: &Message<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {
+        self.protocol.send_message(message, &mut self.connection, position, out)
     }
 
     fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
@@ -304,14 +304,14 @@ impl<P: StreamProtocol> Client for StreamClient<P> {
                 return Ok((taken, progress));
             }
         }
-        Ok((taken, Progress::Aside))
+        Ok((taken, Progress::ControlFrame))
     }
 
-    fn farewell(&self) -> Option<Cow<'static, str>> {
+    fn close_reason(&self) -> Option<Cow<'static, str>> {
         Some(self.goodbye(self.closing?).into())
     }
 
-    fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
+    fn cancel(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
         let call = self.connection.reset(position, ErrorCode::CANCEL, out);
         call.map(|call| self.protocol.left(call)).is_some()
     }
@@ -377,11 +377,11 @@ impl<P: StreamProtocol> Client for StreamClient<P> {
         }
     }
 
-    fn look(&mut self) -> bool {
+    fn request_sample(&mut self) -> bool {
         self.protocol.look(&self.connection)
     }
 
-    fn looked(&self) -> Option<Look<'_>> {
+    fn take_sample(&self) -> Option<Look<'_>> {
         self.protocol.looked()
     }
 
@@ -389,7 +389,7 @@ impl<P: StreamProtocol> Client for StreamClient<P> {
         self.protocol.parts()
     }
 
-    fn hand_over(&mut self, kept: &mut KeptAnswer) {
+    fn take_answer(&mut self, kept: &mut KeptAnswer) {
         self.protocol.hand_over(kept);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`StreamClient`] is a [`Client`](brunt_protocol::Client) that gives each call a stream of its own. It translates the
 //! peer's actions on streams and on the connection into the contract's terms: refused and reset streams, GOAWAY,
-//! answers that come as messages, events for the report. A protocol adds its own part by [`OverStreams`]: how a request
+//! answers that come as messages, events for the report. A protocol adds its own part by [`StreamProtocol`]: how a request
 //! becomes a header block and data, and what an answer's head, body and trailers mean.
 //!
 //! Dispatch is static, so a call pays nothing for the seam.
@@ -12,7 +12,7 @@ mod client;
 use std::borrow::Cow;
 
 use brunt_http2::{Connection, Counters, Violation};
-use brunt_protocol::user::Message;
+use brunt_protocol::source::Message;
 use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
 use brunt_record::kinds::Look;
 use brunt_record::outcome::Failure;
@@ -71,7 +71,7 @@ pub trait StreamProtocol: Send {
     ///
     /// # Errors
     /// When the call takes no further message: the call fails.
-    fn say(
+    fn send_message(
         &mut self,
         _message: &Message<'_>,
         _streams: &mut Connection<Self::Call>,
@@ -123,12 +123,12 @@ pub trait StreamProtocol: Send {
     /// does.
     fn take_events(&mut self, _counters: &Counters, _note: &mut dyn FnMut(&str, u64)) {}
 
-    /// As [`Client::look`](brunt_protocol::Client::look).
+    /// As [`Client::request_sample`](brunt_protocol::Client::request_sample).
     fn look(&mut self, _streams: &Connection<Self::Call>) -> bool {
         false
     }
 
-    /// As [`Client::looked`](brunt_protocol::Client::looked).
+    /// As [`Client::take_sample`](brunt_protocol::Client::take_sample).
     fn looked(&self) -> Option<Look<'_>> {
         None
     }

@@ -34,7 +34,7 @@ mod value;
 
 use std::{fmt, io};
 
-pub use curl::command::{Bit, Command, Data, Part, Word};
+pub use curl::command::{Bit, Command, Data, FormPart, Word};
 pub use har::Options as HarOptions;
 
 /// The most bytes of a document.

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use brunt_protocol::record::figures::OwnFigures;
 use brunt_protocol::record::time::Tick;
 use brunt_protocol::scenario::Value;
-use brunt_protocol::user::Heart;
+use brunt_protocol::source::Heartbeat;
 use brunt_script::{Library, Operation, Resumption, ScriptClient, ScriptError, Verdict};
 
 use crate::outcome::{Answer, Outcome};
@@ -162,7 +162,7 @@ impl Library for JavaScriptLibrary {
         self.worker().traces.set(true);
     }
 
-    fn take_heart(&self, heart: &Heart) {
+    fn take_heart(&self, heart: &Heartbeat) {
         *self.worker().heart.borrow_mut() = Some(heart.clone());
     }
 

@@ -11,7 +11,7 @@ use brunt_plan::scenario::Scenarios;
 use brunt_plan::target::{Target, Url};
 use brunt_protocol::Registry;
 use brunt_protocol::discovery::Inquiry;
-use brunt_protocol::scenario::{Setting, Value};
+use brunt_protocol::scenario::{ClientSetting, Value};
 use brunt_record::redaction::Secrets;
 use brunt_script::{Asking, Files, KeepAlive, Library, Program, ScriptClient, ScriptError};
 
@@ -151,8 +151,12 @@ pub(crate) fn clients(
         };
         let beside = Arc::clone(modules);
         let read = move |path: &str| beside.files().find(path);
-        let setting =
-            Setting { base: base.as_ref(), read: &read, learn: &learn, closes: options.keep_alive == KeepAlive::Call };
+        let setting = ClientSetting {
+            base: base.as_ref(),
+            read: &read,
+            learn: &learn,
+            closes: options.keep_alive == KeepAlive::Call,
+        };
         let caller = dialect.client(&own, &setting).map_err(|e| e.0)?;
         Ok(ScriptClient {
             caller: Arc::from(caller),

@@ -1,6 +1,6 @@
 //! Thresholds of k6, as conditions on figures that are recorded by k6's own definitions.
 
-use brunt_plan::threshold::{Threshold, Words};
+use brunt_plan::threshold::{ForeignCondition, Threshold};
 use brunt_record::figures::OwnKind;
 use serde_json::Value;
 
@@ -112,8 +112,10 @@ impl Asked {
         let text = format!("{subject}{figure} {sign} {limit}{abort}");
         let threshold = text.parse::<Threshold>().map_err(|error| wrong(&error.problem))?;
         let condition = self.text.get(self.text.find(sign).unwrap_or(0)..).unwrap_or_default().trim();
-        let words =
-            Words { figure: format!("{}: {what}", self.name_with(':')), condition: condition.replace("===", "==") };
+        let words = ForeignCondition {
+            figure: format!("{}: {what}", self.name_with(':')),
+            condition: condition.replace("===", "=="),
+        };
         Ok(threshold.in_words(words))
     }
 }

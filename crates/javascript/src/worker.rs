@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use brunt_protocol::scenario::Value;
-use brunt_protocol::user::Heart;
+use brunt_protocol::source::Heartbeat;
 use brunt_record::figures::{MOST_NAMES, OwnFigures, OwnKind};
 use brunt_script::Operation;
 
@@ -45,7 +45,7 @@ pub(crate) struct Worker {
     /// The value of setup, as JSON.
     pub(crate) given: RefCell<Option<String>>,
     /// Shows that a script goes on.
-    pub(crate) heart: RefCell<Option<Heart>>,
+    pub(crate) heart: RefCell<Option<Heartbeat>>,
     /// The state of `Math.random`.
     pub(crate) random: Cell<u64>,
     /// Calls that run beside the script, by the slots of their tasks.

@@ -266,7 +266,7 @@ pub(crate) fn lacks_messages(plan: &Plan, total: &Snapshot) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use brunt_plan::replay::Replay;
+    use brunt_plan::replay::LogReplay;
 
     use super::*;
     use crate::fixtures::run;
@@ -329,7 +329,7 @@ mod tests {
         let of = |skipped: &[(Skip, u64)], hosts: &[&str]| {
             let (mut plan, mut run) = run();
             let from_hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
-            plan.load = Load::Replay(Box::new(Replay { from_hosts, ..Replay::new("a.log", "combined") }));
+            plan.load = Load::Replay(Box::new(LogReplay { from_hosts, ..LogReplay::new("a.log", "combined") }));
             let skipped = skipped.iter().map(|(skip, n)| (skip.name().to_owned(), *n)).collect();
             run.replayed = Some(Box::new(Replayed { lines: 400, requests: 100, skipped, ..Replayed::default() }));
             short(&Summary::new(plan, run))
@@ -345,7 +345,7 @@ mod tests {
     fn requests_of_a_log_are_due_by_its_times() {
         let due_per_s = |speed: f64, think: bool, last_ms: i64| {
             let (mut plan, mut run) = run();
-            plan.load = Load::Replay(Box::new(Replay { speed, think, ..Replay::new("a.log", "combined") }));
+            plan.load = Load::Replay(Box::new(LogReplay { speed, think, ..LogReplay::new("a.log", "combined") }));
             plan.thresholds = vec!["due_rate>=0".parse().unwrap()];
             let (first_unix_ms, last_unix_ms) = (Some(7_000), Some(7_000 + last_ms));
             run.replayed = Some(Box::new(Replayed { first_unix_ms, last_unix_ms, ..Replayed::default() }));
@@ -374,7 +374,7 @@ mod tests {
     fn less_is_allowed_by_the_plan_and_not_told_of_what_its_user_ended() {
         let with = |most: f64, ending: Ending| {
             let (mut plan, run) = run();
-            plan.stop = brunt_plan::plan::Stop { duration_ns: None, requests: Some(2100) };
+            plan.stop = brunt_plan::plan::StopRule { duration_ns: None, requests: Some(2100) };
             plan.max_less_ratio = most;
             short(&Summary::new(plan, Recording { ending, ..run }))
         };

@@ -1,6 +1,6 @@
 //! A plan, a run and its summary, for tests of this crate and of those that build on it.
 
-use brunt_plan::plan::{Plan, ProtocolOptions, Stop};
+use brunt_plan::plan::{Plan, ProtocolOptions, StopRule};
 use brunt_plan::target::Target;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
@@ -21,7 +21,7 @@ pub fn plan() -> Plan {
     Plan {
         connections: 64.into(),
         workers: 2,
-        stop: Stop { duration_ns: Some(10 * SECOND_NS), requests: None },
+        stop: StopRule { duration_ns: Some(10 * SECOND_NS), requests: None },
         seed: 1,
         own: Vec::new(),
         thresholds: vec!["p99<50ms".parse().unwrap()],

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use brunt_protocol::user::Message;
+use brunt_protocol::source::Message;
 use brunt_protocol::{
     Answer, AnswerParts, Client, FailedCall, KeptAnswer, Malformed, Opening, Pending, Progress, Started,
 };
@@ -157,8 +157,8 @@ impl Client for LlmClient {
         started
     }
 
-    fn say(&mut self, position: usize, message: &Message<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {
-        self.inner.say(position, message, out)
+    fn send_message(&mut self, position: usize, message: &Message<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {
+        self.inner.send_message(position, message, out)
     }
 
     fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
@@ -176,8 +176,8 @@ impl Client for LlmClient {
         }
     }
 
-    fn passed_on(&mut self) -> Option<Answer> {
-        self.inner.passed_on()
+    fn take_superseded(&mut self) -> Option<Answer> {
+        self.inner.take_superseded()
     }
 
     fn closed(&mut self) -> Option<Result<Answer, FailedCall>> {
@@ -197,12 +197,12 @@ impl Client for LlmClient {
         self.inner.has_asked_to_close()
     }
 
-    fn farewell(&self) -> Option<Cow<'static, str>> {
-        self.inner.farewell()
+    fn close_reason(&self) -> Option<Cow<'static, str>> {
+        self.inner.close_reason()
     }
 
-    fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
-        let goes_on = self.inner.give_up(position, out);
+    fn cancel(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
+        let goes_on = self.inner.cancel(position, out);
         if goes_on {
             self.calls.remove(position);
         }
@@ -256,16 +256,16 @@ impl Client for LlmClient {
         self.inner.excerpt(came)
     }
 
-    fn look(&mut self) -> bool {
-        self.inner.look()
+    fn request_sample(&mut self) -> bool {
+        self.inner.request_sample()
     }
 
-    fn looked(&self) -> Option<Look<'_>> {
-        self.inner.looked()
+    fn take_sample(&self) -> Option<Look<'_>> {
+        self.inner.take_sample()
     }
 
-    fn hand_over(&mut self, kept: &mut KeptAnswer) {
-        self.inner.hand_over(kept);
+    fn take_answer(&mut self, kept: &mut KeptAnswer) {
+        self.inner.take_answer(kept);
     }
 }
 

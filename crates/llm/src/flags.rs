@@ -5,8 +5,8 @@ use brunt_http1::options::{Options as Http, Version};
 use brunt_plan::content::Content;
 use brunt_plan::plan::ProtocolOptions;
 use brunt_protocol::OptionsError;
-use brunt_protocol::discovery::Reply;
-use brunt_protocol::flags::{Flag, FlagValues, Takes};
+use brunt_protocol::discovery::DiscoveryReply;
+use brunt_protocol::flags::{Flag, FlagValues, ValueKind};
 use brunt_protocol::headers::{HEADER, Header, headers};
 use brunt_protocol::messages::{STALL_TIMEOUT, stall_timeout};
 use serde_json::{Map, Value};
@@ -32,48 +32,52 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// The flags.
 pub(super) const FLAGS: [Flag; 14] = [
-    Flag::new("model", Takes::Text("NAME"), "The model [default: the first that the server lists]"),
+    Flag::new("model", ValueKind::Text("NAME"), "The model [default: the first that the server lists]"),
     Flag::new(
         "api",
-        Takes::OneOf("API", &["chat", "completions", "anthropic", "ollama", "ollama-generate"]),
+        ValueKind::OneOf("API", &["chat", "completions", "anthropic", "ollama", "ollama-generate"]),
         "How the server is asked [default: as the URL's path says, or OpenAI's chat]",
     ),
     Flag::new(
         "input-tokens",
-        Takes::Text("N"),
+        ValueKind::Text("N"),
         "Tokens of a prompt: 512, normal:512,64, lognormal:512,200 or uniform:100,900 [default: 512]",
     )
     .checked(length)
     .conflicts_with(&["dataset"]),
-    Flag::new("output-tokens", Takes::Text("N"), "The most tokens of an answer, likewise [default: 128]")
+    Flag::new("output-tokens", ValueKind::Text("N"), "The most tokens of an answer, likewise [default: 128]")
         .checked(length),
     Flag::new(
         "prefix-tokens",
-        Takes::Text("N"),
+        ValueKind::Text("N"),
         "Tokens with which all prompts begin alike, before their own [default: 0]",
     )
     .checked(count)
     .conflicts_with(&["dataset"]),
     Flag::new(
         "dataset",
-        Takes::File("F"),
+        ValueKind::File("F"),
         "Prompts from a file, in turn: ShareGPT's JSON, or a text or a JSON object with a prompt in each line",
     ),
     Flag::new(
         "ignore-eos",
-        Takes::Nothing,
+        ValueKind::Nothing,
         "Answers go on up to --output-tokens, whatever the model would say (vLLM, SGLang)",
     ),
-    Flag::new("no-stream", Takes::Nothing, "Ask for answers as a whole: only their length and their end are known"),
+    Flag::new("no-stream", ValueKind::Nothing, "Ask for answers as a whole: only their length and their end are known"),
     Flag::new(
         "objectives",
-        Takes::Text("LIMITS"),
+        ValueKind::Text("LIMITS"),
         "What a good answer keeps, such as ttft<500ms,tpot<50ms,latency<10s: goodput and attainment are of these",
     )
     .checked(objectives),
-    Flag::new("api-key", Takes::Text("KEY"), "The key, sent as the API has it; @NAME is taken from the environment")
-        .secret(),
-    Flag::new("extra-body", Takes::TextOrFile("JSON|@F"), "Further fields of each body, as a JSON object")
+    Flag::new(
+        "api-key",
+        ValueKind::Text("KEY"),
+        "The key, sent as the API has it; @NAME is taken from the environment",
+    )
+    .secret(),
+    Flag::new("extra-body", ValueKind::TextOrFile("JSON|@F"), "Further fields of each body, as a JSON object")
         .checked(object),
     HEADER,
     STALL_TIMEOUT,
@@ -182,7 +186,7 @@ struct Server<'a> {
 }
 
 impl Server<'_> {
-    fn ask(&self, options: &Options) -> Result<Reply, OptionsError> {
+    fn ask(&self, options: &Options) -> Result<DiscoveryReply, OptionsError> {
         let mut http = self.http.clone();
         if options.asks == Some(Question::Models) {
             "GET".clone_into(&mut http.method);

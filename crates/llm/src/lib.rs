@@ -33,7 +33,7 @@ use brunt_plan::scenario::DeclaredFigure;
 use brunt_protocol::flags::{Flag, FlagValues};
 use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_protocol::meter::Meter;
-use brunt_protocol::user::{Message, Refusal, User};
+use brunt_protocol::source::{Message, RequestSource, SourceEnd};
 use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
 use brunt_record::SECOND_NS;
 use serde::Deserialize;
@@ -151,7 +151,7 @@ impl Prepared for PreparedLlm {
         Box::new(LlmClient::new(self.http.client(true), self.dialect, self.options.stream))
     }
 
-    fn user(&self) -> Box<dyn User> {
+    fn user(&self) -> Box<dyn RequestSource> {
         Box::new(Prompter {
             prompts: Arc::clone(&self.prompts),
             text: String::new(),
@@ -185,9 +185,9 @@ struct Request {
 
 impl Request {
     /// The request around the body of HTTP's own calls.
-    fn around(user: &mut dyn User) -> Result<Self, OptionsError> {
+    fn around(user: &mut dyn RequestSource) -> Result<Self, OptionsError> {
         let unusable = || OptionsError("a header field takes the place of Content-Length: leave it out".to_owned());
-        let call = user.call(0).map_err(|_| unusable())?;
+        let call = user.request(0).map_err(|_| unusable())?;
         let place = call.bytes.windows(LENGTH.len()).position(|part| part == LENGTH).ok_or_else(unusable)?;
         let behind =
             call.bytes.get(place + LENGTH.len()..).and_then(|rest| rest.strip_suffix(b"{}")).ok_or_else(unusable)?;
@@ -217,8 +217,8 @@ struct Prompter {
     bytes: Vec<u8>,
 }
 
-impl User for Prompter {
-    fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
+impl RequestSource for Prompter {
+    fn request(&mut self, index: u64) -> Result<Message<'_>, SourceEnd> {
         let Prompts { request, body, source, output, seed } = &*self.prompts;
         let mut random = Random::new(*seed, index);
         let most = output.map(|length| length.draw(&mut random));

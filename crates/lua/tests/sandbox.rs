@@ -168,7 +168,7 @@ fn wrk(sandbox: Sandbox, name: &str, script: &str) -> Result<(), ScriptError> {
     let place = FloodPlace { addresses: Vec::new(), host: ("127.0.0.1".to_owned(), 1), workers: 2 };
     let mut begun = script.begin(&place, &StopHandle::default())?;
     for worker in &mut begun.workers {
-        worker.user.call(0).map_err(|refusal| ScriptError::failed("request()", &format!("{refusal:?}")))?;
+        worker.user.request(0).map_err(|refusal| ScriptError::failed("request()", &format!("{refusal:?}")))?;
     }
     Ok(())
 }

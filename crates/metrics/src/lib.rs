@@ -15,13 +15,13 @@
 
 pub mod exponential;
 mod model;
-mod names;
 pub mod otlp;
 pub mod prometheus;
 pub mod second;
+mod series_names;
 mod sums;
 
-pub use model::{Attribute, Attributes, Data, Exemplar, Metric, Number, Point, Value};
-pub use names::{MOST_SERIES, Names, OTHERS};
+pub use model::{Attribute, Attributes, Data, Exemplar, Metric, MetricPoint, Number, Value};
 pub use second::Subject;
+pub use series_names::{MOST_SERIES, Names, OTHERS};
 pub use sums::Sums;

@@ -37,27 +37,27 @@ pub enum Data {
         /// Whether the sums only grow.
         monotonic: bool,
         /// One for each set of attributes.
-        points: Vec<Point<Number>>,
+        points: Vec<MetricPoint<Number>>,
     },
     /// Values at the end of an interval.
-    Gauge(Vec<Point<f64>>),
+    Gauge(Vec<MetricPoint<f64>>),
     /// Distributions of what happened in an interval.
     Distribution {
         /// The factor from a value of the histograms to the metric's unit: 1e-9 for nanoseconds shown in seconds.
         factor: f64,
         /// One for each set of attributes.
-        points: Vec<Point<Histogram>>,
+        points: Vec<MetricPoint<Histogram>>,
     },
 }
 
 impl Data {
     /// A sum that only grows.
-    pub fn counter(points: Vec<Point<Number>>) -> Self {
+    pub fn counter(points: Vec<MetricPoint<Number>>) -> Self {
         Self::Sum { monotonic: true, points }
     }
 
     /// Distributions of nanoseconds, shown in seconds.
-    pub fn times(points: Vec<Point<Histogram>>) -> Self {
+    pub fn times(points: Vec<MetricPoint<Histogram>>) -> Self {
         Self::Distribution { factor: 1e-9, points }
     }
 
@@ -73,7 +73,7 @@ impl Data {
 
 /// A value with the attributes that tell it from the others of its metric.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Point<T> {
+pub struct MetricPoint<T> {
     /// The attributes, in a fixed order for each metric.
     pub attributes: Attributes,
     /// The value.
@@ -82,7 +82,7 @@ pub struct Point<T> {
     pub exemplars: Vec<Exemplar>,
 }
 
-impl<T> Point<T> {
+impl<T> MetricPoint<T> {
     /// A point.
     pub const fn new(attributes: Attributes, value: T) -> Self {
         Self { attributes, value, exemplars: Vec::new() }

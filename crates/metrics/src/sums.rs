@@ -1,6 +1,6 @@
 //! Sums over seconds, since the run began, for receivers that want totals.
 
-use crate::model::{Data, Metric, Point};
+use crate::model::{Data, Metric, MetricPoint};
 
 /// The most exemplars of a point: those of its last seconds.
 const MOST_EXEMPLARS: usize = 20;
@@ -44,9 +44,9 @@ fn join(known: &mut Data, new: Data) {
     }
 }
 
-fn join_points<T>(known: &mut Vec<Point<T>>, new: Vec<Point<T>>, join: impl Fn(&mut T, T)) {
+fn join_points<T>(known: &mut Vec<MetricPoint<T>>, new: Vec<MetricPoint<T>>, join: impl Fn(&mut T, T)) {
     for (nth, point) in new.into_iter().enumerate() {
-        let is_it = |known: &Point<T>| known.attributes == point.attributes;
+        let is_it = |known: &MetricPoint<T>| known.attributes == point.attributes;
         // The points of seconds usually come in the same order.
         let place = if known.get(nth).is_some_and(is_it) { Some(nth) } else { known.iter().position(is_it) };
         match place.and_then(|place| known.get_mut(place)) {
@@ -68,7 +68,7 @@ mod tests {
 
     fn sum(name: &'static str, status: u16, value: Number) -> Metric {
         let attributes = vec![("status".into(), Value::from(status))];
-        Metric::new(name, "1", "", Data::counter(vec![Point::new(attributes, value)]))
+        Metric::new(name, "1", "", Data::counter(vec![MetricPoint::new(attributes, value)]))
     }
 
     #[test]
@@ -76,21 +76,22 @@ mod tests {
         let mut sums = Sums::default();
         sums.add(vec![
             sum("a", 200, Number::Whole(2)),
-            Metric::new("g", "1", "", Data::Gauge(vec![Point::new(vec![], 1.0)])),
+            Metric::new("g", "1", "", Data::Gauge(vec![MetricPoint::new(vec![], 1.0)])),
         ]);
         sums.add(vec![sum("a", 200, Number::Whole(3)), sum("a", 500, Number::Real(0.5))]);
-        sums.add(vec![Metric::new("g", "1", "", Data::Gauge(vec![Point::new(vec![], 7.0)]))]);
+        sums.add(vec![Metric::new("g", "1", "", Data::Gauge(vec![MetricPoint::new(vec![], 7.0)]))]);
         let [a, g] = sums.metrics() else { panic!("{sums:?}") };
         let Data::Sum { points, .. } = &a.data else { panic!("{a:?}") };
         assert_eq!(points.iter().map(|point| point.value).collect::<Vec<_>>(), [Number::Whole(5), Number::Real(0.5)]);
-        assert_eq!(g.data, Data::Gauge(vec![Point::new(vec![], 7.0)]));
+        assert_eq!(g.data, Data::Gauge(vec![MetricPoint::new(vec![], 7.0)]));
     }
 
     #[test]
     fn points_are_found_in_whatever_order_they_come() {
         let points = |counts: &[(u16, u64)]| {
-            let point =
-                |(status, n): &(u16, u64)| Point::new(vec![("status".into(), Value::from(*status))], Number::Whole(*n));
+            let point = |(status, n): &(u16, u64)| {
+                MetricPoint::new(vec![("status".into(), Value::from(*status))], Number::Whole(*n))
+            };
             vec![Metric::new("a", "1", "", Data::counter(counts.iter().map(point).collect()))]
         };
         let mut sums = Sums::default();

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use brunt_metrics::second::Calls;
+use brunt_metrics::second::CallKind;
 use brunt_metrics::{Names, Subject, Sums, prometheus};
 use brunt_record::catalogue::{Counter, Joins, Timing, Unit};
 use brunt_record::figures::{OwnFigures, OwnKind};
@@ -269,7 +269,7 @@ fn all_names() -> BTreeSet<String> {
     *figures.own.named("sold") = own;
     let live = second(snapshot);
     let mut names = BTreeSet::new();
-    for calls in [Calls::Http, Calls::Rpc, Calls::Other] {
+    for calls in [CallKind::Http, CallKind::Rpc, CallKind::Other] {
         let mut sums = Sums::default();
         sums.add(Subject { calls, ..Subject::default() }.metrics(&live, 0, &mut Names::default()));
         let text = prometheus::text(&Vec::new(), sums.metrics());

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own, and a field of the plan")]
-pub struct Replay {
+pub struct LogReplay {
     /// The logs' files, whose requests are replayed together, by time.
     pub logs: Vec<String>,
     /// Its format, by its name.
@@ -74,7 +74,7 @@ pub struct Fingerprint {
     pub digest: String,
 }
 
-impl Replay {
+impl LogReplay {
     /// A log of this format without changes, with a session for each client.
     pub fn new(log: &str, format: &str) -> Self {
         Self {

@@ -226,17 +226,17 @@ impl Portion {
 /// gives back to its controller from the end.
 ///
 /// ```
-/// use brunt_plan::share::{Numbers, Portion};
+/// use brunt_plan::share::{DealtNumbers, Portion};
 ///
 /// // The first of two machines has two of three connections.
-/// let mut first = Numbers::by_connection(Portion::new(0, 1, 2)?, Some(9), 3);
+/// let mut first = DealtNumbers::by_connection(Portion::new(0, 1, 2)?, Some(9), 3);
 /// let given_back = first.split_last(2);
 /// assert_eq!((first.collect::<Vec<_>>(), given_back.collect::<Vec<_>>()), (vec![0, 2, 3, 5], vec![6, 8]));
 /// # Ok::<(), brunt_plan::share::ShareError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Numbers {
+pub struct DealtNumbers {
     portion: Portion,
     connections: u64,
     /// The first and the end of the stretch, as places among the portion's numbers.
@@ -244,7 +244,7 @@ pub struct Numbers {
     to: u64,
 }
 
-impl Numbers {
+impl DealtNumbers {
     /// The portion's numbers below `total`, or all of them, dealt to this many connections of the run.
     pub fn by_connection(portion: Portion, total: Option<u64>, connections: u64) -> Self {
         let to = total.map_or(u64::MAX, |total| portion.part_by_connection(total, connections));
@@ -280,7 +280,7 @@ impl Numbers {
     }
 }
 
-impl Iterator for Numbers {
+impl Iterator for DealtNumbers {
     type Item = u64;
 
     #[inline]

@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::OptionsError;
-use crate::flags::{Flag, FlagValues, Takes};
+use crate::flags::{Flag, FlagValues, ValueKind};
 
 /// The flag `--call`.
 pub const CALL: Flag = Flag::new(
     "call",
-    Takes::Text("METHOD"),
+    ValueKind::Text("METHOD"),
     "The method to call: Shop.price or shop.Cart/Add, or the method alone where there is one service",
 );
 
 /// The flag `--args`.
 pub const ARGS: Flag = Flag::new(
     "args",
-    Takes::TextOrFile("JSON|@F"),
+    ValueKind::TextOrFile("JSON|@F"),
     "Its arguments as a JSON object, by the names of the IDL or the .proto file; a list of objects where a gRPC client \
      streams [default: {}]",
 )
@@ -27,12 +27,12 @@ pub const ARGS: Flag = Flag::new(
 
 /// The flag `--args-lines`.
 pub const ARGS_LINES: Flag =
-    Flag::new("args-lines", Takes::File("F"), "Arguments for each call: JSON as for --args in each line, in turn");
+    Flag::new("args-lines", ValueKind::File("F"), "Arguments for each call: JSON as for --args in each line, in turn");
 
 /// The flag `--max-answer`.
 pub const MAX_ANSWER: Flag = Flag::new(
     "max-answer",
-    Takes::Text("BYTES"),
+    ValueKind::Text("BYTES"),
     "The largest answer, or message in an answer, in bytes [default: 16384000]",
 )
 .checked(bytes);

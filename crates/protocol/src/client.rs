@@ -68,7 +68,7 @@ pub enum Progress {
         position: usize,
     },
     /// The bytes belong to no call: a ping, or a part of a message that nobody asked for.
-    Aside,
+    ControlFrame,
     /// The opening exchange is over, and calls can be sent.
     Opened,
     /// A message of a [`Started::Streamed`] call is complete, and the answer goes on. Where answers are kept,
@@ -95,7 +95,7 @@ pub enum Progress {
         reason: &'static str,
     },
     /// A message that no call asked for is complete.
-    Unasked,
+    Unsolicited,
     /// The peer takes no more calls on this connection, which ends once those in flight have ended. It has not
     /// processed the calls from position `unprocessed` on, and will not: the client forgets them, and they are sent
     /// again on another connection.
@@ -181,7 +181,7 @@ impl Malformed {
 ///
 /// **Timeouts and cancellation.** A call that takes longer than the plan's timeout ends as [`Failure::Timeout`]. Its
 /// connection ends with it, since a late answer could not be told from another's, unless the client says by
-/// [`give_up`](Self::give_up) that it can. A connection that ends so is dropped without a goodbye, as it is whenever a
+/// [`cancel`](Self::cancel) that it can. A connection that ends so is dropped without a goodbye, as it is whenever a
 /// socket fails. When the run ends, [`close`](Self::close) is asked for a goodbye.
 ///
 /// **Byte counts** are the worker's: what `out` gets is counted as sent, what `receive` is given as received.
@@ -197,7 +197,7 @@ impl Malformed {
 /// A protocol whose calls and answers are lines, answered in the order of the calls:
 ///
 /// ```
-/// use brunt_protocol::user::Message;
+/// use brunt_protocol::source::Message;
 /// use brunt_protocol::{Answer, Client, Malformed, Progress, Started};
 ///
 /// /// The longest line that is taken, in bytes.
@@ -226,7 +226,7 @@ impl Malformed {
 ///             return Ok((bytes.len(), Progress::More));
 ///         };
 ///         self.partial.clear();
-///         let Some(left) = self.in_flight.checked_sub(1) else { return Ok((end + 1, Progress::Unasked)) };
+///         let Some(left) = self.in_flight.checked_sub(1) else { return Ok((end + 1, Progress::Unsolicited)) };
 ///         self.in_flight = left;
 ///         Ok((end + 1, Progress::Answered(Answer { position: 0, status: 0, reusable: true })))
 ///     }
@@ -238,7 +238,7 @@ impl Malformed {
 /// assert_eq!(client.receive(b"PO", &mut out), Ok((2, Progress::More)));
 /// let answered = Progress::Answered(Answer { position: 0, status: 0, reusable: true });
 /// assert_eq!(client.receive(b"NG\nmore\n", &mut out), Ok((3, answered)));
-/// assert_eq!(client.receive(b"more\n", &mut out), Ok((5, Progress::Unasked)));
+/// assert_eq!(client.receive(b"more\n", &mut out), Ok((5, Progress::Unsolicited)));
 /// ```
 pub trait Client: Send {
     /// A fresh connection is established, with TLS where the scheme wants it. Appends the opening bytes to `out`.
@@ -266,7 +266,12 @@ pub trait Client: Send {
     ///
     /// # Errors
     /// When the call takes no further message, with the reason: the call has failed.
-    fn say(&mut self, _position: usize, _message: &Message<'_>, _out: &mut Vec<u8>) -> Result<(), &'static str> {
+    fn send_message(
+        &mut self,
+        _position: usize,
+        _message: &Message<'_>,
+        _out: &mut Vec<u8>,
+    ) -> Result<(), &'static str> {
         Err("this protocol's calls say all when they begin")
     }
 
@@ -282,7 +287,7 @@ pub trait Client: Send {
     /// The answer of another call in flight, which the call just started has passed by asking for the next one: that
     /// other call waits no longer. Asked after each [`start`](Self::start) that goes on with a call, until it returns
     /// `None`.
-    fn passed_on(&mut self) -> Option<Answer> {
+    fn take_superseded(&mut self) -> Option<Answer> {
         None
     }
 
@@ -301,14 +306,14 @@ pub trait Client: Send {
     /// The error for which the peer ends the connection, such as `GOAWAY with INTERNAL_ERROR`, if it announced one by a
     /// [`Progress::Draining`]. Bytes that it sent before are still read; calls without an answer then fail as
     /// [`Failure::Closed`], with this error in their reason.
-    fn farewell(&self) -> Option<Cow<'static, str>> {
+    fn close_reason(&self) -> Option<Cow<'static, str>> {
         None
     }
 
     /// The call in flight at this position (0 is the oldest) has timed out. True if the client forgets it and the
     /// connection goes on: positions no longer count it, and an answer to it that still comes belongs to no call. A
     /// notice to the peer may be appended to `out`. False ends the connection.
-    fn give_up(&mut self, _position: usize, _out: &mut Vec<u8>) -> bool {
+    fn cancel(&mut self, _position: usize, _out: &mut Vec<u8>) -> bool {
         false
     }
 
@@ -375,17 +380,17 @@ pub trait Client: Send {
 
     /// The next answer that begins is to be looked at, if none is being looked at: whether it will be. Asked of few calls; what it costs may
     /// be more than what an answer may.
-    fn look(&mut self) -> bool {
+    fn request_sample(&mut self) -> bool {
         false
     }
 
     /// What was seen of the answer that was completed last, if that is the one that was to be looked at.
-    fn looked(&self) -> Option<Look<'_>> {
+    fn take_sample(&self) -> Option<Look<'_>> {
         None
     }
 
     /// Moves what [`Self::parts`] has into `kept`, whose memory may be used in exchange.
-    fn hand_over(&mut self, kept: &mut KeptAnswer) {
+    fn take_answer(&mut self, kept: &mut KeptAnswer) {
         let parts = self.parts();
         kept.head.clear();
         kept.head.extend_from_slice(parts.head);

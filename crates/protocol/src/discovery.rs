@@ -9,7 +9,7 @@ use crate::client::KeptAnswer;
 
 /// The answer to a call that was made before the load.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reply {
+pub struct DiscoveryReply {
     /// The protocol's own status.
     pub status: u16,
     /// The answer as the connection's client kept it.
@@ -22,7 +22,7 @@ pub struct Reply {
 /// Each call has a connection of its own, with the timeouts and the TLS of the run. It blocks.
 ///
 /// ```
-/// use brunt_protocol::discovery::{Inquiry, Reply};
+/// use brunt_protocol::discovery::{DiscoveryReply, Inquiry};
 /// use brunt_protocol::write_options;
 ///
 /// fn version(ask: &Inquiry<'_>) -> Result<String, String> {
@@ -30,10 +30,10 @@ pub struct Reply {
 ///     Ok(String::from_utf8_lossy(&ask(&call)?.kept.body).into_owned())
 /// }
 ///
-/// let target = |_: &_| Ok(Reply { status: 0, kept: brunt_protocol::KeptAnswer { head: Vec::new(), body: b"7".to_vec() } });
+/// let target = |_: &_| Ok(DiscoveryReply { status: 0, kept: brunt_protocol::KeptAnswer { head: Vec::new(), body: b"7".to_vec() } });
 /// assert_eq!(version(&target).as_deref(), Ok("7"));
 /// ```
-pub type Inquiry<'a> = dyn Fn(&ProtocolOptions) -> Result<Reply, String> + 'a;
+pub type Inquiry<'a> = dyn Fn(&ProtocolOptions) -> Result<DiscoveryReply, String> + 'a;
 
 /// Makes content from the target's answers, under a name. Where the plan has content of this name already, that is
 /// returned and the target is not asked. So what was learned once travels in the plan.

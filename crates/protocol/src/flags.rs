@@ -14,11 +14,11 @@ use brunt_plan::secret::{REDACTED, Template, shown_json};
 use serde_json::Value;
 
 use crate::OptionsError;
-use crate::discovery::{Inquiry, Reply};
+use crate::discovery::{DiscoveryReply, Inquiry};
 
 /// The kind of value that a flag takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub enum ValueKind {
     /// No value.
     Nothing,
     /// A text, called this in the help.
@@ -34,7 +34,7 @@ pub enum Takes {
 }
 
 /// Checks a text. The error says what was expected.
-pub type Check = fn(&str) -> Result<(), String>;
+pub type TextCheck = fn(&str) -> Result<(), String>;
 
 /// How much of a flag's value may be shown.
 #[derive(Debug, Clone, Copy)]
@@ -60,8 +60,8 @@ pub enum Visibility {
 /// }
 ///
 /// const FLAGS: [Flag; 2] = [
-///     Flag::new("item", Takes::Text("KEY"), "The key of the item").short('i').checked(is_key),
-///     Flag::new("all", Takes::Nothing, "Every item").conflicts_with(&["item"]),
+///     Flag::new("item", ValueKind::Text("KEY"), "The key of the item").short('i').checked(is_key),
+///     Flag::new("all", ValueKind::Nothing, "Every item").conflicts_with(&["item"]),
 /// ];
 /// assert!(FLAGS[0].check.is_some_and(|check| check("a b").is_err()));
 /// ```
@@ -72,11 +72,11 @@ pub struct Flag {
     /// Its letter, if it has one.
     pub short: Option<char>,
     /// The kind of value that it takes.
-    pub takes: Takes,
+    pub value: ValueKind,
     /// What it means, for the help: one sentence, without a full stop.
     pub help: &'static str,
     /// Checks its value as it is read; `None` where any text is right.
-    pub check: Option<Check>,
+    pub check: Option<TextCheck>,
     /// Flags that cannot be given together with it.
     pub conflicts: &'static [&'static str],
     /// How much of its value may be shown.
@@ -85,8 +85,8 @@ pub struct Flag {
 
 impl Flag {
     /// A flag with the required parts only.
-    pub const fn new(name: &'static str, takes: Takes, help: &'static str) -> Self {
-        Self { name, short: None, takes, help, check: None, conflicts: &[], shown: Visibility::Whole }
+    pub const fn new(name: &'static str, takes: ValueKind, help: &'static str) -> Self {
+        Self { name, short: None, value: takes, help, check: None, conflicts: &[], shown: Visibility::Whole }
     }
 
     /// Sets its letter.
@@ -97,7 +97,7 @@ impl Flag {
 
     /// Sets the check of each value.
     #[must_use]
-    pub const fn checked(self, check: Check) -> Self {
+    pub const fn checked(self, check: TextCheck) -> Self {
         Self { check: Some(check), ..self }
     }
 
@@ -232,7 +232,7 @@ impl FlagValues {
     ///
     /// # Errors
     /// Says why there is no answer.
-    pub fn ask(&self, call: &ProtocolOptions) -> Result<Reply, String> {
+    pub fn ask(&self, call: &ProtocolOptions) -> Result<DiscoveryReply, String> {
         match &self.ask {
             Some(ask) => ask(call),
             None => Err("there is no target to ask here".to_owned()),
@@ -327,11 +327,11 @@ mod tests {
 
     #[test]
     fn a_flag_says_how_its_text_is_shown() {
-        let token = Flag::new("token", Takes::Text("TOKEN"), "The token").secret();
+        let token = Flag::new("token", ValueKind::Text("TOKEN"), "The token").secret();
         assert_eq!(token.shown_text("hunter2"), "[redacted]");
         assert_eq!(token.shown_text("@TOKEN"), "@TOKEN");
         assert!(token.may_be_secret());
-        let item = Flag::new("item", Takes::Text("KEY"), "The key");
+        let item = Flag::new("item", ValueKind::Text("KEY"), "The key");
         assert_eq!(item.shown_text("hunter2"), "hunter2");
         let loud = item.shown_by(str::to_uppercase);
         assert_eq!(loud.shown_text("a"), "A");
@@ -340,8 +340,8 @@ mod tests {
     #[test]
     fn options_are_shown_without_what_secret_flags_gave() {
         let flags = [
-            Flag::new("login-code", Takes::Text("CODE"), "The code").secret(),
-            Flag::new("item", Takes::Text("KEY"), "The key"),
+            Flag::new("login-code", ValueKind::Text("CODE"), "The code").secret(),
+            Flag::new("item", ValueKind::Text("KEY"), "The key"),
         ];
         let options = serde_json::json!({"login_code": "hunter2", "item": "a", "password": "hunter2", "n": [1, null]});
         let shown = shown_options(&options, &flags);

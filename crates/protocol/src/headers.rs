@@ -7,13 +7,13 @@ use brunt_plan::secret::{REDACTED, Template, is_secret_header};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::OptionsError;
-use crate::flags::{Flag, FlagValues, Takes};
+use crate::flags::{Flag, FlagValues, ValueKind};
 use crate::scenario::{Value, is_rounded, number_text, rounded};
 
 /// The flag `-H`: a header field.
 pub const HEADER: Flag = Flag::new(
     "header",
-    Takes::Texts("K: V"),
+    ValueKind::Texts("K: V"),
     "A header field, repeatable; @NAME at the beginning of a word of V is taken from the environment, never shown \
      (@@ for a plain @)",
 )
@@ -23,7 +23,7 @@ pub const HEADER: Flag = Flag::new(
 /// The flag `--basic`: user and password in a header field (RFC 7617).
 pub const BASIC: Flag = Flag::new(
     "basic",
-    Takes::Text("U:P"),
+    ValueKind::Text("U:P"),
     "User and password; @NAME is taken from the environment (U:@NAME, or @NAME for both)",
 )
 .shown_by(shown_basic);

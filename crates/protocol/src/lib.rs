@@ -8,9 +8,9 @@
 //! | [`Protocol`] | schemes, flags, options | as long as the program |
 //! | [`Prepared`] | the protocol made ready for one plan | as long as the run |
 //! | [`Client`] | the state of one connection | as long as its connection |
-//! | [`User`](user::User) | the source of calls on one worker | as long as the run |
+//! | [`RequestSource`](source::RequestSource) | the source of calls on one worker | as long as the run |
 //! | [`Meter`](meter::Meter) | what the protocol measures by itself on one worker; optional | as long as the run |
-//! | [`Replay`](replay::Replay) | the calls of a log on one worker | as long as the run |
+//! | [`WorkerReplay`](replay::WorkerReplay) | the calls of a log on one worker | as long as the run |
 //! | [`Dialect`](scenario::Dialect), [`Caller`](scenario::Caller) | the protocol's own words in scenarios; optional | |
 //!
 //! [`Protocol`] has a whole example, [`Client`] one of reading answers, [`Dialect`](scenario::Dialect) one for scenarios.
@@ -27,14 +27,14 @@ pub mod lines;
 mod message;
 pub mod messages;
 pub mod meter;
-pub mod names;
 mod options;
 mod protocol;
 mod registry;
 pub mod replay;
+pub mod request_names;
 pub mod scenario;
+pub mod source;
 pub mod traced;
-pub mod user;
 
 /// The plain data that the contract uses: the plan of a run, and the record of it.
 pub use {brunt_plan as plan, brunt_record as record};
@@ -43,5 +43,5 @@ pub use self::client::{
     Answer, AnswerParts, Client, Direction, FailedCall, KeptAnswer, Malformed, Opening, Pending, Progress, Started,
 };
 pub use self::options::{OptionsError, read_options, write_options};
-pub use self::protocol::{Narration, Narrator, Prepared, Protocol, Scheme, options_of, options_read};
+pub use self::protocol::{Narration, Narrator, Prepared, Protocol, Scheme, options_of, redact_loaded};
 pub use self::registry::{Registry, UnknownScheme};

@@ -13,8 +13,8 @@ use crate::flags::{Flag, FlagValues, shown_options};
 use crate::meter::Meter;
 use crate::options::OptionsError;
 use crate::scenario::Dialect;
+use crate::source::RequestSource;
 use crate::traced::Tracing;
-use crate::user::User;
 
 /// What a scheme means to the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,14 +45,14 @@ pub struct Scheme {
 ///
 /// use brunt_protocol::flags::{Flag, FlagValues, Takes};
 /// use brunt_protocol::plan::plan::{Plan, ProtocolOptions};
-/// use brunt_protocol::user::{Message, RepeatingUser, User};
+/// use brunt_protocol::source::{Message, RepeatingSource, RequestSource};
 /// use brunt_protocol::{Client, Malformed, OptionsError, Prepared, Progress, Protocol, Registry, Scheme, Started};
 /// use brunt_protocol::{read_options, write_options};
 ///
 /// /// Asks `echo://` servers for a text.
 /// struct Echo;
 ///
-/// const FLAGS: [Flag; 1] = [Flag::new("text", Takes::Text("TEXT"), "The text that is sent [default: hi]")];
+/// const FLAGS: [Flag; 1] = [Flag::new("text", ValueKind::Text("TEXT"), "The text that is sent [default: hi]")];
 ///
 /// impl Protocol for Echo {
 ///     fn name(&self) -> &'static str {
@@ -77,18 +77,18 @@ pub struct Scheme {
 ///         if text.contains('\n') {
 ///             return Err(OptionsError("the text must be one line".to_owned()));
 ///         }
-///         Ok(Arc::new(Line(RepeatingUser::new(format!("{text}\n").into_bytes(), true))))
+///         Ok(Arc::new(Line(RepeatingSource::new(format!("{text}\n").into_bytes(), true))))
 ///     }
 /// }
 ///
-/// struct Line(RepeatingUser);
+/// struct Line(RepeatingSource);
 ///
 /// impl Prepared for Line {
 ///     fn client(&self, _keep: bool) -> Box<dyn Client> {
 ///         Box::new(Lines::default())
 ///     }
 ///
-///     fn user(&self) -> Box<dyn User> {
+///     fn user(&self) -> Box<dyn RequestSource> {
 ///         Box::new(self.0.clone())
 ///     }
 /// }
@@ -185,18 +185,18 @@ pub trait Protocol: Send + Sync {
 /// # Example
 ///
 /// ```
-/// use brunt_protocol::user::{Message, RepeatingUser, User};
+/// use brunt_protocol::source::{Message, RepeatingSource, RequestSource};
 /// use brunt_protocol::{Client, Malformed, Prepared, Progress, Started};
 ///
 /// /// Calls that are all alike, each answered by a line.
-/// struct Ping(RepeatingUser);
+/// struct Ping(RepeatingSource);
 ///
 /// impl Prepared for Ping {
 ///     fn client(&self, _keep: bool) -> Box<dyn Client> {
 ///         Box::new(Lines::default())
 ///     }
 ///
-///     fn user(&self) -> Box<dyn User> {
+///     fn user(&self) -> Box<dyn RequestSource> {
 ///         Box::new(self.0.clone())
 ///     }
 /// }
@@ -216,10 +216,10 @@ pub trait Protocol: Send + Sync {
 /// #     }
 /// # }
 ///
-/// let ping = Ping(RepeatingUser::new(b"PING\n".as_slice(), true));
+/// let ping = Ping(RepeatingSource::new(b"PING\n".as_slice(), true));
 /// let (mut client, mut user) = (ping.client(false), ping.user());
 /// let mut out = Vec::new();
-/// assert_eq!(user.call(0).map(|call| client.start(&call, &mut out)), Ok(Started::Awaited));
+/// assert_eq!(user.request(0).map(|call| client.start(&call, &mut out)), Ok(Started::Awaited));
 /// assert_eq!(out, b"PING\n");
 /// ```
 pub trait Prepared: Send + Sync {
@@ -234,7 +234,7 @@ pub trait Prepared: Send + Sync {
     }
 
     /// The source of calls on one worker, unless a script is it.
-    fn user(&self) -> Box<dyn User>;
+    fn user(&self) -> Box<dyn RequestSource>;
 
     /// What measures the calls of one worker beside what every call has, if the protocol has figures of its own. Its clients keep
     /// what it reads.
@@ -242,7 +242,7 @@ pub trait Prepared: Send + Sync {
         None
     }
 
-    /// Where calls go, by the numbers of [`User::target`]; empty where all go to the plan's target. Their schemes are this
+    /// Where calls go, by the numbers of [`RequestSource::target`]; empty where all go to the plan's target. Their schemes are this
     /// protocol's.
     fn targets(&self) -> Vec<Target> {
         Vec::new()
@@ -313,7 +313,7 @@ pub fn options_of(protocol: &dyn Protocol, given: &FlagValues) -> Result<Protoco
 }
 
 /// The same for options from a file or a store.
-pub fn options_read(protocol: &dyn Protocol, options: &ProtocolOptions) -> ProtocolOptions {
+pub fn redact_loaded(protocol: &dyn Protocol, options: &ProtocolOptions) -> ProtocolOptions {
     options.clone().with_shown(protocol.shown(options.reveal()))
 }
 

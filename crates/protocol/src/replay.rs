@@ -5,8 +5,8 @@ use brunt_plan::share::Portion;
 use brunt_record::replayed::LogRead;
 
 use crate::AnswerParts;
+use crate::source::{Message, SourceEnd};
 use crate::traced::TraceIds;
-use crate::user::{Message, Refusal};
 
 /// A call of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub enum Upcoming {
 
 /// How a call has ended, for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended<'a> {
+pub enum ReplayedEnd<'a> {
     /// With this status, so long after it was sent, in nanoseconds; and the answer.
     Answered {
         /// The status.
@@ -63,13 +63,13 @@ pub enum Ended<'a> {
 /// A log of three calls, one each second, all of one session:
 ///
 /// ```
-/// use brunt_protocol::replay::{Ended, LoggedCall, Replay, Upcoming};
-/// use brunt_protocol::user::{Message, Refusal};
+/// use brunt_protocol::replay::{ReplayedEnd, LoggedCall, WorkerReplay, Upcoming};
+/// use brunt_protocol::source::{Message, SourceEnd};
 ///
 /// #[derive(Default)]
 /// struct Three(u64);
 ///
-/// impl Replay for Three {
+/// impl WorkerReplay for Three {
 ///     fn next(&mut self) -> Upcoming {
 ///         let number = self.0;
 ///         self.0 += 1;
@@ -80,7 +80,7 @@ pub enum Ended<'a> {
 ///         Upcoming::Call(LoggedCall { number, due_ns, session: Some(7), logged_ns: 0 })
 ///     }
 ///
-///     fn call(&mut self, _number: u64) -> Result<Message<'_>, Refusal> {
+///     fn call(&mut self, _number: u64) -> Result<Message<'_>, SourceEnd> {
 ///         Ok(Message { bytes: b"PING\n", ..Message::default() })
 ///     }
 ///
@@ -88,13 +88,13 @@ pub enum Ended<'a> {
 ///         (0, "ping")
 ///     }
 ///
-///     fn ended(&mut self, _number: u64, _ended: Ended<'_>) {}
+///     fn ended(&mut self, _number: u64, _ended: ReplayedEnd<'_>) {}
 /// }
 ///
 /// let mut log = Three::default();
 /// assert!(matches!(log.next(), Upcoming::Call(LoggedCall { number: 0, due_ns: 0, .. })));
 /// ```
-pub trait Replay: Send {
+pub trait WorkerReplay: Send {
     /// The next call, in the order of their due times.
     fn next(&mut self) -> Upcoming;
 
@@ -102,7 +102,7 @@ pub trait Replay: Send {
     ///
     /// # Errors
     /// When there is no such call, or it has ended.
-    fn call(&mut self, number: u64) -> Result<Message<'_>, Refusal>;
+    fn call(&mut self, number: u64) -> Result<Message<'_>, SourceEnd>;
 
     /// The name by which a call is counted, with a small number that stands for it.
     fn name(&self, number: u64) -> (u32, &str);
@@ -123,13 +123,13 @@ pub trait Replay: Send {
     }
 
     /// A call has ended and may be forgotten.
-    fn ended(&mut self, number: u64, ended: Ended<'_>);
+    fn ended(&mut self, number: u64, ended: ReplayedEnd<'_>);
 }
 
 /// All calls of a log in the order of their due times, for accounts of calls that are made elsewhere.
 ///
-/// It never blocks, and is asked as a [`Replay`] is.
-pub trait Timetable: Send {
+/// It never blocks, and is asked as a [`WorkerReplay`] is.
+pub trait LogTimetable: Send {
     /// The next call. Its number is the one by which calls are dealt out: worker `i` of `n` has those with a number that leaves `i` when it is
     /// divided by `n`.
     fn next(&mut self) -> Upcoming;
@@ -147,7 +147,7 @@ pub trait Logs: Send + Sync {
 /// A log that is being read.
 pub struct OpenLog {
     /// The calls of each worker of the portion.
-    pub of_workers: Vec<Box<dyn Replay>>,
+    pub of_workers: Vec<Box<dyn WorkerReplay>>,
     /// The account of what was read, and of what became of the calls. Called once the workers are done.
     pub read: Box<dyn FnOnce() -> LogRead + Send>,
 }

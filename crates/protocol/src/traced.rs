@@ -11,7 +11,7 @@ use std::io::Write as _;
 use brunt_plan::units::parse_ratio;
 
 use crate::OptionsError;
-use crate::flags::{Flag, FlagValues, Takes};
+use crate::flags::{Flag, FlagValues, ValueKind};
 
 /// The name of the header field.
 pub const TRACEPARENT: &str = "traceparent";
@@ -19,7 +19,7 @@ pub const TRACEPARENT: &str = "traceparent";
 /// The flag `--trace`.
 pub const TRACE: Flag = Flag::new(
     "trace",
-    Takes::Text("SHARE"),
+    ValueKind::Text("SHARE"),
     "Send a traceparent (W3C Trace Context), sampled, on this share of calls: 1% or 0.01. Its id stands with failed and slow calls in the report",
 )
 .checked(checked);

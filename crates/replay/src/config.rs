@@ -7,7 +7,7 @@ use crate::schedule::Scaling;
 use crate::select::Selection;
 
 /// Which log is replayed, which part of it, and how.
-pub struct Config {
+pub struct ReplayConfig {
     /// The log's file; `-` is standard input.
     pub path: PathBuf,
     /// Further logs in the same format, whose requests are replayed with its own, by time.

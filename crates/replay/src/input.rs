@@ -132,12 +132,12 @@ impl Read for Frames {
 }
 
 /// Lines within bounded memory: none takes more than the longest line may have.
-pub struct Lines {
+pub struct LogLines {
     bytes: Bytes,
     line: Vec<u8>,
 }
 
-impl Lines {
+impl LogLines {
     /// The lines of `bytes`.
     pub fn new(bytes: Bytes) -> Self {
         Self { bytes, line: Vec::new() }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     fn lines_of(bytes: Box<dyn Read + Send>) -> io::Result<Vec<Vec<u8>>> {
-        let mut lines = Lines::new(unpacked(bytes)?);
+        let mut lines = LogLines::new(unpacked(bytes)?);
         let mut all = Vec::new();
         while let Some(line) = lines.next_line()? {
             all.push(line.to_vec());
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_log_that_was_cut_is_an_error_at_its_end() {
         let whole = gzip(&b"a line\n".repeat(1000));
-        let mut cut = Lines::new(unpacked(Box::new(Cursor::new(whole[..whole.len() - 9].to_vec()))).unwrap());
+        let mut cut = LogLines::new(unpacked(Box::new(Cursor::new(whole[..whole.len() - 9].to_vec()))).unwrap());
         while let Ok(line) = cut.next_line() {
             assert!(line.is_some(), "the end is not reached");
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
-use brunt_protocol::replay::{LoggedCall, Timetable, Upcoming};
+use brunt_protocol::replay::{LogTimetable, LoggedCall, Upcoming};
 
 use crate::worker::{Item, Read};
 
@@ -21,7 +21,7 @@ impl Listing {
     }
 }
 
-impl Timetable for Listing {
+impl LogTimetable for Listing {
     fn next(&mut self) -> Upcoming {
         loop {
             if let Some(Item { call, .. }) = self.items.pop_front() {

@@ -6,7 +6,7 @@ use std::thread;
 
 use brunt_protocol::plan::share::Portion;
 
-use crate::config::Config;
+use crate::config::ReplayConfig;
 use crate::format::{Format, Parser, SAMPLE_BYTES, TemplateError};
 use crate::input::{self, Bytes};
 use crate::listing::Listing;
@@ -48,7 +48,7 @@ pub enum LogError {
 
 /// An open log of a known format.
 pub struct Log {
-    config: Config,
+    config: ReplayConfig,
     format: Format,
     bytes: Bytes,
     watch: Watch,
@@ -59,7 +59,7 @@ impl Log {
     ///
     /// # Errors
     /// When it cannot be read, or its format is not recognised.
-    pub fn open(config: Config) -> Result<Self, LogError> {
+    pub fn open(config: ReplayConfig) -> Result<Self, LogError> {
         let path = || config.path.display().to_string();
         let failed = |source| LogError::Open { path: path(), source };
         let (bytes, position) = input::open(&config.path, config.bytes).map_err(failed)?;

@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use crate::config::Config;
+use crate::config::ReplayConfig;
 use crate::format::{Format, Parser};
-use crate::input::{self, Bytes, Lines};
+use crate::input::{self, Bytes, LogLines};
 use crate::position::Position;
 
-impl Config {
+impl ReplayConfig {
     /// Opens the log, or its logs, whose lines are in this format. The position tells how much of it was read.
     ///
     /// # Errors
@@ -25,7 +25,7 @@ impl Config {
             let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
             let bytes = opened(path, &mut position).map_err(named)?;
             let parser = Parser::new(format, self.options.clone()).map_err(io::Error::other)?;
-            let mut source = Source { lines: Lines::new(bytes), parser, line: None, at: None };
+            let mut source = Source { lines: LogLines::new(bytes), parser, line: None, at: None };
             if number > 0 && format == Format::Csv {
                 // The first table names the columns of all of them; each parser reads its own.
                 source.go_on().map_err(named)?;
@@ -44,7 +44,7 @@ fn opened(path: &Path, position: &mut Position) -> io::Result<Bytes> {
 
 /// A log among others.
 struct Source {
-    lines: Lines,
+    lines: LogLines,
     parser: Parser,
     /// The next line; `None` at the end.
     line: Option<Vec<u8>>,

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use brunt_protocol::OptionsError;
 use brunt_protocol::headers::{Header, authorization, header_value};
 use brunt_protocol::plan::plan::Plan;
-use brunt_protocol::plan::replay::Replay;
+use brunt_protocol::plan::replay::LogReplay;
 use brunt_protocol::plan::secret::Template;
 use brunt_protocol::record::SECOND_NS;
 
-use crate::config::Config;
-use crate::format::{Fields, Format, Options, SessionBy};
+use crate::config::ReplayConfig;
+use crate::format::{Format, JsonFields, Options, SessionBy};
 use crate::schedule::Scaling;
 use crate::select::{Filter, FromHosts, Rewrite, Selection, Window};
 
@@ -21,7 +21,7 @@ const MOST_SHIFT_NS: u64 = 60 * SECOND_NS;
 
 /// A part of a plan's replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum ReplayPart {
     /// The format's name.
     Format,
     /// The places of fields in JSON and tables.
@@ -46,7 +46,7 @@ pub enum Part {
     Headers,
 }
 
-impl Part {
+impl ReplayPart {
     /// The name of the part in a plan's file.
     pub const fn field(self) -> &'static str {
         match self {
@@ -70,32 +70,32 @@ impl Part {
 #[error("the plan's {}: {problem}", part.field())]
 pub struct PlannedError {
     /// The part.
-    pub part: Part,
+    pub part: ReplayPart,
     /// The expected value, and the one that came.
     pub problem: String,
 }
 
-impl Config {
+impl ReplayConfig {
     /// Reads from a plan what is replayed, and how.
     ///
     /// # Errors
     /// The first part that cannot be read, with the expected value.
-    pub fn from_plan(plan: &Plan, replay: &Replay) -> Result<Self, PlannedError> {
-        let wrong = |part: Part| move |problem: String| PlannedError { part, problem };
+    pub fn from_plan(plan: &Plan, replay: &LogReplay) -> Result<Self, PlannedError> {
+        let wrong = |part: ReplayPart| move |problem: String| PlannedError { part, problem };
         let format = Format::named(&replay.format);
         if format.is_none() && replay.layout.is_none() && !replay.format.is_empty() {
             let names = Format::ALL.map(Format::name).join(", ");
-            return Err(wrong(Part::Format)(format!("expected one of {names}, got '{}'", replay.format)));
+            return Err(wrong(ReplayPart::Format)(format!("expected one of {names}, got '{}'", replay.format)));
         }
         let options = Options {
             template: replay.layout.clone(),
-            fields: replay.fields.as_deref().map(Fields::parse).transpose().map_err(wrong(Part::Fields))?,
-            session: SessionBy::parse(&replay.session).map_err(wrong(Part::Session))?,
+            fields: replay.fields.as_deref().map(JsonFields::parse).transpose().map_err(wrong(ReplayPart::Fields))?,
+            session: SessionBy::parse(&replay.session).map_err(wrong(ReplayPart::Session))?,
             zone_s: replay.zone_s.unwrap_or(0),
         };
         if replay.shift_ns > MOST_SHIFT_NS {
             let (most_s, shift_s) = (MOST_SHIFT_NS / SECOND_NS, replay.shift_ns as f64 / SECOND_NS as f64);
-            return Err(wrong(Part::Shift)(format!(
+            return Err(wrong(ReplayPart::Shift)(format!(
                 "expected at most {most_s}s, got {shift_s}s: copies wait in memory for this long, and bursts stay bursts only if \
                  copies are near"
             )));
@@ -107,31 +107,31 @@ impl Config {
             options,
             selection: selection(plan, replay)?,
             scaling: Scaling {
-                speed: factor(Part::Speed, replay.speed)?,
-                scale: factor(Part::Scale, replay.scale)?,
+                speed: factor(ReplayPart::Speed, replay.speed)?,
+                scale: factor(ReplayPart::Scale, replay.scale)?,
                 shift_ns: replay.shift_ns,
                 seed: plan.seed,
             },
             sort_ns: replay.sort_ns.unwrap_or(SORT_NS),
             repeats: replay.repeats,
-            rate: replay.rate.map(|rate| factor(Part::Rate, rate)).transpose()?,
+            rate: replay.rate.map(|rate| factor(ReplayPart::Rate, rate)).transpose()?,
             trace: replay.trace_ratio,
             logged_is_ok: replay.logged_is_ok,
-            headers: headers(plan).map_err(wrong(Part::Headers))?,
+            headers: headers(plan).map_err(wrong(ReplayPart::Headers))?,
             bytes: replay.fingerprint.as_ref().map(|fingerprint| fingerprint.bytes),
         })
     }
 }
 
 /// The part of the log that is sent, and its changes.
-fn selection(plan: &Plan, replay: &Replay) -> Result<Selection, PlannedError> {
-    let wrong = |part: Part| move |problem: String| PlannedError { part, problem };
+fn selection(plan: &Plan, replay: &LogReplay) -> Result<Selection, PlannedError> {
+    let wrong = |part: ReplayPart| move |problem: String| PlannedError { part, problem };
     let mut selection = Selection::new(plan.target.clone());
-    selection.window = replay.window.as_deref().map(Window::parse).transpose().map_err(wrong(Part::Window))?;
+    selection.window = replay.window.as_deref().map(Window::parse).transpose().map_err(wrong(ReplayPart::Window))?;
     let filters = replay.filters.iter().map(|text| Filter::parse(text));
-    selection.filters = filters.collect::<Result<_, _>>().map_err(wrong(Part::Filters))?;
+    selection.filters = filters.collect::<Result<_, _>>().map_err(wrong(ReplayPart::Filters))?;
     let rewrites = replay.rewrites.iter().map(|text| Rewrite::parse(text));
-    selection.rewrites = rewrites.collect::<Result<_, _>>().map_err(wrong(Part::Rewrites))?;
+    selection.rewrites = rewrites.collect::<Result<_, _>>().map_err(wrong(ReplayPart::Rewrites))?;
     selection.writes = replay.writes;
     selection.hosts = match replay.from_hosts.as_slice() {
         [] => FromHosts::Target,
@@ -141,7 +141,7 @@ fn selection(plan: &Plan, replay: &Replay) -> Result<Selection, PlannedError> {
     Ok(selection)
 }
 
-fn factor(part: Part, number: f64) -> Result<f64, PlannedError> {
+fn factor(part: ReplayPart, number: f64) -> Result<f64, PlannedError> {
     if number.is_finite() && number > 0.0 {
         return Ok(number);
     }

@@ -10,10 +10,10 @@ use brunt_protocol::plan::random::NumberHasher;
 use brunt_protocol::plan::share::Portion;
 use brunt_protocol::replay::LoggedCall;
 
-use crate::config::Config;
+use crate::config::ReplayConfig;
 use crate::entry::{Entry, Skip, Skips, Stamp};
 use crate::format::{Format, Parser, har};
-use crate::input::{Bytes, Lines};
+use crate::input::{Bytes, LogLines};
 use crate::neighbours::Neighbours;
 use crate::order::Sorter;
 use crate::position::Position;
@@ -63,7 +63,7 @@ impl From<NobodyListens> for End {
 
 /// Reads a log.
 pub(crate) struct Reader {
-    config: Config,
+    config: ReplayConfig,
     format: Format,
     neighbours: Neighbours,
     sorter: Sorter,
@@ -89,7 +89,7 @@ pub(crate) struct Reader {
 impl Reader {
     /// The reader of a log, which hands the calls of a portion to its workers.
     pub(crate) fn new(
-        config: Config,
+        config: ReplayConfig,
         format: Format,
         portion: Portion,
         parts: Vec<Part>,
@@ -185,7 +185,7 @@ impl Reader {
         }
         let mut parser =
             Parser::new(self.format, self.config.options.clone()).map_err(|error| End::Failed(error.to_string()))?;
-        let mut lines = Lines::new(bytes);
+        let mut lines = LogLines::new(bytes);
         loop {
             let line = match lines.next_line() {
                 Ok(Some(line)) => line,

@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use brunt_protocol::plan::random::ByNumber;
-use brunt_protocol::replay::{Ended, LoggedCall, Replay, Upcoming};
+use brunt_protocol::replay::{LoggedCall, ReplayedEnd, Upcoming, WorkerReplay};
+use brunt_protocol::source::{Message, SourceEnd};
 use brunt_protocol::traced::{TRACEPARENT, TraceIds, Tracing};
-use brunt_protocol::user::{Message, Refusal};
 use cookie::time::OffsetDateTime;
 use memchr::memchr;
 
@@ -150,7 +150,7 @@ impl WorkerLog {
     }
 }
 
-impl Replay for WorkerLog {
+impl WorkerReplay for WorkerLog {
     fn next(&mut self) -> Upcoming {
         if let Some(end) = &self.end {
             return end.clone();
@@ -173,9 +173,9 @@ impl Replay for WorkerLog {
         }
     }
 
-    fn call(&mut self, number: u64) -> Result<Message<'_>, Refusal> {
+    fn call(&mut self, number: u64) -> Result<Message<'_>, SourceEnd> {
         let place = self.under_way.get(number as usize).and_then(Option::as_ref);
-        let Some(UnderWay { item: Item { call, request }, trace }) = place else { return Err(Refusal::Done) };
+        let Some(UnderWay { item: Item { call, request }, trace }) = place else { return Err(SourceEnd::Done) };
         self.out.clear();
         self.out.extend_from_slice(&request.head);
         if let Some(ids) = trace {
@@ -206,7 +206,7 @@ impl Replay for WorkerLog {
         self.tracing.is_some()
     }
 
-    fn ended(&mut self, number: u64, ended: Ended<'_>) {
+    fn ended(&mut self, number: u64, ended: ReplayedEnd<'_>) {
         let Some(UnderWay { item, .. }) = self.under_way.get_mut(number as usize).and_then(Option::take) else {
             return;
         };
@@ -214,7 +214,7 @@ impl Replay for WorkerLog {
         self.under_way_bytes = self.under_way_bytes.saturating_sub(item.weight());
         let Item { call, request } = item;
         match ended {
-            Ended::Answered { status, took_ns, parts } => {
+            ReplayedEnd::Answered { status, took_ns, parts } => {
                 let said = Said::from_head(parts.head);
                 let bytes = if request.is_head { 0 } else { said.body_bytes.unwrap_or(parts.body.len() as u64) };
                 self.against.ended(&request, Some(Came { status, bytes, took_ns }));
@@ -224,7 +224,7 @@ impl Replay for WorkerLog {
                     self.jar(session).take(parts.head, OffsetDateTime::now_utc);
                 }
             }
-            Ended::Failed | Ended::Cut => self.against.ended(&request, None),
+            ReplayedEnd::Failed | ReplayedEnd::Cut => self.against.ended(&request, None),
         }
     }
 }
@@ -300,12 +300,12 @@ mod tests {
         }
         assert_eq!((log.next(), log.next()), (Upcoming::Over, Upcoming::Over));
         let parts = AnswerParts { head: b"HTTP/1.1 200 OK\r\nSet-Cookie: sid=x\r\n", body: b"hi" };
-        log.ended(0, Ended::Answered { status: 200, took_ns: 5, parts });
+        log.ended(0, ReplayedEnd::Answered { status: 200, took_ns: 5, parts });
         let mut sends = |number: u64| String::from_utf8(log.call(number).unwrap().bytes.to_vec()).unwrap();
         assert!(sends(1).contains("\r\nCookie: sid=x\r\n\r\n"));
         assert!(!sends(2).contains("Cookie") && !sends(3).contains("Cookie"));
-        assert_eq!(log.call(0).err(), Some(Refusal::Done), "it has ended");
-        log.ended(1, Ended::Failed);
+        assert_eq!(log.call(0).err(), Some(SourceEnd::Done), "it has ended");
+        log.ended(1, ReplayedEnd::Failed);
         drop(log);
         let (total, _) = all.lock().unwrap().total_and_templates();
         assert_eq!((total.calls, total.answered), (2, 1));
@@ -332,7 +332,7 @@ mod tests {
         // Calls that end make room.
         let mut quick = log();
         while let Upcoming::Call(call) = quick.next() {
-            quick.ended(call.number, Ended::Failed);
+            quick.ended(call.number, ReplayedEnd::Failed);
         }
         assert_eq!((quick.next(), quick.under_way_bytes), (Upcoming::Over, 0));
     }

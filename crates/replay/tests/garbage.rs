@@ -9,8 +9,8 @@ use std::{env, fs, process, thread};
 use brunt_protocol::plan::share::Portion;
 use brunt_protocol::plan::target::Url;
 use brunt_protocol::record::replayed::{Replayed, Skip};
-use brunt_protocol::replay::{LoggedCall, Replay as _, Upcoming};
-use brunt_replay::config::Config;
+use brunt_protocol::replay::{LoggedCall, Upcoming, WorkerReplay as _};
+use brunt_replay::config::ReplayConfig;
 use brunt_replay::format::{Format, Options};
 use brunt_replay::log::Log;
 use brunt_replay::schedule::Scaling;
@@ -38,8 +38,8 @@ impl Drop for File {
 }
 
 /// How a log in the combined format is read.
-fn config(path: &Path) -> Config {
-    Config {
+fn config(path: &Path) -> ReplayConfig {
+    ReplayConfig {
         path: path.to_owned(),
         more: Vec::new(),
         format: Some(Format::Combined),
@@ -62,7 +62,7 @@ fn read(path: &Path) -> (Vec<LoggedCall>, Replayed) {
 }
 
 /// The first calls of a log, and what was replayed of it by then.
-fn read_by(config: Config, most: usize) -> (Vec<LoggedCall>, Replayed) {
+fn read_by(config: ReplayConfig, most: usize) -> (Vec<LoggedCall>, Replayed) {
     let log = Log::open(config).unwrap();
     let watch = log.watch();
     let mut calls = Vec::new();
@@ -162,7 +162,7 @@ fn a_filter_that_leaves_few_lines_leaves_them_where_they_are() {
 #[test]
 fn targets_that_begin_anew_keep_their_rate() {
     let file = File::new("targets.json", "{\"method\":\"GET\",\"url\":\"/t\"}\n".repeat(7).as_bytes());
-    let config = Config { format: Some(Format::Vegeta), repeats: true, rate: Some(100.0), ..config(&file.0) };
+    let config = ReplayConfig { format: Some(Format::Vegeta), repeats: true, rate: Some(100.0), ..config(&file.0) };
     let (calls, _) = read_by(config, 1000);
     assert!(calls.iter().zip(0..).all(|(call, nth)| call.due_ns.abs_diff(nth * 10_000_000) < 10), "{:?}", &calls[..9]);
 }
@@ -171,13 +171,13 @@ fn targets_that_begin_anew_keep_their_rate() {
 fn a_scale_that_leaves_out_all_sessions_of_a_pass_goes_on_with_the_next() {
     let file = File::new("one.log", line("01/Mar/2026:10:00:00 +0000").as_bytes());
     let scaling = Scaling { speed: 1.0, scale: 0.1, shift_ns: 0, seed: 1 };
-    let (calls, replayed) = read_by(Config { repeats: true, scaling, ..config(&file.0) }, 50);
+    let (calls, replayed) = read_by(ReplayConfig { repeats: true, scaling, ..config(&file.0) }, 50);
     // Passes of a second, each with a session of its own, of which a tenth is taken.
     let seconds = calls.last().unwrap().due_ns / 1_000_000_000;
     assert!((250..1000).contains(&seconds), "50 calls in {seconds} s");
     assert_eq!(replayed.sessions, 50, "those that were read ahead are none of the replay");
     let none = Scaling { scale: 1e-12, ..scaling };
-    let log = Log::open(Config { repeats: true, scaling: none, ..config(&file.0) }).unwrap();
+    let log = Log::open(ReplayConfig { repeats: true, scaling: none, ..config(&file.0) }).unwrap();
     let mut worker = log.begin(Portion::whole(1)).unwrap().pop().unwrap();
     let end = std::iter::repeat_with(|| worker.next()).find(|next| *next != Upcoming::NotYet);
     assert!(matches!(end, Some(Upcoming::Failed(reason)) if reason.contains("--scale left out every session")));

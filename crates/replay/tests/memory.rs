@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{Cursor, Write as _};
 
 use brunt_replay::format::MOST_LINE_BYTES;
-use brunt_replay::input::{Lines, unpacked};
+use brunt_replay::input::{LogLines, unpacked};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -29,7 +29,7 @@ fn lines_of_ten_megabytes_take_no_more_than_a_line_may_have() {
     drop(long);
     // What was freed is there to be used again, and counts already.
     let before = most_resident();
-    let mut lines = Lines::new(unpacked(Box::new(Cursor::new(packed))).unwrap());
+    let mut lines = LogLines::new(unpacked(Box::new(Cursor::new(packed))).unwrap());
     let mut lengths = Vec::new();
     while let Some(line) = lines.next_line().unwrap() {
         lengths.push(line.len());

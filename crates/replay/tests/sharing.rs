@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 
 use brunt_protocol::plan::plan::{Plan, ProtocolOptions};
-use brunt_protocol::plan::replay::Replay as Planned;
+use brunt_protocol::plan::replay::LogReplay as Planned;
 use brunt_protocol::plan::share::Portion;
 use brunt_protocol::plan::target::Url;
-use brunt_protocol::replay::{LoggedCall, Replay as _, Timetable as _, Upcoming};
-use brunt_replay::config::Config;
+use brunt_protocol::replay::{LogTimetable as _, LoggedCall, Upcoming, WorkerReplay as _};
+use brunt_replay::config::ReplayConfig;
 use brunt_replay::fingerprint;
 use brunt_replay::log::Log;
 use brunt_replay::worker::WorkerLog;
@@ -35,7 +35,7 @@ impl File {
         change(&mut replay);
         let target = Url::parse("http://127.0.0.1/").unwrap().target;
         let plan = Plan { seed: 7, ..Plan::of_calls(target, ProtocolOptions::default()) };
-        Log::open(Config::from_plan(&plan, &replay).unwrap()).unwrap()
+        Log::open(ReplayConfig::from_plan(&plan, &replay).unwrap()).unwrap()
     }
 }
 

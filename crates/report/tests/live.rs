@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::Figure as _;
@@ -76,7 +76,7 @@ fn plan(seconds: u64) -> Plan {
     plan.target.path = "/cart".into();
     plan.load =
         Load::Open { profile: RATE.to_string().parse().unwrap(), arrivals: brunt_plan::arrivals::Spread::Uniform };
-    plan.stop = Stop { duration_ns: Some(seconds * SECOND_NS), requests: None };
+    plan.stop = StopRule { duration_ns: Some(seconds * SECOND_NS), requests: None };
     plan.thresholds.clear();
     plan.warmup_ns = 0;
     plan

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use brunt_protocol::plan::stop::StopHandle;
 use brunt_protocol::record::histogram::Histogram;
-use brunt_protocol::user::{Heart, User};
+use brunt_protocol::source::{Heartbeat, RequestSource};
 
 use crate::ScriptError;
 
@@ -46,9 +46,9 @@ pub struct Begun {
 pub struct Scripted {
     /// Makes its requests and sees their answers, on the worker's thread. Its methods are on the way of every call: they do not allocate where the
     /// script makes the same request again.
-    pub user: Box<dyn User>,
+    pub user: Box<dyn RequestSource>,
     /// Shows whether the script returns. The user enters it with the number of a [`Hook`](crate::Hook) before each.
-    pub heart: Heart,
+    pub heart: Heartbeat,
     /// The address of its connections, if the script chooses one.
     pub address: Option<SocketAddr>,
 }

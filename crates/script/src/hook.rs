@@ -1,6 +1,6 @@
 //! The functions of a script that run while the load is on, by number.
 
-/// A function of a script that runs on a worker's thread, as its [`Heart`](brunt_protocol::user::Heart) shows it.
+/// A function of a script that runs on a worker's thread, as its [`Heartbeat`](brunt_protocol::source::Heartbeat) shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Hook {

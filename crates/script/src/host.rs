@@ -20,7 +20,7 @@ use crate::{FloodScript, Program, ScriptError};
 /// use brunt_protocol::plan::share::Portion;
 /// use brunt_protocol::plan::stop::StopHandle;
 /// use brunt_protocol::plan::target::Url;
-/// use brunt_protocol::user::{Heart, RepeatingUser};
+/// use brunt_protocol::source::{Heartbeat, RepeatingSource};
 /// use brunt_protocol::{Prepared, Registry};
 /// use brunt_script::{
 ///     Begun, FloodPlace, FloodScript, Program, ScriptError, ScriptHost, Scripted, Session, Totals,
@@ -54,7 +54,7 @@ use crate::{FloodScript, Program, ScriptError};
 /// impl FloodScript for Text {
 ///     fn begin(&self, place: &FloodPlace, _: &StopHandle) -> Result<Begun, ScriptError> {
 ///         let scripted = |_| Scripted {
-///             user: Box::new(RepeatingUser::new(self.0.clone(), false)),
+///             user: Box::new(RepeatingSource::new(self.0.clone(), false)),
 ///             heart: Heart::default(),
 ///             address: None,
 ///         };
@@ -78,7 +78,7 @@ use crate::{FloodScript, Program, ScriptError};
 /// # struct Any;
 /// # impl Prepared for Any {
 /// #     fn client(&self, _: bool) -> Box<dyn brunt_protocol::Client> { unimplemented!() }
-/// #     fn user(&self) -> Box<dyn brunt_protocol::user::User> { Box::new(RepeatingUser::new(*b"", false)) }
+/// #     fn user(&self) -> Box<dyn brunt_protocol::source::RequestSource> { Box::new(RepeatingSource::new(*b"", false)) }
 /// # }
 ///
 /// let mut plan = Plan::of_calls(Url::parse("tcp://127.0.0.1:7/")?.target, ProtocolOptions::default());
@@ -87,7 +87,7 @@ use crate::{FloodScript, Program, ScriptError};
 /// let place = FloodPlace { addresses: Vec::new(), host: ("localhost".to_owned(), 7), workers: 2 };
 /// let mut begun = script.begin(&place, &StopHandle::default())?;
 /// assert_eq!(begun.workers.len(), 2);
-/// let call = begun.workers.iter_mut().next().and_then(|worker| worker.user.call(0).ok());
+/// let call = begun.workers.iter_mut().next().and_then(|worker| worker.user.request(0).ok());
 /// assert_eq!(call.map(|call| call.bytes), Some(b"hi\n".as_slice()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -11,8 +11,8 @@
 //! | [`Program`] | a script of virtual users | as long as the run |
 //! | [`Library`] | a worker's state of it, in which users live | as long as the worker |
 //!
-//! A flood's requests come from a [`User`](brunt_protocol::user::User), as those of a protocol do: a script is one that may fail, stop, pause, and not come
-//! back ([`Heart`](brunt_protocol::user::Heart), [`Hook`]). A virtual user wants an [`Operation`] and is resumed with what came of it, a [`Resumption`]. The
+//! A flood's requests come from a [`RequestSource`](brunt_protocol::source::RequestSource), as those of a protocol do: a script is one that may fail, stop, pause, and not come
+//! back ([`Heartbeat`](brunt_protocol::source::Heartbeat), [`Hook`]). A virtual user wants an [`Operation`] and is resumed with what came of it, a [`Resumption`]. The
 //! user's side is a virtual call each time, and nothing else on the way of a call.
 //!
 //! What belongs here is what both sides say. How a script is read from disk, what its words are and what it may do is its language's; when users come,

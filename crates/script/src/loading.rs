@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use brunt_protocol::discovery::Reply;
+use brunt_protocol::discovery::DiscoveryReply;
 use brunt_protocol::plan::plan::{ProtocolOptions, Sandbox};
 use brunt_protocol::plan::scenario::Scenarios;
 use brunt_protocol::plan::secret::Template;
@@ -58,7 +58,7 @@ pub struct OwnRules {
 
 /// Asks the target at the first address, in a run whose own target is the second, as
 /// [`Inquiry`](brunt_protocol::discovery::Inquiry) says; the error says why there is no answer.
-pub type AskAt = dyn Fn(&Target, &Target, &ProtocolOptions) -> Result<Reply, String> + Send + Sync;
+pub type AskAt = dyn Fn(&Target, &Target, &ProtocolOptions) -> Result<DiscoveryReply, String> + Send + Sync;
 
 /// Asks targets on behalf of clients while a script is loaded; the default asks nobody.
 #[derive(Clone, Default)]

@@ -53,7 +53,7 @@ use brunt_protocol::plan::stop::StopHandle;
 use brunt_protocol::record::figures::OwnFigures;
 use brunt_protocol::record::time::Tick;
 use brunt_protocol::scenario::Value;
-use brunt_protocol::user::{Heart, User};
+use brunt_protocol::source::{Heartbeat, RequestSource};
 use brunt_protocol::{Prepared, Registry};
 
 use crate::{
@@ -69,7 +69,7 @@ const FILE: &str = "a native script";
 pub type Iteration = Box<dyn FnMut(&Resumption<'_>) -> Operation + Send>;
 
 type Scenario = Arc<dyn Fn(u64) -> Iteration + Send + Sync>;
-type Flood = Arc<dyn Fn(u32) -> Box<dyn User> + Send + Sync>;
+type Flood = Arc<dyn Fn(u32) -> Box<dyn RequestSource> + Send + Sync>;
 type Done = Arc<dyn Fn(Totals) + Send + Sync>;
 
 /// A script written in Rust, and the host that gives it to every plan, whatever its files say.
@@ -101,7 +101,7 @@ impl Native {
 
     /// Makes it a flood's script: `user` makes the source of calls for the worker with this number (from 0).
     #[must_use]
-    pub fn with_flood(self, user: impl Fn(u32) -> Box<dyn User> + Send + Sync + 'static) -> Self {
+    pub fn with_flood(self, user: impl Fn(u32) -> Box<dyn RequestSource> + Send + Sync + 'static) -> Self {
         Self { flood: Some(Arc::new(user)), ..self }
     }
 
@@ -140,7 +140,7 @@ impl ScriptHost for Native {
 impl FloodScript for Native {
     fn begin(&self, place: &FloodPlace, _stop: &StopHandle) -> Result<Begun, ScriptError> {
         let flood = self.flood.as_ref().ok_or_else(|| ScriptError::new(FILE, "it makes no flood"))?;
-        let scripted = |worker| Scripted { user: flood(worker), heart: Heart::default(), address: None };
+        let scripted = |worker| Scripted { user: flood(worker), heart: Heartbeat::default(), address: None };
         let workers = (0..place.workers).map(scripted).collect();
         Ok(Begun { session: Box::new(Afterwards(self.done.clone())), workers })
     }

@@ -9,7 +9,7 @@ use brunt_protocol::plan::target::Target;
 use brunt_protocol::record::figures::OwnFigures;
 use brunt_protocol::record::time::Tick;
 use brunt_protocol::scenario::{Caller, Value};
-use brunt_protocol::user::Heart;
+use brunt_protocol::source::Heartbeat;
 
 use crate::{Operation, Resumption, ScriptError, Verdict};
 
@@ -133,7 +133,7 @@ pub trait Library: Send {
 
     /// Takes the heart by which its functions are watched. A language whose functions it can interrupt shows by it that they go on, so that
     /// they are not left behind, and ends by itself those that take too long.
-    fn take_heart(&self, _heart: &Heart) {}
+    fn take_heart(&self, _heart: &Heartbeat) {}
 
     /// Begins an iteration of the user in this slot at `now`, in nanoseconds; of a new one, with this number (from 1) and scenario.
     fn begin_iteration(&self, slot: u32, now: Tick, id: u64, place: u32) -> Operation;

@@ -1,6 +1,6 @@
 //! Serves until killed: `serve [ADDRESS [WORKERS [tls]]]`, for measuring with other programs.
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 use brunt_testbed::tls::Tls;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8080".to_owned()).parse()?;
     let workers = arguments.next().map_or(Ok(1), |workers| workers.parse())?;
     let tls = arguments.next().map(|_| Tls::default());
-    let _server = Server::start(Config { address, workers, tls, ..Config::default() })?;
+    let _server = Server::start(ServerConfig { address, workers, tls, ..ServerConfig::default() })?;
     loop {
         std::thread::park();
     }

@@ -6,11 +6,11 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use brunt_testbed::timetable::{Entry, Fault, Proxy};
+//! use brunt_testbed::timetable::{Entry, FaultProxy, TimedFault};
 //!
 //! let server = std::net::TcpListener::bind("127.0.0.1:0")?;
-//! let outage = Entry { fault: Fault::Refuse, from: Duration::from_secs(5), to: Duration::from_secs(10) };
-//! let proxy = Proxy::start("127.0.0.1:0".parse().unwrap(), server.local_addr()?, vec![outage])?;
+//! let outage = Entry { fault: TimedFault::Refuse, from: Duration::from_secs(5), to: Duration::from_secs(10) };
+//! let proxy = FaultProxy::start("127.0.0.1:0".parse().unwrap(), server.local_addr()?, vec![outage])?;
 //! println!("aim at {}", proxy.address());
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -33,7 +33,7 @@ const PIECE: usize = 64 * 1024;
 
 /// What goes wrong for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum TimedFault {
     /// Nothing listens, and connections that were open are closed: the server is down.
     Refuse,
     /// Connections are taken, and no byte goes either way: the server stands still.
@@ -48,10 +48,10 @@ pub enum Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// What goes wrong.
-    pub fault: Fault,
+    pub fault: TimedFault,
     /// From when on.
     pub from: Duration,
-    /// Until when; not looked at for [`Fault::Cut`].
+    /// Until when; not looked at for [`TimedFault::Cut`].
     pub to: Duration,
 }
 
@@ -72,7 +72,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn on(&self, now: Duration) -> impl Iterator<Item = Fault> + '_ {
+    fn on(&self, now: Duration) -> impl Iterator<Item = TimedFault> + '_ {
         self.entries.iter().filter(move |entry| entry.is_on(now)).map(|entry| entry.fault)
     }
 
@@ -91,26 +91,26 @@ impl Shared {
 
     /// Waits as long as the server stands still.
     fn sit_out_freeze(&self) {
-        while !self.is_ended() && self.on(self.started.elapsed()).any(|fault| fault == Fault::Freeze) {
+        while !self.is_ended() && self.on(self.started.elapsed()).any(|fault| fault == TimedFault::Freeze) {
             thread::sleep(TICK);
         }
     }
 
     fn delay(&self) -> Duration {
-        let delay = |fault| if let Fault::Delay(delay) = fault { delay } else { Duration::ZERO };
+        let delay = |fault| if let TimedFault::Delay(delay) = fault { delay } else { Duration::ZERO };
         self.on(self.started.elapsed()).map(delay).sum()
     }
 }
 
 /// A proxy that keeps to a timetable.
 #[derive(Debug)]
-pub struct Proxy {
+pub struct FaultProxy {
     address: SocketAddr,
     shared: Arc<Shared>,
     thread: JoinHandle<()>,
 }
 
-impl Proxy {
+impl FaultProxy {
     /// Starts one on `address`, before `server`; port 0 takes a free one.
     ///
     /// # Errors
@@ -154,8 +154,8 @@ fn carry_out(listener: TcpListener, address: SocketAddr, server: SocketAddr, sha
     let mut before = Duration::ZERO;
     while !shared.is_ended() {
         let now = shared.started.elapsed();
-        let is_down = shared.on(now).any(|fault| fault == Fault::Refuse);
-        let is_cut = |entry: &Entry| entry.fault == Fault::Cut && entry.from > before && entry.from <= now;
+        let is_down = shared.on(now).any(|fault| fault == TimedFault::Refuse);
+        let is_cut = |entry: &Entry| entry.fault == TimedFault::Cut && entry.from > before && entry.from <= now;
         if shared.entries.iter().any(is_cut) || is_down && listener.is_some() {
             shared.cut();
         }
@@ -232,19 +232,20 @@ mod tests {
     #[test]
     fn faults_are_on_from_their_beginning_to_their_end() {
         let entry = |fault, from, to| Entry { fault, from: MS(from), to: MS(to) };
-        let shared = shared(vec![entry(Fault::Refuse, 10, 20), entry(Fault::Delay(MS(5)), 15, 30)]);
+        let shared = shared(vec![entry(TimedFault::Refuse, 10, 20), entry(TimedFault::Delay(MS(5)), 15, 30)]);
         let on = |at| shared.on(MS(at)).collect::<Vec<_>>();
         assert_eq!(on(9), []);
-        assert_eq!(on(10), [Fault::Refuse]);
-        assert_eq!(on(15), [Fault::Refuse, Fault::Delay(MS(5))]);
-        assert_eq!(on(20), [Fault::Delay(MS(5))]);
+        assert_eq!(on(10), [TimedFault::Refuse]);
+        assert_eq!(on(15), [TimedFault::Refuse, TimedFault::Delay(MS(5))]);
+        assert_eq!(on(20), [TimedFault::Delay(MS(5))]);
         assert_eq!(on(30), []);
     }
 
     #[test]
     fn bytes_go_both_ways_and_a_stop_closes_connections() {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
-        let proxy = Proxy::start("127.0.0.1:0".parse().unwrap(), server.local_addr().unwrap(), Vec::new()).unwrap();
+        let proxy =
+            FaultProxy::start("127.0.0.1:0".parse().unwrap(), server.local_addr().unwrap(), Vec::new()).unwrap();
         let mut client = TcpStream::connect(proxy.address()).unwrap();
         client.write_all(b"ping").unwrap();
         let (mut served, _) = server.accept().unwrap();
@@ -260,8 +261,9 @@ mod tests {
     #[test]
     fn nothing_listens_while_it_is_down() {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
-        let outage = Entry { fault: Fault::Refuse, from: Duration::ZERO, to: Duration::from_secs(3600) };
-        let proxy = Proxy::start("127.0.0.1:0".parse().unwrap(), server.local_addr().unwrap(), vec![outage]).unwrap();
+        let outage = Entry { fault: TimedFault::Refuse, from: Duration::ZERO, to: Duration::from_secs(3600) };
+        let proxy =
+            FaultProxy::start("127.0.0.1:0".parse().unwrap(), server.local_addr().unwrap(), vec![outage]).unwrap();
         // Its listener may take a moment to go.
         let refused = (0..10_000).any(|_| TcpStream::connect(proxy.address()).is_err());
         assert!(refused);

@@ -9,18 +9,18 @@ use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use brunt_testbed::server::{Config, Delay, Listen, Queue, Server, Stall, StartError};
+use brunt_testbed::server::{Delay, Listen, Queue, Server, ServerConfig, Stall, StartError};
 use client::{Client, connect};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
 
-fn start(config: Config) -> Server {
+fn start(config: ServerConfig) -> Server {
     Server::start(config).unwrap()
 }
 
 #[test]
 fn one_connection_serves_many_requests() {
-    let server = start(Config::default());
+    let server = start(ServerConfig::default());
     let mut client = connect(&server);
     for _ in 0..100 {
         let answer = client.get("/any?x");
@@ -32,7 +32,7 @@ fn one_connection_serves_many_requests() {
 
 #[test]
 fn pipelined_requests_get_as_many_answers() {
-    let server = start(Config::default());
+    let server = start(ServerConfig::default());
     let mut client = connect(&server);
     for _ in 0..3 {
         client.send(GET.repeat(5000));
@@ -45,7 +45,7 @@ fn pipelined_requests_get_as_many_answers() {
 
 #[test]
 fn the_shop_keeps_a_session_over_connections() {
-    let server = start(Config { workers: 2, ..Config::default() });
+    let server = start(ServerConfig { workers: 2, ..ServerConfig::default() });
     let mut client = connect(&server);
     let login = "user=ann%40home&password=pw-ann%40home";
     client.send(format!("POST /shop/login HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n{login}", login.len()));
@@ -67,7 +67,7 @@ fn the_shop_keeps_a_session_over_connections() {
 
 #[test]
 fn a_head_request_gets_the_head_of_a_get() {
-    let server = start(Config::default());
+    let server = start(ServerConfig::default());
     let mut client = connect(&server);
     client.send("HEAD / HTTP/1.1\r\nHost: test\r\n\r\n");
     let (status, head) = client.head();
@@ -77,7 +77,7 @@ fn a_head_request_gets_the_head_of_a_get() {
 
 #[test]
 fn http_1_0_closes_unless_asked_not_to() {
-    let server = start(Config::default());
+    let server = start(ServerConfig::default());
     let mut client = connect(&server);
     client.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     assert_eq!(client.answer().header("Connection"), Some("keep-alive"));
@@ -88,7 +88,7 @@ fn http_1_0_closes_unless_asked_not_to() {
 
 #[test]
 fn connection_close_is_honoured() {
-    let server = start(Config::default());
+    let server = start(ServerConfig::default());
     let mut client = connect(&server);
     client.send("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     assert_eq!(client.answer().header("Connection"), Some("close"));
@@ -97,7 +97,7 @@ fn connection_close_is_honoured() {
 
 #[test]
 fn a_half_closed_client_still_gets_its_answers() {
-    let server = start(Config { delay: Delay::Fixed(Duration::from_millis(5)), ..Config::default() });
+    let server = start(ServerConfig { delay: Delay::Fixed(Duration::from_millis(5)), ..ServerConfig::default() });
     let mut client = connect(&server);
     client.send(GET.repeat(2));
     client.stream.shutdown(Shutdown::Write).unwrap();
@@ -108,7 +108,7 @@ fn a_half_closed_client_still_gets_its_answers() {
 
 #[test]
 fn bodies_are_read_and_forgotten() {
-    let server = start(Config::default());
+    let server = start(ServerConfig::default());
     let mut client = connect(&server);
     let length = 3_000_000;
     client.send(format!("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: {length}\r\n\r\n"));
@@ -125,7 +125,7 @@ fn bodies_are_read_and_forgotten() {
 
 #[test]
 fn continue_comes_before_the_body_is_sent() {
-    let server = start(Config::default());
+    let server = start(ServerConfig::default());
     let mut client = connect(&server);
     client.send("POST /_/echo HTTP/1.1\r\nHost: test\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     assert_eq!(client.head().0, 100);
@@ -135,7 +135,7 @@ fn continue_comes_before_the_body_is_sent() {
 
 #[test]
 fn echo_sends_the_body_back_up_to_a_limit() {
-    let server = start(Config::default());
+    let server = start(ServerConfig::default());
     let mut client = connect(&server);
     let body: Vec<u8> = (0..=255).cycle().take(1 << 20).collect();
     client.send(format!("POST /_/echo HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n", body.len()));
@@ -150,7 +150,7 @@ fn echo_sends_the_body_back_up_to_a_limit() {
 
 #[test]
 fn bodies_of_any_length_and_framing_are_sent() {
-    let server = start(Config::default());
+    let server = start(ServerConfig::default());
     let mut client = connect(&server);
     assert!(client.get("/_/bytes/0").body.is_empty());
     let body = client.get("/_/bytes/5000001").body;
@@ -166,7 +166,7 @@ fn bodies_of_any_length_and_framing_are_sent() {
 
 #[test]
 fn a_long_default_body_is_sent_whole() {
-    let server = start(Config { body_bytes: 10_000_000, ..Config::default() });
+    let server = start(ServerConfig { body_bytes: 10_000_000, ..ServerConfig::default() });
     let mut client = connect(&server);
     client.send(GET.repeat(3));
     for _ in 0..3 {
@@ -176,7 +176,7 @@ fn a_long_default_body_is_sent_whole() {
 
 #[test]
 fn headers_and_count_and_status_tell_what_they_should() {
-    let server = start(Config::default());
+    let server = start(ServerConfig::default());
     let mut client = connect(&server);
     assert_eq!(client.get("/_/headers?a").text(), "GET /_/headers?a HTTP/1.1\r\nHost: test\r\n");
     assert_eq!(client.get("/_/status/418").status, 418);
@@ -188,7 +188,7 @@ fn headers_and_count_and_status_tell_what_they_should() {
 
 #[test]
 fn what_is_not_http_is_told_so_and_closed() {
-    let server = start(Config::default());
+    let server = start(ServerConfig::default());
     let mut client = connect(&server);
     client.send("\x16\x03\x01\x02\x00");
     let answer = client.answer();
@@ -202,7 +202,7 @@ fn what_is_not_http_is_told_so_and_closed() {
 
 #[test]
 fn close_after_ends_each_connection_with_its_nth_answer() {
-    let server = start(Config { close_after: Some(3), ..Config::default() });
+    let server = start(ServerConfig { close_after: Some(3), ..ServerConfig::default() });
     for _ in 0..2 {
         let mut client = connect(&server);
         client.send(GET.repeat(10));
@@ -216,7 +216,7 @@ fn close_after_ends_each_connection_with_its_nth_answer() {
 #[test]
 fn errors_come_in_the_share_asked_for() {
     let statuses = |seed| {
-        let server = start(Config { error_share: 0.5, seed, ..Config::default() });
+        let server = start(ServerConfig { error_share: 0.5, seed, ..ServerConfig::default() });
         let mut client = connect(&server);
         (0..200).map(|_| client.get("/").status).collect::<Vec<_>>()
     };
@@ -229,7 +229,7 @@ fn errors_come_in_the_share_asked_for() {
 
 #[test]
 fn a_delay_holds_up_its_connection_and_no_other() {
-    let server = start(Config::default());
+    let server = start(ServerConfig::default());
     let mut slow = connect(&server);
     slow.send("GET /_/delay/400 HTTP/1.1\r\nHost: test\r\n\r\nGET /_/count HTTP/1.1\r\nHost: test\r\n\r\n");
     let mut fast = connect(&server);
@@ -244,7 +244,7 @@ fn a_delay_holds_up_its_connection_and_no_other() {
 #[test]
 fn a_delayed_answer_is_not_early() {
     let delay = Duration::from_millis(20);
-    let server = start(Config { delay: Delay::Fixed(delay), ..Config::default() });
+    let server = start(ServerConfig { delay: Delay::Fixed(delay), ..ServerConfig::default() });
     let mut client = connect(&server);
     let sent = server.started().elapsed();
     client.send(GET.repeat(3));
@@ -259,7 +259,7 @@ fn a_delayed_answer_is_not_early() {
 #[test]
 fn nothing_is_answered_in_a_stall_and_everything_after_it() {
     let stall = Stall { length: Duration::from_millis(60), period: Duration::from_millis(80) };
-    let server = start(Config { stall: Some(stall), workers: 2, ..Config::default() });
+    let server = start(ServerConfig { stall: Some(stall), workers: 2, ..ServerConfig::default() });
     let mut clients: Vec<_> = (0..5).map(|_| connect(&server)).collect();
     for _ in 0..4 {
         let (asked, left) = loop {
@@ -289,7 +289,7 @@ fn nothing_is_answered_in_a_stall_and_everything_after_it() {
 fn a_stalled_server_stops_at_once() {
     let period = Duration::from_secs(3_600);
     let stall = Stall { length: period.saturating_sub(Duration::from_millis(1)), period };
-    let server = start(Config { stall: Some(stall), ..Config::default() });
+    let server = start(ServerConfig { stall: Some(stall), ..ServerConfig::default() });
     std::thread::sleep(Duration::from_millis(5));
     let mut client = connect(&server);
     client.send(GET);
@@ -298,7 +298,7 @@ fn a_stalled_server_stops_at_once() {
 
 #[test]
 fn a_peer_that_does_not_read_is_not_read_from() {
-    let server = start(Config { body_bytes: 100_000, ..Config::default() });
+    let server = start(ServerConfig { body_bytes: 100_000, ..ServerConfig::default() });
     let mut client = connect(&server);
     client.stream.set_nonblocking(true).unwrap();
     let mut sent = 0;
@@ -325,7 +325,8 @@ fn a_peer_that_does_not_read_is_not_read_from() {
 
 #[test]
 fn ipv6_is_served() {
-    let Ok(server) = Server::start(Config { address: "[::1]:0".parse().unwrap(), ..Config::default() }) else {
+    let Ok(server) = Server::start(ServerConfig { address: "[::1]:0".parse().unwrap(), ..ServerConfig::default() })
+    else {
         // A machine without IPv6.
         return;
     };
@@ -338,7 +339,7 @@ fn a_unix_socket_is_served_and_removed() {
     let path = std::env::temp_dir().join(format!("brunt-testbed-{}.sock", std::process::id()));
     // What a server leaves that was killed.
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-    let config = Config { address: Listen::Unix(path.clone()), workers: 2, ..Config::default() };
+    let config = ServerConfig { address: Listen::Unix(path.clone()), workers: 2, ..ServerConfig::default() };
     let server = start(config.clone());
     let mut clients: Vec<_> = (0..10).map(|_| Client::new(UnixStream::connect(&path).unwrap())).collect();
     for client in &mut clients {
@@ -356,7 +357,7 @@ fn a_unix_socket_is_served_and_removed() {
 
 #[test]
 fn workers_share_a_port() {
-    let server = start(Config { workers: 3, ..Config::default() });
+    let server = start(ServerConfig { workers: 3, ..ServerConfig::default() });
     let mut clients: Vec<_> = (0..30).map(|_| connect(&server)).collect();
     for client in &mut clients {
         assert_eq!(client.get("/").status, 200);
@@ -369,7 +370,7 @@ fn a_port_in_use_is_told_so() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     for workers in [1, 2] {
         let address = Listen::Tcp(taken.local_addr().unwrap());
-        let error = Server::start(Config { address, workers, ..Config::default() }).unwrap_err();
+        let error = Server::start(ServerConfig { address, workers, ..ServerConfig::default() }).unwrap_err();
         assert!(matches!(error, StartError::InUse { .. }), "{error}");
         assert!(error.to_string().contains("port 0 takes a free one"), "{error}");
     }
@@ -377,17 +378,18 @@ fn a_port_in_use_is_told_so() {
 
 #[test]
 fn a_port_shared_by_workers_is_not_shared_with_another_server() {
-    let first = start(Config { workers: 2, ..Config::default() });
-    let error = Server::start(Config { address: first.addr().clone(), workers: 2, ..Config::default() }).unwrap_err();
+    let first = start(ServerConfig { workers: 2, ..ServerConfig::default() });
+    let error = Server::start(ServerConfig { address: first.addr().clone(), workers: 2, ..ServerConfig::default() })
+        .unwrap_err();
     assert!(matches!(error, StartError::InUse { .. }), "{error}");
     let address = first.addr().clone();
     first.stop();
-    start(Config { address, workers: 2, ..Config::default() });
+    start(ServerConfig { address, workers: 2, ..ServerConfig::default() });
 }
 
 #[test]
 fn stopping_ends_open_connections() {
-    let server = start(Config { workers: 2, ..Config::default() });
+    let server = start(ServerConfig { workers: 2, ..ServerConfig::default() });
     let mut client = connect(&server);
     client.get("/");
     server.stop();
@@ -398,7 +400,7 @@ fn stopping_ends_open_connections() {
 fn all_connections_and_workers_wait_for_the_same_servers() {
     let service_time = Delay::Fixed(Duration::from_millis(20));
     let queue = Some(Queue { count: 2, service_time });
-    let server = start(Config { queue, workers: 2, ..Config::default() });
+    let server = start(ServerConfig { queue, workers: 2, ..ServerConfig::default() });
     let mut clients: Vec<_> = (0..4).map(|_| connect(&server)).collect();
     let started = Instant::now();
     for client in &mut clients {

@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 use brunt_testbed::tls::{Credentials, Identity, Pem, Tls, client_certificate, server_certificate};
 use client::{Client, connect};
 use rustls::pki_types::pem::PemObject;
@@ -19,7 +19,7 @@ use rustls::{ClientConfig, ClientConnection, HandshakeKind, RootCertStore, Strea
 type TlsClient = Client<StreamOwned<ClientConnection, TcpStream>>;
 
 fn start(tls: Tls) -> Server {
-    Server::start(Config { tls: Some(tls), ..Config::default() }).unwrap()
+    Server::start(ServerConfig { tls: Some(tls), ..ServerConfig::default() }).unwrap()
 }
 
 /// A client that trusts this certificate, and shows another if it has one.
@@ -153,7 +153,7 @@ fn certificates_that_cannot_be_used_say_why() {
     let text = |text: &str| Pem::Text(text.to_owned());
     let start = |certificate, key| {
         let tls = Tls { identity: Identity::Given { certificate, key }, client_ca: None };
-        Server::start(Config { tls: Some(tls), ..Config::default() }).unwrap_err().to_string()
+        Server::start(ServerConfig { tls: Some(tls), ..ServerConfig::default() }).unwrap_err().to_string()
     };
     let error = start(Pem::File("/no/such/file".into()), text(&made.key_pem));
     assert!(error.starts_with("cannot read /no/such/file: No such file"), "{error}");

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use brunt_plan::plan::{Plan, Stop, Transport};
+use brunt_plan::plan::{Plan, StopRule, Transport};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
 
@@ -34,7 +34,7 @@ impl Peer for Addressed {
 /// Ten calls to a target with these addresses.
 fn plan_to(addresses: &[&str]) -> Plan {
     let addresses = addresses.iter().map(|address| format!("{address}:80").parse().unwrap()).collect();
-    let stop = Stop { duration_ns: None, requests: Some(10) };
+    let stop = StopRule { duration_ns: None, requests: Some(10) };
     let transport = Transport { addresses, ..Transport::default() };
     Plan { transport, stop, connect_timeout_ns: 4 * SECOND_NS, ..plan("http://a.example/") }
 }
@@ -70,7 +70,7 @@ fn an_address_that_is_far_away_gets_its_time_beside_a_dead_one() {
 #[test]
 fn where_no_address_takes_a_connection_each_is_named() {
     let plan = plan_to(&["10.0.0.2", "10.0.0.9"]);
-    let stop = Stop { duration_ns: Some(9 * SECOND_NS), requests: None };
+    let stop = StopRule { duration_ns: Some(9 * SECOND_NS), requests: None };
     let total = carry_out(&Plan { stop, ..plan }, Addressed).summary.total;
     assert!(total.numbers.get(Counter::Due) > 0);
     let late = total.failures.reasons(Failure::ConnectTimeout);

@@ -3,7 +3,7 @@
 
 use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
+use brunt_plan::plan::{Load, Plan, ProtocolOptions, StopRule};
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 
@@ -346,7 +346,7 @@ fn by_count(speech: Speech) {
             pipeline,
             reconnect,
             warmup_ns: 20 * MS,
-            stop: Stop { duration_ns: None, requests: Some(100) },
+            stop: StopRule { duration_ns: None, requests: Some(100) },
             ..speech.plan()
         };
         let summary = carry_out(&plan, Server::new(speech, Manner::Answer)).summary;

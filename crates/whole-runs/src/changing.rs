@@ -6,7 +6,7 @@ use brunt_engine::simulated::{self, Act, Peer, Reaction, VirtualNet};
 use brunt_engine::{Control, RunShare, StopHandle};
 use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_record::catalogue::Counter;
 use brunt_record::change::{Action, Author, Change, MOST_CHANGES};
 use brunt_record::recording::Ending;
@@ -90,7 +90,7 @@ fn carry_out(
 fn open(rate: &str, workers: u32) -> Plan {
     Plan {
         load: Load::Open { profile: rate.parse().unwrap(), arrivals: Spread::Uniform },
-        stop: Stop { duration_ns: Some(6 * SECOND_NS), requests: None },
+        stop: StopRule { duration_ns: Some(6 * SECOND_NS), requests: None },
         connections: 64.into(),
         workers,
         timeout_ns: 10 * SECOND_NS,
@@ -154,7 +154,7 @@ fn connections_of_the_closed_model_rest_in_a_pause() {
 #[test]
 fn a_run_of_so_many_requests_waits_for_the_end_of_a_pause() {
     let changes = [change(SECOND_NS, Action::Pause), change(3 * SECOND_NS, Action::Resume)];
-    let stop = Stop { duration_ns: None, requests: Some(150) };
+    let stop = StopRule { duration_ns: None, requests: Some(150) };
     for plan in [Plan { stop, ..open("100", 1) }, Plan { stop, ..closed(1) }] {
         let Ran { summary, asked } = carry_out(&plan, |net| net, 10 * MS, &changes, 3 * SECOND_NS);
         assert_eq!((asked.len(), summary.total.numbers.get(Counter::Due)), (150, 150));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_http1::options::Options;
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_protocol::headers::Header;
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
@@ -26,7 +26,7 @@ fn says(after: u64, bytes: &[u8]) -> (u64, Act) {
 
 /// So many calls on one connection.
 fn calls(requests: u64) -> Plan {
-    Plan { stop: Stop { duration_ns: None, requests: Some(requests) }, ..plan("http://127.0.0.1/") }
+    Plan { stop: StopRule { duration_ns: None, requests: Some(requests) }, ..plan("http://127.0.0.1/") }
 }
 
 /// A peer that does this with each connection as it accepts it.

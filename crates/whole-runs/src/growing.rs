@@ -3,7 +3,7 @@
 use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::connections::Connections;
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 
@@ -46,7 +46,7 @@ impl Peer for Target {
 fn at_rate(rate: &str, most: u32) -> Plan {
     Plan {
         load: Load::Open { profile: rate.parse().unwrap(), arrivals: Spread::Uniform },
-        stop: Stop { duration_ns: Some(5 * SECOND_NS), requests: None },
+        stop: StopRule { duration_ns: Some(5 * SECOND_NS), requests: None },
         connections: Connections::UpTo(most),
         timeout_ns: 10 * SECOND_NS,
         drain_ns: 10 * SECOND_NS,

@@ -10,7 +10,7 @@ use brunt_http2::frame::{
 };
 use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
@@ -106,7 +106,7 @@ pub(super) fn goaway(last: u32, code: ErrorCode) -> Vec<u8> {
 }
 
 fn plan_of(streams: u32, requests: u64) -> Plan {
-    let stop = Stop { duration_ns: None, requests: Some(requests) };
+    let stop = StopRule { duration_ns: None, requests: Some(requests) };
     let options = Options { http: Version::Two, ..Options::default() };
     Plan { pipeline: streams, stop, protocol: options.to_protocol(), ..plan("http://127.0.0.1/") }
 }

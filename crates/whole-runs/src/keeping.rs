@@ -1,7 +1,7 @@
 //! Measurements are kept, and every call is accounted for, whatever goes wrong.
 
 use brunt_judge::summary::Summary;
-use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
+use brunt_plan::plan::{Load, Plan, ProtocolOptions, StopRule};
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Ending;
@@ -26,8 +26,11 @@ impl Peer for After {
 
 #[test]
 fn a_driver_that_fails_ends_the_run_and_keeps_what_was_measured() {
-    let plan =
-        Plan { stop: Stop { duration_ns: Some(5 * SECOND_NS), requests: None }, connections: 3.into(), ..plan(URL) };
+    let plan = Plan {
+        stop: StopRule { duration_ns: Some(5 * SECOND_NS), requests: None },
+        connections: 3.into(),
+        ..plan(URL)
+    };
     let net = VirtualNet::new(After(MS)).failing_at(Tick::from_ns(3_500 * MS));
     let summary = carry_out_on(&plan, &net, &StopHandle::default()).summary;
     assert!(
@@ -41,7 +44,7 @@ fn a_driver_that_fails_ends_the_run_and_keeps_what_was_measured() {
 
 #[test]
 fn a_worker_that_panics_ends_the_run_and_keeps_what_the_others_measured() {
-    let stop = Stop { duration_ns: Some(5 * SECOND_NS), requests: None };
+    let stop = StopRule { duration_ns: Some(5 * SECOND_NS), requests: None };
     let plan = Plan { stop, workers: 2, connections: 2.into(), ..plan(URL) };
     let net = VirtualNet::new(After(MS)).panicking_at(Tick::from_ns(3_500 * MS));
     let run = run_on(&plan, &net, &StopHandle::default(), &mut Seconds::default()).run;

@@ -8,7 +8,7 @@ use brunt_http1::options::{Content, Lines, Options, Version};
 use brunt_http2::frame::{ErrorCode, flag, kind};
 use brunt_judge::remarks::About;
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
@@ -49,7 +49,7 @@ impl Peer for Proxied {
 fn at_rate(rate: &str) -> Plan {
     Plan {
         load: Load::Open { profile: rate.parse().unwrap(), arrivals: Spread::Uniform },
-        stop: Stop { duration_ns: Some(10 * SECOND_NS), requests: None },
+        stop: StopRule { duration_ns: Some(10 * SECOND_NS), requests: None },
         connections: 8.into(),
         ..plan("http://127.0.0.1/")
     }
@@ -134,7 +134,7 @@ fn lines_of_a_file_have_figures_by_name_that_add_up() {
     let lines = Lines { file: "lines".to_owned(), content: Content(b"/a?x=1\nPOST /a\n/missing\n/a?x=2\n".to_vec()) };
     let options = Options { url_lines: Some(lines), ..Options::default() };
     for load in [at_rate("200").load, Load::Closed {}] {
-        let stop = Stop { duration_ns: None, requests: Some(1000) };
+        let stop = StopRule { duration_ns: None, requests: Some(1000) };
         let plan = Plan { protocol: options.to_protocol(), load, stop, warmup_ns: SECOND_NS, ..at_rate("200") };
         let summary = carry_out(&plan, Proxied { away: 0..0, other: USUAL, number: 0 }).summary;
         let calls: Vec<_> = summary.total.figures.requests.iter().collect();

@@ -31,7 +31,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use brunt_judge::summary::Summary;
-use brunt_plan::plan::{Load, PLAN_VERSION, Plan, ProtocolOptions, Sandbox, Stop, Transport};
+use brunt_plan::plan::{Load, PLAN_VERSION, Plan, ProtocolOptions, Sandbox, StopRule, Transport};
 use brunt_plan::target::Url;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
@@ -57,7 +57,7 @@ fn plan(url: &str) -> Plan {
         connections: 1.into(),
         workers: 1,
         load: Load::Closed {},
-        stop: Stop { duration_ns: Some(SECOND_NS), requests: None },
+        stop: StopRule { duration_ns: Some(SECOND_NS), requests: None },
         warmup_ns: 0,
         timeout_ns: 200 * MS,
         connect_timeout_ns: 100 * MS,

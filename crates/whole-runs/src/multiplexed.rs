@@ -14,7 +14,7 @@ use brunt_judge::summary::Summary;
 use brunt_lua::scenario::read;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::content::Content;
-use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
+use brunt_plan::plan::{Load, Plan, ProtocolOptions, StopRule};
 use brunt_plan::scenario::{File, Scenarios};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
@@ -23,7 +23,7 @@ use brunt_script::{Files, LoadOptions};
 use super::{MS, Seconds, built_in, judged, plan, run_part_on};
 use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 use brunt_protocol::flags::FlagValues as Flags;
-use brunt_protocol::user::{Message, RepeatingUser, User};
+use brunt_protocol::source::{Message, RepeatingSource, RequestSource};
 use brunt_protocol::{
     Answer, Client, Malformed, Opening, OptionsError, Prepared, Progress, Protocol, Registry, Scheme, Started,
 };
@@ -72,8 +72,8 @@ impl Prepared for Multiplexed {
         })
     }
 
-    fn user(&self) -> Box<dyn User> {
-        Box::new(RepeatingUser::new(b"call".to_vec(), self.is_safe))
+    fn user(&self) -> Box<dyn RequestSource> {
+        Box::new(RepeatingSource::new(b"call".to_vec(), self.is_safe))
     }
 }
 
@@ -113,7 +113,7 @@ impl Client for Streams {
     fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
         let Some(end) = bytes.iter().position(|byte| *byte == b'.') else {
             self.partial.extend_from_slice(bytes);
-            return Ok((bytes.len(), Progress::Aside));
+            return Ok((bytes.len(), Progress::ControlFrame));
         };
         self.partial.extend_from_slice(&bytes[..end]);
         let frame = String::from_utf8(std::mem::take(&mut self.partial)).unwrap();
@@ -126,26 +126,26 @@ impl Client for Streams {
                     Progress::Answered(Answer { position, status: 200, reusable: kind == "A" })
                 }
                 // The answer to a call that was given up.
-                None => Progress::Aside,
+                None => Progress::ControlFrame,
             },
             "M" => match self.in_flight.iter().position(|id| *id == number) {
                 Some(position) => Progress::Message { position, status: 0 },
-                None => Progress::Aside,
+                None => Progress::ControlFrame,
             },
             "L" => {
                 self.limit = number as usize;
-                Progress::Aside
+                Progress::ControlFrame
             }
             "P" => {
                 out.extend_from_slice(b"O0.");
-                Progress::Aside
+                Progress::ControlFrame
             }
             "X" => match self.in_flight.iter().position(|id| *id == number) {
                 Some(position) => {
                     self.in_flight.remove(position);
                     Progress::Refused { position, reason: "refused" }
                 }
-                None => Progress::Aside,
+                None => Progress::ControlFrame,
             },
             "H" => Progress::Opened,
             "G" | "E" => {
@@ -163,7 +163,7 @@ impl Client for Streams {
         true
     }
 
-    fn farewell(&self) -> Option<Cow<'static, str>> {
+    fn close_reason(&self) -> Option<Cow<'static, str>> {
         self.fails.then_some(Cow::Borrowed("an error"))
     }
 
@@ -171,7 +171,7 @@ impl Client for Streams {
         self.limit
     }
 
-    fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
+    fn cancel(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
         let id = self.in_flight.remove(position);
         out.extend_from_slice(format!("R{id}.").as_bytes());
         true
@@ -254,7 +254,7 @@ fn carry_out(plan: &Plan, limit: Option<u32>, manner: Manner) -> (Summary, Seen)
 }
 
 fn plan_of(pipeline: u32, requests: u64) -> Plan {
-    let stop = Stop { duration_ns: None, requests: Some(requests) };
+    let stop = StopRule { duration_ns: None, requests: Some(requests) };
     Plan { pipeline, stop, ..plan("mux://127.0.0.1/") }
 }
 
@@ -305,7 +305,7 @@ fn streams_beside_each_other_have_times_and_stalls_of_their_own() {
         id => vec![message(5 * MS, id), message(15 * MS, id), message(15 * MS, id), answer(16 * MS, id)],
     };
     let plan = Plan { pipeline: 10, ..plan("mux://127.0.0.1/stream") };
-    let plan = Plan { stop: Stop { duration_ns: None, requests: Some(300) }, ..plan };
+    let plan = Plan { stop: StopRule { duration_ns: None, requests: Some(300) }, ..plan };
     let (summary, seen) = carry_out(&plan, None, manner);
     let (total, all) = (&summary.total, summary.total.messages());
     assert_eq!((total.statuses.total(), summary.failures(Failure::Stalled)), (270, 30));
@@ -384,7 +384,7 @@ fn what_is_turned_away_after_the_load_is_sent_all_the_same() {
         _ => vec![answer(5 * MS, id)],
     };
     for load in [Load::Closed {}, Load::Open { profile: "4".parse().unwrap(), arrivals: Spread::Uniform }] {
-        let stop = Stop { duration_ns: Some(1000 * MS), requests: None };
+        let stop = StopRule { duration_ns: Some(1000 * MS), requests: None };
         let plan = Plan { stop, load, timeout_ns: 10_000 * MS, drain_ns: 5_000 * MS, ..plan_of(4, 1) };
         let (summary, _) = carry_out(&plan, None, manner);
         let total = &summary.total;
@@ -442,7 +442,7 @@ pub(super) fn scenario(script: &str) -> Plan {
     let file = File { name: "s.lua".to_owned(), content: Content(script.as_bytes().to_vec()) };
     let loaded = read(file.clone(), Files::Plan(Vec::new()), &LoadOptions::default(), &registry()).unwrap();
     let scenarios = Scenarios { files: vec![file], ..loaded.scenarios };
-    Plan { scenarios: Some(scenarios), stop: Stop::default(), ..plan("mux://127.0.0.1/") }
+    Plan { scenarios: Some(scenarios), stop: StopRule::default(), ..plan("mux://127.0.0.1/") }
 }
 
 #[test]

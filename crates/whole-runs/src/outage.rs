@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::connections::Connections;
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Ending;
@@ -75,7 +75,7 @@ impl Peer for Target {
 fn at_rate(rate: &str, connections: Connections) -> Plan {
     Plan {
         load: Load::Open { profile: rate.parse().unwrap(), arrivals: Spread::Uniform },
-        stop: Stop { duration_ns: Some(10 * SECOND_NS), requests: None },
+        stop: StopRule { duration_ns: Some(10 * SECOND_NS), requests: None },
         connections,
         timeout_ns: SECOND_NS,
         connect_timeout_ns: SECOND_NS,
@@ -147,7 +147,7 @@ fn a_target_that_answers_no_attempt_fails_calls_after_the_connect_timeout() {
 fn a_run_gives_up_a_target_that_was_never_there() {
     let forever = 0..u64::MAX;
     let after = |manner, timeout_ns, connect_timeout_ns| {
-        let stop = Stop { duration_ns: Some(40 * SECOND_NS), requests: None };
+        let stop = StopRule { duration_ns: Some(40 * SECOND_NS), requests: None };
         let plan = Plan { timeout_ns, connect_timeout_ns, stop, drain_ns: 0, ..at_rate("20", 10.into()) };
         let run = carry_out(&plan, Target::away(manner, forever.clone())).summary.run;
         (run.measured_ns / SECOND_NS, run.ending)
@@ -164,7 +164,7 @@ fn a_run_gives_up_a_target_that_was_never_there() {
 #[test]
 fn a_run_gives_up_a_target_that_takes_connections_and_never_answers() {
     const FOREVER: u64 = 1000 * SECOND_NS;
-    let stop = Stop { duration_ns: Some(40 * SECOND_NS), requests: None };
+    let stop = StopRule { duration_ns: Some(40 * SECOND_NS), requests: None };
     let plan = Plan { timeout_ns: 3 * SECOND_NS, stop, drain_ns: 0, ..at_rate("20", 10.into()) };
     let silent = |seconds| {
         (seconds, Ending::Unreached(format!("the target took connections and answered nothing in {seconds}s")))
@@ -192,7 +192,7 @@ fn a_run_gives_up_a_target_that_takes_connections_and_never_answers() {
 
 #[test]
 fn a_run_gives_up_a_target_that_closes_each_connection_without_a_byte() {
-    let stop = Stop { duration_ns: Some(40 * SECOND_NS), requests: None };
+    let stop = StopRule { duration_ns: Some(40 * SECOND_NS), requests: None };
     let plan = Plan { timeout_ns: 2 * SECOND_NS, stop, drain_ns: 0, ..at_rate("20", 10.into()) };
     let closed = Plan { load: Load::Closed {}, ..plan.clone() };
     let users = "brunt.scenario('s', function() http:get('/', { timeout = '13s' }) end):inject { brunt.users(3, 40) }";
@@ -235,7 +235,7 @@ impl Peer for Beginning {
 
 #[test]
 fn a_run_that_is_over_before_the_first_connection_was_made_has_not_reached_its_target() {
-    let stop = Stop { duration_ns: Some(2 * SECOND_NS), requests: None };
+    let stop = StopRule { duration_ns: Some(2 * SECOND_NS), requests: None };
     let warmed = Plan {
         warmup_ns: SECOND_NS,
         connect_timeout_ns: 60 * SECOND_NS,

@@ -2,7 +2,7 @@
 
 use brunt_judge::remarks::About;
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::snapshot::Phase;
 
@@ -42,7 +42,7 @@ impl Peer for Target {
 fn open(profile: &str, connections: u32) -> Plan {
     Plan {
         load: Load::Open { profile: profile.parse().unwrap(), arrivals: Spread::Uniform },
-        stop: Stop { duration_ns: Some(10 * SECOND_NS), requests: None },
+        stop: StopRule { duration_ns: Some(10 * SECOND_NS), requests: None },
         connections: connections.into(),
         timeout_ns: 10 * SECOND_NS,
         drain_ns: 10 * SECOND_NS,
@@ -267,7 +267,7 @@ fn a_warm_up_of_the_open_model_runs_at_the_first_rate() {
 
 #[test]
 fn a_profile_is_its_own_duration() {
-    let plan = Plan { stop: Stop::default(), ..open("100/1s,0/1s,50..150/1s", 8) };
+    let plan = Plan { stop: StopRule::default(), ..open("100/1s,0/1s,50..150/1s", 8) };
     let summary = carry_out(&plan, Target::taking(MS)).summary;
     assert_eq!((summary.total.numbers.get(Counter::Due), summary.run.measured_ns), (200, 3 * SECOND_NS));
     let due: Vec<_> = summary.run.series.points().iter().map(|point| point.numbers.get(Counter::Due)).collect();
@@ -276,7 +276,7 @@ fn a_profile_is_its_own_duration() {
 
 #[test]
 fn a_count_ends_the_open_model_when_its_last_call_ends() {
-    let plan = Plan { stop: Stop { duration_ns: None, requests: Some(500) }, ..open("1000", 8) };
+    let plan = Plan { stop: StopRule { duration_ns: None, requests: Some(500) }, ..open("1000", 8) };
     let summary = carry_out(&plan, Target::taking(20 * MS)).summary;
     // Eight connections at 20 ms carry 400 a second: the last calls are late, and still made.
     assert_eq!(summary.total.statuses.total(), 500);

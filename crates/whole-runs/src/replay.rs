@@ -10,9 +10,9 @@ use brunt_engine::{Gate, RunShare};
 use brunt_judge::summary::Summary;
 use brunt_lua::LuaJit;
 use brunt_plan::connections::Connections;
-use brunt_plan::plan::{Load, Plan, Stop};
-use brunt_protocol::replay::{Ended, LoggedCall, Replay, Upcoming};
-use brunt_protocol::user::{Message, Refusal};
+use brunt_plan::plan::{Load, Plan, StopRule};
+use brunt_protocol::replay::{LoggedCall, ReplayedEnd, Upcoming, WorkerReplay};
+use brunt_protocol::source::{Message, SourceEnd};
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
@@ -27,19 +27,19 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn of(calls: impl IntoIterator<Item = (u64, Option<u64>)>) -> Vec<Box<dyn Replay>> {
+    pub(super) fn of(calls: impl IntoIterator<Item = (u64, Option<u64>)>) -> Vec<Box<dyn WorkerReplay>> {
         vec![Box::new(Self { calls: calls.into_iter().collect(), next: 0, bytes: String::new() })]
     }
 }
 
-impl Replay for Log {
+impl WorkerReplay for Log {
     fn next(&mut self) -> Upcoming {
         let Some((due_ns, session)) = self.calls.get(self.next).copied() else { return Upcoming::Over };
         self.next += 1;
         Upcoming::Call(LoggedCall { number: self.next as u64, due_ns, session, logged_ns: 100 * MS })
     }
 
-    fn call(&mut self, number: u64) -> Result<Message<'_>, Refusal> {
+    fn call(&mut self, number: u64) -> Result<Message<'_>, SourceEnd> {
         self.bytes = format!("GET /{number} HTTP/1.1\r\nHost: a\r\n\r\n");
         Ok(Message { bytes: self.bytes.as_bytes(), idempotent: true, ..Message::default() })
     }
@@ -48,7 +48,7 @@ impl Replay for Log {
         (0, "GET /{n}")
     }
 
-    fn ended(&mut self, _number: u64, _ended: Ended<'_>) {}
+    fn ended(&mut self, _number: u64, _ended: ReplayedEnd<'_>) {}
 }
 
 /// A request as it came: when, on which connection, and its number.
@@ -71,7 +71,11 @@ impl Peer for Server {
 }
 
 /// What came of a log, and what its server was asked.
-fn replayed(change: impl FnOnce(&mut Plan), logs: Vec<Box<dyn Replay>>, takes: fn(u64) -> u64) -> (Summary, Vec<Came>) {
+fn replayed(
+    change: impl FnOnce(&mut Plan),
+    logs: Vec<Box<dyn WorkerReplay>>,
+    takes: fn(u64) -> u64,
+) -> (Summary, Vec<Came>) {
     let came = Arc::new(Mutex::new(Vec::new()));
     let summary = carried_out(change, logs, Server { takes, came: Arc::clone(&came) });
     let came = came.lock().unwrap().clone();
@@ -79,7 +83,7 @@ fn replayed(change: impl FnOnce(&mut Plan), logs: Vec<Box<dyn Replay>>, takes: f
 }
 
 /// What came of a log with this server.
-fn carried_out(change: impl FnOnce(&mut Plan), logs: Vec<Box<dyn Replay>>, server: impl Peer) -> Summary {
+fn carried_out(change: impl FnOnce(&mut Plan), logs: Vec<Box<dyn WorkerReplay>>, server: impl Peer) -> Summary {
     let summary = carried_out_on(&VirtualNet::new(server), change, logs, None);
     check(&summary);
     summary
@@ -89,13 +93,13 @@ fn carried_out(change: impl FnOnce(&mut Plan), logs: Vec<Box<dyn Replay>>, serve
 fn carried_out_on(
     net: &VirtualNet,
     change: impl FnOnce(&mut Plan),
-    logs: Vec<Box<dyn Replay>>,
+    logs: Vec<Box<dyn WorkerReplay>>,
     gate: Option<Gate>,
 ) -> Summary {
-    let replay = brunt_plan::replay::Replay::new("a.log", "combined");
+    let replay = brunt_plan::replay::LogReplay::new("a.log", "combined");
     let mut plan = Plan {
         load: Load::Replay(Box::new(replay)),
-        stop: Stop::default(),
+        stop: StopRule::default(),
         connections: Connections::UpTo(100),
         timeout_ns: 5 * SECOND_NS,
         drain_ns: 5 * SECOND_NS,

@@ -4,7 +4,7 @@ use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::connections::Connections;
 use brunt_plan::content::Content;
-use brunt_plan::plan::{Load, Plan, Script, Stop};
+use brunt_plan::plan::{Load, Plan, Script, StopRule};
 use brunt_record::catalogue::Counter;
 use brunt_record::recording::Ending;
 
@@ -32,7 +32,7 @@ fn at_rate(profile: &str, script: &str) -> Plan {
     let load = Load::Open { profile: profile.parse().unwrap(), arrivals: Spread::Uniform };
     Plan {
         load,
-        stop: Stop { duration_ns: Some(3 * SECOND_NS), requests: None },
+        stop: StopRule { duration_ns: Some(3 * SECOND_NS), requests: None },
         connections: 2.into(),
         pipeline: 8,
         ..scripted(script)
@@ -50,7 +50,7 @@ fn a_batch_is_due_with_its_first_request_whatever_the_rate() {
 
 #[test]
 fn a_batch_at_the_end_of_a_schedule_is_no_longer_than_that() {
-    let plan = Plan { stop: Stop { duration_ns: None, requests: Some(7) }, ..at_rate("10", BATCHES) };
+    let plan = Plan { stop: StopRule { duration_ns: None, requests: Some(7) }, ..at_rate("10", BATCHES) };
     let summary = carry_out(&plan, Server).summary;
     assert_eq!((summary.total.numbers.get(Counter::Due), summary.total.statuses.total()), (7, 7));
 }

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{Load, Plan, Stop, Tls, Transport};
+use brunt_plan::plan::{Load, Plan, StopRule, Tls, Transport};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
 use rustls::ServerConnection;
@@ -34,7 +34,7 @@ fn workers_share_what_is_to_be_done_and_nothing_is_done_twice() {
             workers,
             connections: 16.into(),
             load,
-            stop: Stop { duration_ns: requests.is_none().then_some(2 * SECOND_NS), requests },
+            stop: StopRule { duration_ns: requests.is_none().then_some(2 * SECOND_NS), requests },
             ..plan("http://127.0.0.1/")
         };
         let counted = carry_out(&several(Load::Closed {}, Some(1000)), Server).summary.total;
@@ -55,7 +55,7 @@ fn a_worker_that_has_nothing_to_do_ends_at_once() {
         let plan = Plan {
             workers: 4,
             connections: 64.into(),
-            stop: Stop { duration_ns: None, requests: Some(10) },
+            stop: StopRule { duration_ns: None, requests: Some(10) },
             warmup_ns,
             ..plan("http://127.0.0.1/")
         };

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::connections::Connections;
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_plan::random::mix;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
@@ -23,7 +23,7 @@ use super::{MS, SECOND_NS, Seconds, judged, mutations, plan, run_part_on};
 use brunt_engine::Finished;
 use brunt_engine::simulated::{self, Act, Peer, Reaction, VirtualNet};
 use brunt_lua::LuaJit;
-use brunt_protocol::replay::Replay;
+use brunt_protocol::replay::WorkerReplay;
 use brunt_record::time::Tick;
 
 /// How many seeds a plain `cargo test` tries of each kind.
@@ -233,8 +233,8 @@ fn random_flood(choices: &mut Choices) -> (Plan, usize) {
     };
     let grows = choices.once_in(2) && matches!(load, Load::Open { .. });
     let stop = match choices.below(3) {
-        0 => Stop { duration_ns: None, requests: Some(50 + choices.below(300)) },
-        _ => Stop { duration_ns: Some((300 + choices.below(900)) * MS), requests: None },
+        0 => StopRule { duration_ns: None, requests: Some(50 + choices.below(300)) },
+        _ => StopRule { duration_ns: Some((300 + choices.below(900)) * MS), requests: None },
     };
     let reconnect = choices.once_in(8);
     let most = most.max(2);
@@ -258,7 +258,7 @@ fn random_flood(choices: &mut Choices) -> (Plan, usize) {
 /// on how events coincide.
 fn random_fixed_flood(choices: &mut Choices) -> (Plan, usize) {
     let (plan, asked) = random_flood(choices);
-    let stop = Stop { duration_ns: None, requests: Some(50 + choices.below(300)) };
+    let stop = StopRule { duration_ns: None, requests: Some(50 + choices.below(300)) };
     (Plan { workers: 1, connections: Connections::Fixed(asked as u32), stop, ..plan }, asked)
 }
 
@@ -266,7 +266,7 @@ fn random_fixed_flood(choices: &mut Choices) -> (Plan, usize) {
 fn random_volley(choices: &mut Choices) -> (Plan, usize) {
     let (plan, asked) = random_flood(choices);
     let requests = Some(u64::from(plan.pipeline) * asked as u64);
-    let (load, stop) = (Load::Closed {}, Stop { duration_ns: None, requests });
+    let (load, stop) = (Load::Closed {}, StopRule { duration_ns: None, requests });
     let connections = Connections::Fixed(asked as u32);
     // Calls that may be made twice are, on a connection of their own.
     let url = "mux://127.0.0.1/";
@@ -309,7 +309,7 @@ fn random_users(choices: &mut Choices) -> (Plan, usize) {
 }
 
 /// A random log of sessions and of calls without one, over few connections; and their number.
-fn random_log(choices: &mut Choices) -> (Plan, Vec<Box<dyn Replay>>, usize) {
+fn random_log(choices: &mut Choices) -> (Plan, Vec<Box<dyn WorkerReplay>>, usize) {
     let (most, sessions) = (1 + choices.below(5) as u32, 1 + choices.below(8));
     let calls: Vec<_> = (0..20 + choices.below(150))
         .scan(0, |due, _| {
@@ -317,11 +317,11 @@ fn random_log(choices: &mut Choices) -> (Plan, Vec<Box<dyn Replay>>, usize) {
             Some((*due, (!choices.once_in(5)).then(|| choices.below(sessions))))
         })
         .collect();
-    let mut replay = brunt_plan::replay::Replay::new("a.log", "combined");
+    let mut replay = brunt_plan::replay::LogReplay::new("a.log", "combined");
     replay.think = choices.once_in(3);
     let plan = Plan {
         load: Load::Replay(Box::new(replay)),
-        stop: Stop::default(),
+        stop: StopRule::default(),
         connections: Connections::UpTo(most),
         timeout_ns: 150 * MS,
         connect_timeout_ns: 100 * MS,

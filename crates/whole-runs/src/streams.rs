@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brunt_http1::options::Options;
 use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
+use brunt_plan::plan::{Load, Plan, ProtocolOptions, StopRule};
 use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::AtLeast;
@@ -66,7 +66,7 @@ fn events(calls: u64, last: Option<&str>, stall_ns: Option<u64>) -> Plan {
     let options = Options { messages: Some(messages), ..Options::default() };
     Plan {
         protocol: options.to_protocol(),
-        stop: Stop { duration_ns: None, requests: Some(calls) },
+        stop: StopRule { duration_ns: None, requests: Some(calls) },
         ..plan("http://127.0.0.1/")
     }
 }
@@ -218,7 +218,7 @@ fn very_many_messages_are_all_counted() {
 #[test]
 fn streams_at_a_rate_are_all_accounted_for() {
     let load = Load::Open { profile: "50".parse().unwrap(), arrivals: Spread::Uniform };
-    let stop = Stop { duration_ns: Some(SECOND_NS), requests: None };
+    let stop = StopRule { duration_ns: Some(SECOND_NS), requests: None };
     let plan = Plan { load, stop, connections: 3.into(), ..events(1, Some("[DONE]"), None) };
     // A stream takes 75 ms, so that three connections carry 40 of the 50 a second.
     let summary = carry_out(&plan, usual()).summary;
@@ -232,7 +232,7 @@ fn streams_at_a_rate_are_all_accounted_for() {
 #[test]
 fn streams_under_way_at_the_end_say_how_long_they_had_waited() {
     let acts = vec![(10 * MS, HEAD.to_owned() + &event("a"))];
-    let stop = Stop { duration_ns: Some(50 * MS), requests: None };
+    let stop = StopRule { duration_ns: Some(50 * MS), requests: None };
     let plan = Plan { stop, timeout_ns: 10 * SECOND_NS, ..events(1, None, None) };
     let total = carry_out(&plan, stream(acts)).summary.total;
     assert_eq!((total.numbers.get(Counter::Unfinished), total.messages().count()), (1, 1));

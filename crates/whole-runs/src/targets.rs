@@ -7,7 +7,7 @@ use brunt_http1::options::{Lines, Options};
 use brunt_plan::arrivals::Spread;
 use brunt_plan::connections::Connections;
 use brunt_plan::content::Content;
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_record::catalogue::Counter;
 use brunt_record::outcome::Failure;
 
@@ -58,7 +58,7 @@ fn every_call_goes_where_its_line_says() {
     let base = plan("http://127.0.0.1/");
     let rate = |connections| Plan {
         load: Load::Open { profile: "1000".parse().unwrap(), arrivals: Spread::Uniform },
-        stop: Stop { duration_ns: Some(2 * SECOND_NS), requests: None },
+        stop: StopRule { duration_ns: Some(2 * SECOND_NS), requests: None },
         connections,
         ..base.clone()
     };
@@ -67,7 +67,7 @@ fn every_call_goes_where_its_line_says() {
         ("closed, two workers", Plan { connections: 4.into(), workers: 2, ..base.clone() }),
         (
             "closed, a count",
-            Plan { connections: 2.into(), stop: Stop { duration_ns: None, requests: Some(400) }, ..base.clone() },
+            Plan { connections: 2.into(), stop: StopRule { duration_ns: None, requests: Some(400) }, ..base.clone() },
         ),
         ("reconnecting", Plan { connections: 3.into(), reconnect: true, ..base.clone() }),
         ("a rate", rate(8.into())),

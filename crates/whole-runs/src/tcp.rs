@@ -9,12 +9,12 @@ use super::behaviour::{Speech, every_behaviour};
 use super::{MS, SECOND_NS, carry_out, plan};
 use brunt_engine::simulated::{Act, Peer, Reaction};
 use brunt_record::time::Tick;
-use brunt_tcp::options::{Framing, LengthPrefix, Options};
+use brunt_tcp::options::{AnswerFraming, LengthPrefix, Options};
 
 const TCP: Speech = Speech {
     url: "tcp://127.0.0.1:7/",
     options: || {
-        let framing = Framing::LengthPrefix(LengthPrefix { bytes: 4, little_endian: false });
+        let framing = AnswerFraming::LengthPrefix(LengthPrefix { bytes: 4, little_endian: false });
         let expect = Some(Content(b"pong".to_vec()));
         Options { send: Content(b"\0\0\0\x04ping".to_vec()), framing, expect, ..Options::default() }.to_protocol()
     },
@@ -63,7 +63,7 @@ fn without_an_answer_a_call_ends_when_it_is_sent() {
     assert_eq!(summary.times.service.unwrap().max.value, 0, "made-up time does not pass while sending");
     // The closed model counts and ends, too.
     let mut counted = sending(&options);
-    counted.stop = brunt_plan::plan::Stop { duration_ns: None, requests: Some(1000) };
+    counted.stop = brunt_plan::plan::StopRule { duration_ns: None, requests: Some(1000) };
     let summary = carry_out(&counted, Always(Vec::new())).summary;
     assert_eq!((summary.total.statuses.total(), summary.total.numbers.get(Counter::ClearOut)), (1000, 10_000));
     // With a connection for each.

@@ -2,7 +2,7 @@
 
 use brunt_judge::summary::Summary;
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::series::Point;
 use brunt_record::snapshot::Phase;
@@ -51,7 +51,7 @@ impl Peer for After {
 fn with_warm_up(warmup_ms: u64, seconds: u64) -> Plan {
     Plan {
         warmup_ns: warmup_ms * MS,
-        stop: Stop { duration_ns: Some(seconds * SECOND_NS), requests: None },
+        stop: StopRule { duration_ns: Some(seconds * SECOND_NS), requests: None },
         timeout_ns: 20 * SECOND_NS,
         ..plan(URL)
     }
@@ -137,7 +137,7 @@ fn where_warm_up_calls_outlast_the_window_nothing_was_due() {
 
 #[test]
 fn a_number_of_calls_leaves_those_of_the_warm_up_out() {
-    let stop = Stop { duration_ns: None, requests: Some(200) };
+    let stop = StopRule { duration_ns: None, requests: Some(200) };
     let plan = Plan { connections: 50.into(), stop, ..with_warm_up(500, 1) };
     let summary = carry_out(&plan, After(400 * MS)).summary;
     let [ok, _, carried, _] = ended(&summary);

@@ -9,7 +9,7 @@ use brunt_judge::summary::Summary;
 use brunt_judge::trend::{Settled, Watched};
 use brunt_plan::arrivals::Spread;
 use brunt_plan::connections::Connections;
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_record::histogram::AtLeast;
 use brunt_record::time::Tick;
 
@@ -21,7 +21,7 @@ const BEGIN: u64 = SECOND_NS;
 
 fn run_of(seconds: u64, warmup_ms: u64) -> Plan {
     Plan {
-        stop: Stop { duration_ns: Some(seconds * SECOND_NS), requests: None },
+        stop: StopRule { duration_ns: Some(seconds * SECOND_NS), requests: None },
         warmup_ns: warmup_ms * MS,
         timeout_ns: 20 * SECOND_NS,
         ..plan("http://127.0.0.1/")
@@ -196,7 +196,7 @@ impl Peer for Refusing {
 #[test]
 fn refused_calls_by_name_make_the_total() {
     for rate in ["300", "4000"] {
-        let plan = Plan { stop: Stop { duration_ns: Some(700 * MS), requests: None }, ..run_of(1, 0) };
+        let plan = Plan { stop: StopRule { duration_ns: Some(700 * MS), requests: None }, ..run_of(1, 0) };
         let summary = carry_out(&of_lines(at_rate(rate, plan)), Refusing).summary;
         let failed: u64 = summary.breakdown.requests.iter().map(|calls| calls.failed).sum();
         assert!(failed > 200, "{failed}");

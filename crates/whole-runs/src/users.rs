@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
 use brunt_plan::content::Content;
-use brunt_plan::plan::{Plan, ProtocolOptions, Stop};
+use brunt_plan::plan::{Plan, ProtocolOptions, StopRule};
 use brunt_plan::scenario::File;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
@@ -113,7 +113,7 @@ pub(super) fn plan_of(script: &str, files: &[(&str, &str)]) -> Result<Plan, Stri
     Ok(Plan {
         scenarios: Some(scenarios),
         protocol: ProtocolOptions::default(),
-        stop: Stop::default(),
+        stop: StopRule::default(),
         thresholds: loaded.thresholds,
         ..plan("http://127.0.0.1/")
     })

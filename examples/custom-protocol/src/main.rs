@@ -6,9 +6,9 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use brunt_protocol::flags::{Flag, FlagValues, Takes, revealed};
+use brunt_protocol::flags::{Flag, FlagValues, ValueKind, revealed};
 use brunt_protocol::plan::plan::{Plan, ProtocolOptions};
-use brunt_protocol::user::{Message, RepeatingUser, User};
+use brunt_protocol::source::{Message, RepeatingSource, RequestSource};
 use brunt_protocol::{
     Answer, AnswerParts, Client, Malformed, Opening, OptionsError, Prepared, Progress, Protocol, Scheme, Started,
     read_options, write_options,
@@ -41,10 +41,14 @@ struct Options {
 }
 
 const FLAGS: [Flag; 3] = [
-    Flag::new("item", Takes::Text("KEY"), "The key of the item that is asked for [default: brunt]").checked(is_key),
-    Flag::new("set", Takes::Text("TEXT"), "Store this under the key, rather than ask for it"),
-    Flag::new("login", Takes::Text("USER PASSWORD"), "Log in on each connection; @NAME is taken from the environment")
-        .secret(),
+    Flag::new("item", ValueKind::Text("KEY"), "The key of the item that is asked for [default: brunt]").checked(is_key),
+    Flag::new("set", ValueKind::Text("TEXT"), "Store this under the key, rather than ask for it"),
+    Flag::new(
+        "login",
+        ValueKind::Text("USER PASSWORD"),
+        "Log in on each connection; @NAME is taken from the environment",
+    )
+    .secret(),
 ];
 
 fn is_key(text: &str) -> Result<(), String> {
@@ -82,12 +86,12 @@ impl Protocol for Memcached {
         };
         let login = options.login.map(|login| revealed("--login", &login, plan)).transpose()?;
         let login = login.map(|login| set("login", &login).into_bytes());
-        Ok(Arc::new(Call { request: RepeatingUser::new(request.into_bytes(), idempotent), login }))
+        Ok(Arc::new(Call { request: RepeatingSource::new(request.into_bytes(), idempotent), login }))
     }
 }
 
 struct Call {
-    request: RepeatingUser,
+    request: RepeatingSource,
     login: Option<Vec<u8>>,
 }
 
@@ -96,7 +100,7 @@ impl Prepared for Call {
         Box::new(Connection { login: self.login.clone(), ..Connection::default() })
     }
 
-    fn user(&self) -> Box<dyn User> {
+    fn user(&self) -> Box<dyn RequestSource> {
         Box::new(self.request.clone())
     }
 }

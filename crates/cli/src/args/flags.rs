@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use brunt_plan::content::Content;
 use brunt_plan::secret::REDACTED;
-use brunt_protocol::flags::{Flag, FlagValue, FlagValues, Takes};
+use brunt_protocol::flags::{Flag, FlagValue, FlagValues, ValueKind};
 use brunt_protocol::{Protocol, Registry};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -97,14 +97,14 @@ fn arg(flag: &Flag) -> Arg {
     if let Some(short) = flag.short {
         arg = arg.short(short);
     }
-    let arg = match flag.takes {
-        Takes::Nothing => return arg.action(ArgAction::SetTrue),
-        Takes::Text(name) => arg.value_name(name),
+    let arg = match flag.value {
+        ValueKind::Nothing => return arg.action(ArgAction::SetTrue),
+        ValueKind::Text(name) => arg.value_name(name),
         // A text may be a bare number.
-        Takes::TextOrFile(name) => arg.value_name(name).allow_negative_numbers(true),
-        Takes::Texts(name) => arg.value_name(name).action(ArgAction::Append),
-        Takes::OneOf(name, texts) => return arg.value_name(name).value_parser(PossibleValuesParser::new(texts)),
-        Takes::File(name) => return arg.value_name(name).value_parser(value_parser!(PathBuf)),
+        ValueKind::TextOrFile(name) => arg.value_name(name).allow_negative_numbers(true),
+        ValueKind::Texts(name) => arg.value_name(name).action(ArgAction::Append),
+        ValueKind::OneOf(name, texts) => return arg.value_name(name).value_parser(PossibleValuesParser::new(texts)),
+        ValueKind::File(name) => return arg.value_name(name).value_parser(value_parser!(PathBuf)),
     };
     match flag.check {
         // The error would show the text: the check happens when the protocol gets it.
@@ -125,9 +125,9 @@ impl ProtocolFlags {
     /// The values in `matches`.
     pub fn new(matches: &ArgMatches, registry: &Registry) -> Self {
         let written = |flag: &Flag| -> Option<Vec<OsString>> {
-            match flag.takes {
-                Takes::Nothing => matches.get_flag(flag.name).then(Vec::new),
-                Takes::File(_) => matches.get_one::<PathBuf>(flag.name).map(|path| vec![path.clone().into()]),
+            match flag.value {
+                ValueKind::Nothing => matches.get_flag(flag.name).then(Vec::new),
+                ValueKind::File(_) => matches.get_one::<PathBuf>(flag.name).map(|path| vec![path.clone().into()]),
                 _ => Some(matches.get_many::<String>(flag.name)?.map(Into::into).collect()),
             }
         };
@@ -148,7 +148,7 @@ impl ProtocolFlags {
     pub fn overlaid(mut self, others: Self, registry: &Registry) -> Self {
         let all = flags(registry);
         for (name, texts) in others.0 {
-            let adds = all.iter().any(|(flag, _)| flag.name == name && matches!(flag.takes, Takes::Texts(_)));
+            let adds = all.iter().any(|(flag, _)| flag.name == name && matches!(flag.value, ValueKind::Texts(_)));
             match self.0.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, known)) if adds => known.extend(texts),
                 Some((_, known)) => *known = texts,
@@ -201,11 +201,11 @@ fn owners(name: &str, registry: &Registry) -> String {
 
 fn value(flag: &Flag, text: &OsString) -> Result<FlagValue> {
     let as_text = text.to_string_lossy();
-    match (flag.takes, as_text.strip_prefix('@')) {
-        (Takes::File(_), _) if as_text == "-" => standard_input(),
-        (Takes::File(_), _) => file(Path::new(text)),
-        (Takes::TextOrFile(_), Some(rest)) if rest.starts_with('@') => Ok(FlagValue::Text(rest.to_owned())),
-        (Takes::TextOrFile(_), Some(path)) => file(Path::new(path)),
+    match (flag.value, as_text.strip_prefix('@')) {
+        (ValueKind::File(_), _) if as_text == "-" => standard_input(),
+        (ValueKind::File(_), _) => file(Path::new(text)),
+        (ValueKind::TextOrFile(_), Some(rest)) if rest.starts_with('@') => Ok(FlagValue::Text(rest.to_owned())),
+        (ValueKind::TextOrFile(_), Some(path)) => file(Path::new(path)),
         _ => Ok(FlagValue::Text(as_text.into_owned())),
     }
 }
@@ -271,7 +271,7 @@ mod tests {
                 Err(brunt_protocol::OptionsError(String::new()))
             }
         }
-        for flag in [Flag::new("rate", Takes::Nothing, ""), Flag::new("fresh", Takes::Nothing, "").short('r')] {
+        for flag in [Flag::new("rate", ValueKind::Nothing, ""), Flag::new("fresh", ValueKind::Nothing, "").short('r')] {
             let mut registry = crate::built_in();
             registry.register(Greedy(flag));
             let error = check(&Bench::augment_args(Command::new("bench")), &registry).unwrap_err().to_string();

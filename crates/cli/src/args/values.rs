@@ -18,7 +18,7 @@ use brunt_plan::threshold::GuardAction;
 use brunt_plan::units;
 use brunt_report::{Format, decision};
 use brunt_testbed::server::{Delay, Stall};
-use brunt_testbed::timetable::{Entry, Fault};
+use brunt_testbed::timetable::{Entry, TimedFault};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 type Read<T> = Result<T, String>;
@@ -410,12 +410,12 @@ fn fault(text: &str) -> Read<Entry> {
     };
     let words: Vec<_> = text.split_whitespace().collect();
     let (fault, when) = match words.as_slice() {
-        ["refuse", when] => (Fault::Refuse, *when),
-        ["freeze", when] => (Fault::Freeze, *when),
-        ["delay", by, when] => (Fault::Delay(std_duration(by)?), *when),
+        ["refuse", when] => (TimedFault::Refuse, *when),
+        ["freeze", when] => (TimedFault::Freeze, *when),
+        ["delay", by, when] => (TimedFault::Delay(std_duration(by)?), *when),
         ["cut", at] => {
             let at = std_duration(at)?;
-            return Ok(Entry { fault: Fault::Cut, from: at, to: at });
+            return Ok(Entry { fault: TimedFault::Cut, from: at, to: at });
         }
         _ => return Err(expected()),
     };
@@ -439,13 +439,13 @@ mod tests {
     fn faults_have_their_times() {
         let secs = Duration::from_secs;
         let read = faults("refuse 5s-10s; delay 100ms 20s-30s;cut 40s;").unwrap();
-        let delay = Fault::Delay(Duration::from_millis(100));
+        let delay = TimedFault::Delay(Duration::from_millis(100));
         assert_eq!(
             read,
             [
-                Entry { fault: Fault::Refuse, from: secs(5), to: secs(10) },
+                Entry { fault: TimedFault::Refuse, from: secs(5), to: secs(10) },
                 Entry { fault: delay, from: secs(20), to: secs(30) },
-                Entry { fault: Fault::Cut, from: secs(40), to: secs(40) },
+                Entry { fault: TimedFault::Cut, from: secs(40), to: secs(40) },
             ]
         );
         for wrong in ["refuse", "refuse 5s", "freeze 10s-5s", "burn 1s-2s", "delay 1s-2s", "cut 1s-2s", "refuse 5-x"] {

@@ -22,7 +22,7 @@ use brunt_record::histogram::AtLeast;
 use brunt_record::live::Live;
 use brunt_record::snapshot::Phase;
 use brunt_report::{Format, Style};
-use brunt_testbed::server::{Config, Delay, Server, Stall};
+use brunt_testbed::server::{Delay, Server, ServerConfig, Stall};
 use clap::Args;
 
 use crate::args::{Bench, Load, Program, values};
@@ -56,7 +56,7 @@ const MODELS: [&str; 2] = ["closed model", "open model"];
 
 pub fn run(args: &Demo, program: &Program) -> Result<Exit> {
     files::check_writable(&args.html).context("the report page (--html names another file)")?;
-    let target = Config { delay: Delay::Fixed(DELAY), stall: Some(STALL), ..Config::default() };
+    let target = ServerConfig { delay: Delay::Fixed(DELAY), stall: Some(STALL), ..ServerConfig::default() };
     let server = Server::start(target).context("cannot start the built-in target")?;
     let plans = plans(args, &server.url(), program)?;
     console::print(introduction(args).as_bytes())?;

@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_plan::connections::Connections;
 use brunt_plan::environment::Environment;
-use brunt_plan::plan::{Load, MAX_ERROR_RATIO, MAX_LESS_RATIO, PLAN_VERSION, Plan, Sandbox, Stop};
-use brunt_plan::replay::{Fingerprint, Replay as Replayed};
+use brunt_plan::plan::{Load, MAX_ERROR_RATIO, MAX_LESS_RATIO, PLAN_VERSION, Plan, Sandbox, StopRule};
+use brunt_plan::replay::{Fingerprint, LogReplay as Replayed};
 use brunt_plan::share::Portion;
 use brunt_plan::target::Url;
 use brunt_protocol::options_of;
 use brunt_record::outcome::OkStatus;
 use brunt_record::recording::Recording;
 use brunt_record::replayed::{LogRead, Skip};
-use brunt_replay::config::Config;
+use brunt_replay::config::ReplayConfig;
 use brunt_replay::fingerprint;
 use brunt_replay::format::Format;
 use brunt_replay::log::{Log, format_names};
@@ -225,7 +225,7 @@ pub fn run(args: &Replay, program: &Program) -> Result<Exit> {
         );
     }
     let logs = log.begin(Portion::whole(plan.workers)).context("cannot start a thread that reads the log")?;
-    let logs = logs.into_iter().map(|log| Box::new(log) as Box<dyn brunt_protocol::replay::Replay>).collect();
+    let logs = logs.into_iter().map(|log| Box::new(log) as Box<dyn brunt_protocol::replay::WorkerReplay>).collect();
     single::replay(&plan, logs, &program.registry, &showing, |run| {
         judged(args, format, watch.replayed(run.measured_ns))
     })
@@ -347,7 +347,7 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         connections: Connections::UpTo(most),
         workers,
         load: Load::Replay(Box::new(replay.clone())),
-        stop: Stop { duration_ns: timing.duration, requests: None },
+        stop: StopRule { duration_ns: timing.duration, requests: None },
         warmup_ns: 0,
         timeout_ns: args.limits.timeout_ns(),
         connect_timeout_ns: args.limits.connect_timeout_ns(),
@@ -370,7 +370,7 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
     };
     plan.validate()?;
     // A path that is not sent to agents need not be UTF-8.
-    let config = Config { path, more: more.to_vec(), ..Config::from_plan(&plan, &replay)? };
+    let config = ReplayConfig { path, more: more.to_vec(), ..ReplayConfig::from_plan(&plan, &replay)? };
     let log = Log::open(config).map_err(with_way_out)?;
     if reading.rate.is_some() && !log.format().is_untimed() {
         bail!(

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use brunt_engine::trace::{Level, Trace};
 use brunt_plan::environment::Environment;
-use brunt_plan::plan::{Load, MAX_ERROR_RATIO, MAX_LESS_RATIO, PLAN_VERSION, Plan, ProtocolOptions, Stop};
+use brunt_plan::plan::{Load, MAX_ERROR_RATIO, MAX_LESS_RATIO, PLAN_VERSION, Plan, ProtocolOptions, StopRule};
 use brunt_plan::scenario::Scenarios;
 use brunt_plan::secret::{Template, is_secret_header};
 use brunt_plan::threshold::Guard;
@@ -406,14 +406,14 @@ fn value_of(name: &str, value: &str) -> Template {
 }
 
 /// Changes the load as the flags say. Returns the conditions that end the run besides its users.
-fn change(scenarios: &mut Scenarios, change: &Change, names: &[String], is_javascript: bool) -> Stop {
+fn change(scenarios: &mut Scenarios, change: &Change, names: &[String], is_javascript: bool) -> StopRule {
     if change.once {
         let names: Vec<_> = names.iter().filter(|name| comes(change, name)).cloned().collect();
         scenarios.make_single(&names);
     } else if let Some(factor) = change.scale {
         scenarios.scale(factor);
     }
-    let mut stop = Stop::default();
+    let mut stop = StopRule::default();
     if let Some(duration_ns) = change.duration.filter(|_| !is_javascript) {
         if scenarios.seconds() > 0.0 {
             scenarios.stretch(duration_ns as f64 / 1e9);

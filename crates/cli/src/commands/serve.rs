@@ -11,8 +11,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use brunt_testbed::grpc;
 use brunt_testbed::http::PATHS;
-use brunt_testbed::server::{self, Config, Delay, Listen, ServedProtocol, Stall, Tokens};
-use brunt_testbed::timetable::{Entry, Proxy};
+use brunt_testbed::server::{self, Delay, Listen, ServedProtocol, ServerConfig, Stall, Tokens};
+use brunt_testbed::timetable::{Entry, FaultProxy};
 use brunt_testbed::tls::{Identity, Pem, Tls, server_config};
 use clap::{Args, Subcommand};
 
@@ -258,7 +258,7 @@ impl Place {
     fn before(self, server: Running) -> Result<Running> {
         let (scheme, rest) = server.url.split_once("://").context("the server has no URL")?;
         let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let proxy = Proxy::start(self.address, host.parse().context("the server has no address")?, self.faults)?;
+        let proxy = FaultProxy::start(self.address, host.parse().context("the server has no address")?, self.faults)?;
         let (url, stop) = (format!("{scheme}://{}{path}", proxy.address()), server.stop);
         let certificate_pem = server.certificate_pem;
         let stop = Box::new(move || {
@@ -294,7 +294,7 @@ pub fn run(args: Serve) -> Result<Exit> {
         Server::Http(args) => {
             let args = *args;
             serve(args.address, args.serving, |told| {
-                let config = Config {
+                let config = ServerConfig {
                     body_bytes: args.body_size,
                     delay: args.delay,
                     queue: args
@@ -312,7 +312,7 @@ pub fn run(args: Serve) -> Result<Exit> {
         Server::Ws(args) => {
             let args = *args;
             serve(args.address, args.serving, |told| {
-                let config = Config {
+                let config = ServerConfig {
                     speaks: ServedProtocol::WebSocket,
                     delay: args.delay,
                     error_share: args.error_share,
@@ -327,7 +327,7 @@ pub fn run(args: Serve) -> Result<Exit> {
         Server::Thrift(args) => {
             let args = *args;
             serve(args.address, args.serving, |told| {
-                let config = Config {
+                let config = ServerConfig {
                     speaks: ServedProtocol::Thrift,
                     delay: args.delay,
                     error_share: args.error_share,
@@ -349,7 +349,7 @@ pub fn run(args: Serve) -> Result<Exit> {
                 files::check_writable(path)?;
             }
             serve(args.address, args.serving, |told| {
-                grpc(&grpc::Config {
+                grpc(&grpc::EchoConfig {
                     address: told.address,
                     workers: told.workers,
                     delay: args.delay,
@@ -372,7 +372,7 @@ struct Running {
 }
 
 /// Serves until a signal, or until its time is over. `start` gets what the server was told.
-fn serve(address: Listen, told: Serving, start: impl FnOnce(Config) -> Result<Running>) -> Result<Exit> {
+fn serve(address: Listen, told: Serving, start: impl FnOnce(ServerConfig) -> Result<Running>) -> Result<Exit> {
     serve_on(told.workers, address, told.told, start)
 }
 
@@ -381,7 +381,7 @@ fn serve_on(
     workers: u32,
     mut address: Listen,
     mut told: Told,
-    start: impl FnOnce(Config) -> Result<Running>,
+    start: impl FnOnce(ServerConfig) -> Result<Running>,
 ) -> Result<Exit> {
     if let Some(path) = &told.tls.write_cert {
         files::check_writable(path)?;
@@ -393,8 +393,13 @@ fn serve_on(
         Some(place) => place.before(server),
         None => Ok(server),
     };
-    let config =
-        Config { address, workers: workers as usize, tls: tls(told.tls), seed: told.seed, ..Config::default() };
+    let config = ServerConfig {
+        address,
+        workers: workers as usize,
+        tls: tls(told.tls),
+        seed: told.seed,
+        ..ServerConfig::default()
+    };
     let running = start(config).and_then(behind).context("cannot serve")?;
     if let (Some(path), Some(pem)) = (write_cert, running.certificate_pem) {
         files::write(&path, pem.as_bytes())?;
@@ -405,7 +410,7 @@ fn serve_on(
     Ok(Exit::Done)
 }
 
-fn target(config: Config, answered: &'static str) -> Result<Running> {
+fn target(config: ServerConfig, answered: &'static str) -> Result<Running> {
     let server = server::Server::start(config)?;
     Ok(Running {
         url: server.url(),
@@ -418,7 +423,7 @@ fn target(config: Config, answered: &'static str) -> Result<Running> {
     })
 }
 
-fn language_model(config: Config, model: brunt_testbed::llm::Config) -> Result<Running> {
+fn language_model(config: ServerConfig, model: brunt_testbed::llm::ModelConfig) -> Result<Running> {
     let server = server::Server::start_model(config, model)?;
     Ok(Running {
         url: server.url(),
@@ -433,10 +438,10 @@ fn language_model(config: Config, model: brunt_testbed::llm::Config) -> Result<R
 }
 
 /// The target by way of a proxy that coalesces.
-fn coalesced(asked: &Config) -> Result<Running> {
+fn coalesced(asked: &ServerConfig) -> Result<Running> {
     let (address, workers) = (asked.address.clone(), asked.workers);
     let (tls, certificate_pem) = asked.tls.as_ref().map(server_config).transpose()?.unzip();
-    let target = Config { address: SocketAddr::from(([127, 0, 0, 1], 0)).into(), tls: None, ..*asked };
+    let target = ServerConfig { address: SocketAddr::from(([127, 0, 0, 1], 0)).into(), tls: None, ..*asked };
     let target = server::Server::start(target)?;
     let proxy = Before::start(&target.url(), &address, workers, tls)?;
     Ok(Running {
@@ -450,8 +455,8 @@ fn coalesced(asked: &Config) -> Result<Running> {
     })
 }
 
-fn grpc(config: &grpc::Config) -> Result<Running> {
-    let server = grpc::Server::start(config)?;
+fn grpc(config: &grpc::EchoConfig) -> Result<Running> {
+    let server = grpc::EchoServer::start(config)?;
     Ok(Running {
         url: server.url(),
         certificate_pem: server.certificate_pem().map(str::to_owned),

@@ -9,7 +9,7 @@ use brunt_engine::{AskError, EngineError};
 use brunt_plan::plan::{Plan, ProtocolOptions, Transport};
 use brunt_plan::target::Target;
 use brunt_protocol::Registry;
-use brunt_protocol::discovery::{Inquiry, Reply};
+use brunt_protocol::discovery::{DiscoveryReply, Inquiry};
 
 use crate::exit::NoAnswer;
 use crate::ready;
@@ -41,7 +41,7 @@ impl Asker {
     ///
     /// # Errors
     /// The reason for which there is no answer.
-    pub fn ask(&self, to: &Target, first: &Target, call: &ProtocolOptions) -> Result<Reply, String> {
+    pub fn ask(&self, to: &Target, first: &Target, call: &ProtocolOptions) -> Result<DiscoveryReply, String> {
         let (_, scheme) = self.registry.named(&to.scheme).map_err(|error| error.to_string())?;
         let plan = Plan {
             transport: self.transport.clone(),

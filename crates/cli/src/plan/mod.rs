@@ -15,14 +15,14 @@ use brunt_plan::connections::Connections;
 use brunt_plan::content::Content;
 use brunt_plan::environment::Environment;
 use brunt_plan::plan::{
-    ArrivalTimes, Family, Load, MAX_ERROR_RATIO, MAX_LESS_RATIO, Origin, PLAN_VERSION, Plan, Script, Stop, Tls,
+    ArrivalTimes, Family, Load, MAX_ERROR_RATIO, MAX_LESS_RATIO, Origin, PLAN_VERSION, Plan, Script, StopRule, Tls,
     Transport,
 };
 use brunt_plan::profile::Profile;
 use brunt_plan::random::Random;
 use brunt_plan::secret::{REDACTED, Template};
 use brunt_plan::target::{Target, Url};
-use brunt_protocol::{Registry, options_of, options_read};
+use brunt_protocol::{Registry, options_of, redact_loaded};
 use brunt_record::SECOND_NS;
 
 use self::asking::Asker;
@@ -76,7 +76,7 @@ pub fn origin(saving: &Saving) -> Origin {
 fn make_single(plan: &mut Plan) {
     (plan.connections, plan.workers, plan.pipeline, plan.warmup_ns) = (Connections::Fixed(1), 1, 1, 0);
     plan.load = Load::Closed {};
-    plan.stop = Stop { duration_ns: None, requests: Some(1) };
+    plan.stop = StopRule { duration_ns: None, requests: Some(1) };
     if let Some(scenarios) = &mut plan.scenarios {
         let mut names: Vec<String> = Vec::new();
         for weighted in scenarios.populations.iter().flat_map(|population| &population.scenarios) {
@@ -85,7 +85,7 @@ fn make_single(plan: &mut Plan) {
             }
         }
         scenarios.make_single(&names);
-        plan.stop = Stop::default();
+        plan.stop = StopRule::default();
     }
 }
 
@@ -98,7 +98,7 @@ fn kept(path: &Path, registry: &Registry) -> Result<Plan> {
     })?;
     if let Some((protocol, _)) = registry.find(&plan.target.scheme) {
         // A secret in the file is hidden, as one from a flag is.
-        plan.protocol = options_read(protocol, &plan.protocol);
+        plan.protocol = redact_loaded(protocol, &plan.protocol);
     }
     if let Some(watch) = plan.watches.iter().find(|watch| watch.is_redacted()) {
         bail!(
@@ -361,13 +361,13 @@ fn load(args: &args::Load, saving: &Saving) -> Result<Load> {
 }
 
 /// The end of the run: as given; by default a duration, unless the load ends by itself.
-fn stop(args: &args::Load, load: &Load) -> Stop {
+fn stop(args: &args::Load, load: &Load) -> StopRule {
     let ends = match load {
         Load::Open { profile, .. } => Profile::duration_ns(profile).is_some(),
         Load::Closed {} | Load::Replay(_) => false,
     };
     let default = (args.requests.is_none() && !ends).then_some(DEFAULT_DURATION_NS);
-    Stop { duration_ns: args.duration.or(default), requests: args.requests }
+    StopRule { duration_ns: args.duration.or(default), requests: args.requests }
 }
 
 /// With a rate, as many as it needs; otherwise the default. At most one for each request.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use brunt_metrics::otlp::Interval;
+use brunt_metrics::otlp::PointInterval;
 use brunt_record::live::{AgentSecond, Live};
 use brunt_record::snapshot::Snapshot;
 
@@ -18,7 +18,7 @@ pub struct Pending {
     /// Their number.
     pub seconds: u64,
     /// Their beginning and end.
-    pub interval: Interval,
+    pub interval: PointInterval,
 }
 
 /// Seconds in their order.
@@ -47,7 +47,7 @@ impl Backlog {
             _ => self.pending.push_back(Pending {
                 second: lean(second),
                 seconds: 1,
-                interval: Interval { from_unix_ns, to_unix_ns },
+                interval: PointInterval { from_unix_ns, to_unix_ns },
             }),
         }
     }

@@ -1,7 +1,7 @@
 //! A run as monitoring systems see it: the kind of its calls, and the resource of its metrics.
 
 use anyhow::{Result, anyhow};
-use brunt_metrics::second::Calls;
+use brunt_metrics::second::CallKind;
 use brunt_metrics::{Attributes, Subject};
 use brunt_plan::plan::Plan;
 
@@ -19,11 +19,11 @@ pub fn subject(plan: &Plan) -> Subject {
             let method = option("method").filter(|_| plan.scenarios.is_none() && plan.script.is_none());
             let method = method.unwrap_or_else(|| "_OTHER".to_owned());
             let scheme = scheme.to_owned().into();
-            (Calls::Http, vec![("http.request.method".into(), method.into()), ("url.scheme".into(), scheme)])
+            (CallKind::Http, vec![("http.request.method".into(), method.into()), ("url.scheme".into(), scheme)])
         }
-        "grpc" | "grpcs" => (Calls::Rpc, rpc("grpc", option("call"))),
-        "thrift" | "thrifts" => (Calls::Rpc, rpc("thrift", option("call"))),
-        _ => (Calls::Other, Vec::new()),
+        "grpc" | "grpcs" => (CallKind::Rpc, rpc("grpc", option("call"))),
+        "thrift" | "thrifts" => (CallKind::Rpc, rpc("thrift", option("call"))),
+        _ => (CallKind::Other, Vec::new()),
     };
     attributes.extend(of_calls);
     let names = brunt_grpc::status::NAMES.iter().enumerate().filter(|_| scheme.starts_with("grpc"));

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -233,5 +233,5 @@ fn listen(stderr: ChildStderr, heard: &Mutex<Vec<String>>) {
 
 /// The built-in target.
 pub fn target() -> Server {
-    Server::start(Config::default()).unwrap()
+    Server::start(ServerConfig::default()).unwrap()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Delay, Queue, Server};
+use brunt_testbed::server::{Delay, Queue, Server, ServerConfig};
 use serde_json::Value;
 
 use crate::bus::{Bus, closes, read, target};
@@ -89,7 +89,7 @@ fn the_number_of_users_of_two_agents_changes() {
 fn a_guard_of_two_agents_backs_off_below_what_the_target_can_do() {
     let bus = Bus::start();
     let queue = Queue { count: 2, service_time: Delay::Fixed(Duration::from_millis(4)) };
-    let server = Server::start(Config { queue: Some(queue), ..Config::default() }).unwrap();
+    let server = Server::start(ServerConfig { queue: Some(queue), ..ServerConfig::default() }).unwrap();
     let _agents = bus.agents(2);
     let guard = ["--guard", "p99>300ms for 1s", "--guard-action", "back-off", "--on-lost-agent", "abort"];
     let done = bus.command(&[&["-r", "200/4s,900/26s"][..], &guard, &[&server.url()]].concat()).with_status(1);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Delay, Server};
+use brunt_testbed::server::{Delay, Server, ServerConfig};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -227,7 +227,9 @@ fn a_decision_ends_with_an_agent_if_it_is_to() {
 #[test]
 #[ignore = "needs nats-server: make test installs it"]
 fn requests_that_a_lost_agent_has_not_told_of_are_counted() {
-    let server = Server::start(Config { delay: Delay::Fixed(Duration::from_millis(10)), ..Config::default() }).unwrap();
+    let server =
+        Server::start(ServerConfig { delay: Delay::Fixed(Duration::from_millis(10)), ..ServerConfig::default() })
+            .unwrap();
     let (bus, url) = (Bus::start(), server.url());
     let mut agents = bus.agents(3);
     let (others, lost) = agents.split_at_mut(2);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Delay, Server};
+use brunt_testbed::server::{Delay, Server, ServerConfig};
 
 use crate::bus::{Bus, closes};
 use crate::collector::Collector;
@@ -17,9 +17,11 @@ const WIDEST: f64 = 1.09;
 #[ignore = "needs nats-server: make test installs it"]
 fn percentiles_of_three_agents_are_those_of_the_report() {
     let bus = Bus::start();
-    let server =
-        Server::start(Config { delay: Delay::Exponential { mean: Duration::from_millis(4) }, ..Config::default() })
-            .unwrap();
+    let server = Server::start(ServerConfig {
+        delay: Delay::Exponential { mean: Duration::from_millis(4) },
+        ..ServerConfig::default()
+    })
+    .unwrap();
     let _agents = bus.agents(3);
     let receiver = Receiver::start();
     let report = bus.run(&["-r", "600", "-d", "3s", "--otlp", &receiver.url, &server.url()]);
@@ -41,9 +43,11 @@ fn percentiles_of_three_agents_are_those_of_the_report() {
 #[ignore = "needs nats-server and go: make test installs them"]
 fn a_real_collector_hands_on_the_percentiles_of_three_agents() {
     let (bus, dir) = (Bus::start(), Directory::new());
-    let server =
-        Server::start(Config { delay: Delay::Exponential { mean: Duration::from_millis(4) }, ..Config::default() })
-            .unwrap();
+    let server = Server::start(ServerConfig {
+        delay: Delay::Exponential { mean: Duration::from_millis(4) },
+        ..ServerConfig::default()
+    })
+    .unwrap();
     let _agents = bus.agents(3);
     let collector = Collector::start(&dir);
     let args = ["-r", "600", "-d", "3s", "--trace", "20%", "--otlp", &collector.url, &server.url()];
@@ -65,9 +69,11 @@ fn a_real_collector_hands_on_the_percentiles_of_three_agents() {
 #[ignore = "needs nats-server and prometheus: make test installs them"]
 fn a_real_prometheus_finds_the_percentiles_of_three_agents() {
     let (bus, dir) = (Bus::start(), Directory::new());
-    let server =
-        Server::start(Config { delay: Delay::Exponential { mean: Duration::from_millis(4) }, ..Config::default() })
-            .unwrap();
+    let server = Server::start(ServerConfig {
+        delay: Delay::Exponential { mean: Duration::from_millis(4) },
+        ..ServerConfig::default()
+    })
+    .unwrap();
     let _agents = bus.agents(3);
     let metrics = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let prometheus = Prometheus::start(&dir, &metrics);
@@ -103,7 +109,7 @@ fn a_real_prometheus_finds_the_percentiles_of_three_agents() {
 #[ignore = "needs nats-server: make test installs it"]
 fn the_controller_watches_whoever_carries_the_run_out() {
     let bus = Bus::start();
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let _agents = bus.agents(2);
     let page = "queue_depth 7\n";
     let page = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{page}", page.len());

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 
 use brunt_plan::units::Clock;
-use brunt_testbed::server::Config;
+use brunt_testbed::server::ServerConfig;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::runs::target;
 
 #[test]
 fn what_was_due_is_the_integral_of_the_changed_rate() {
-    let ((_server, url), place, files) = (target(Config::default()), Place::new(), Directory::new());
+    let ((_server, url), place, files) = (target(ServerConfig::default()), Place::new(), Directory::new());
     let page = files.path("page.html");
     let running = place.start(&["-r", "200", "-d", "3s", "--format", "json", "--html", &page, &url]);
     let rate = place.change(&["rate", "500"]);
@@ -43,7 +43,7 @@ fn what_was_due_is_the_integral_of_the_changed_rate() {
 
 #[test]
 fn what_cannot_be_changed_is_refused_with_a_reason() {
-    let ((_server, url), place) = (target(Config::default()), Place::new());
+    let ((_server, url), place) = (target(ServerConfig::default()), Place::new());
     assert!(place.ctl(&["pause"]).with_status(2).stderr.contains("no run of this user goes on"));
     let closed = place.start(&["-c", "2", "-d", "1m", "--name", "nightly", &url]);
     place.change(&["nightly", "mark", "begun"]);
@@ -69,7 +69,7 @@ fn what_cannot_be_changed_is_refused_with_a_reason() {
 /// Nobody waits for the end of a pause.
 #[test]
 fn a_run_that_is_paused_ends_by_a_signal() {
-    let ((server, url), place) = (target(Config::default()), Place::new());
+    let ((server, url), place) = (target(ServerConfig::default()), Place::new());
     for load in [&["-r", "100"][..], &["-c", "3"]] {
         let running = place.start(&[load, &["-d", "1h", "--format", "json", &url]].concat());
         place.change(&["pause"]);
@@ -88,7 +88,7 @@ fn a_run_that_is_paused_ends_by_a_signal() {
 
 #[test]
 fn two_at_once_and_strangers_are_served() {
-    let ((_server, url), place) = (target(Config::default()), Place::new());
+    let ((_server, url), place) = (target(ServerConfig::default()), Place::new());
     // One that a run left behind that was killed.
     std::fs::create_dir(place.directory.path("brunt")).unwrap();
     std::fs::set_permissions(place.directory.path("brunt"), std::fs::Permissions::from_mode(0o700)).unwrap();
@@ -119,7 +119,7 @@ fn two_at_once_and_strangers_are_served() {
 
 #[test]
 fn a_guard_backs_off_only_where_there_is_a_rate() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let guard = ["--guard", "p99>500ms for 1s", "--guard-action", "back-off"];
     let wrong = done(&mut brunt([&guard[..], &["-d", "5s", &url]].concat())).with_status(2);
     assert!(wrong.stderr.contains("guards cannot back off: the run has no rate that they could lower"), "{wrong:?}");
@@ -132,7 +132,7 @@ fn a_guard_backs_off_only_where_there_is_a_rate() {
 
 #[test]
 fn a_repeated_run_takes_the_changes_as_its_profile() {
-    let ((_server, url), place) = (target(Config::default()), Place::new());
+    let ((_server, url), place) = (target(ServerConfig::default()), Place::new());
     let store = place.directory.path("runs.db");
     let running = place.start(&["-r", "100", "-d", "3s", "--store", &store, "--format", "json", &url]);
     place.change(&["rate", "400"]);
@@ -162,7 +162,7 @@ fn a_repeated_run_takes_the_changes_as_its_profile() {
 /// Half a run is no run that held, whatever its thresholds come to.
 #[test]
 fn a_run_that_is_paused_to_its_end_has_failed_and_says_so() {
-    let ((_server, url), place) = (target(Config::default()), Place::new());
+    let ((_server, url), place) = (target(ServerConfig::default()), Place::new());
     let held = ["--threshold", "p99<10s", "--threshold", "error_rate<5%"];
     let start = |more: &[&str]| place.start(&[&["-r", "200", "-d", "3s"][..], &held, more, &[&url]].concat());
     let running = start(&[]);
@@ -188,7 +188,7 @@ fn a_run_that_is_paused_to_its_end_has_failed_and_says_so() {
 /// The number of a script's users is raised and lowered while it runs. What is not a number, or out of range, is refused.
 #[test]
 fn the_number_of_virtual_users_changes() {
-    let ((_server, url), place) = (target(Config::default()), Place::new());
+    let ((_server, url), place) = (target(ServerConfig::default()), Place::new());
     let base = url.trim_end_matches('/');
     let script = format!(
         "local brunt = require 'brunt'

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Delay};
+use brunt_testbed::server::{Delay, ServerConfig};
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::program::{Directory, Running, nobody, run, until};
 use crate::runs::target;
 
-fn slow(millis: u64) -> Config {
-    Config { delay: Delay::Fixed(Duration::from_millis(millis)), ..Config::default() }
+fn slow(millis: u64) -> ServerConfig {
+    ServerConfig { delay: Delay::Fixed(Duration::from_millis(millis)), ..ServerConfig::default() }
 }
 
 fn json(text: &str) -> Value {
@@ -89,7 +89,7 @@ fn one_target_is_loaded_in_two_ways_and_the_runs_are_kept_and_compared_again() {
 
 #[test]
 fn a_target_that_never_answers_exits_with_3() {
-    let ((_server, url), (_port, nowhere)) = (target(Config::default()), nobody());
+    let ((_server, url), (_port, nowhere)) = (target(ServerConfig::default()), nobody());
     let done = run(["compare", "-n20", "-w0", "--format=json", &url, &nowhere]).with_status(3);
     assert!(done.stderr.contains(&format!("{nowhere} never answered: connect")), "{}", done.stderr);
     let done = run(["compare", "-n20", "-w0", &url, &nowhere]).with_status(3);
@@ -99,7 +99,7 @@ fn a_target_that_never_answers_exits_with_3() {
 /// Both sides fail alike: there is no difference, and nothing that a pipeline should pass.
 #[test]
 fn sides_that_fail_alike_fail_with_a_reason() {
-    let failing = Config { error_share: 0.3, ..slow(5) };
+    let failing = ServerConfig { error_share: 0.3, ..slow(5) };
     let ((_a, a_url), (_b, b_url)) = (target(failing.clone()), target(failing));
     let dir = Directory::new();
     let junit = dir.path("out.xml");
@@ -114,7 +114,7 @@ fn sides_that_fail_alike_fail_with_a_reason() {
 
 #[test]
 fn a_signal_ends_it_with_the_rounds_so_far() {
-    let (server, url) = target(Config::default());
+    let (server, url) = target(ServerConfig::default());
     let running = Running::start(["compare", "-d1h", "-w0", "-c2", &url, &url]);
     until("the first run is on its way", || server.requests() > 0);
     running.send(Signal::INT);

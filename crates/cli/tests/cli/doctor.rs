@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use brunt_testbed::server::Config;
+use brunt_testbed::server::ServerConfig;
 use serde_json::Value;
 
 use crate::program::{Done, done, nobody, run};
@@ -25,7 +25,7 @@ fn started_by(shell: &str, args: &str) -> Done {
 
 #[test]
 fn a_target_that_answers_is_reached() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let report = run(["doctor", "-c", "8", "--format", "json", &url]);
     let (level, message) = said(&report, "target");
     assert!(level == "ok" && message.contains(" connects in "), "{level} {message}");

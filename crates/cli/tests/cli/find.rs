@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Delay, Queue};
+use brunt_testbed::server::{Delay, Queue, ServerConfig};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -10,10 +10,10 @@ use crate::program::{Directory, Running, nobody, run, until};
 use crate::runs::target;
 
 /// A target that answers `servers` in each 20 ms.
-fn queue(servers: usize) -> Config {
-    Config {
+fn queue(servers: usize) -> ServerConfig {
+    ServerConfig {
         queue: Some(Queue { count: servers, service_time: Delay::Fixed(Duration::from_millis(20)) }),
-        ..Config::default()
+        ..ServerConfig::default()
     }
 }
 
@@ -144,7 +144,7 @@ fn a_target_that_never_answers_exits_with_3() {
 
 #[test]
 fn a_target_that_does_not_meet_the_lowest_rate_has_no_capacity() {
-    let (_server, url) = target(Config { error_share: 1.0, ..Config::default() });
+    let (_server, url) = target(ServerConfig { error_share: 1.0, ..ServerConfig::default() });
     let args = ["find", "--threshold=error_rate<1%", "--from=2", "--repeats=1", "-d500ms", "-w0", "--quiet"];
     let done = run([args.as_slice(), &[&url]].concat()).with_status(1);
     assert!(done.stdout.is_empty() && done.stderr.starts_with("error: no "), "{done:#?}");
@@ -157,7 +157,7 @@ fn a_target_that_does_not_meet_the_lowest_rate_has_no_capacity() {
 
 #[test]
 fn a_threshold_that_cannot_be_judged_is_no_fault_of_the_target() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let args = ["find", "--threshold=first_message.p50<1s", "-d500ms", "-w0", "--quiet", "--format=text", &url];
     let done = run(args).with_status(1);
     let target = "no answer: first_message.p50<1s cannot be judged at 100/s: nothing measures it";
@@ -168,7 +168,7 @@ fn a_threshold_that_cannot_be_judged_is_no_fault_of_the_target() {
 
 #[test]
 fn a_signal_ends_it_with_what_it_has() {
-    let (server, url) = target(Config::default());
+    let (server, url) = target(ServerConfig::default());
     let running = Running::start(["find", "--threshold", "p99<1s", "-d1h", "-w0", &url]);
     until("the first trial is on its way", || server.requests() > 0);
     running.send(Signal::INT);
@@ -178,7 +178,7 @@ fn a_signal_ends_it_with_what_it_has() {
 
 #[test]
 fn it_checks_everything_before_the_load() {
-    let (server, url) = target(Config::default());
+    let (server, url) = target(ServerConfig::default());
     run(["find", "--threshold=p99<1s", "--dry-run", &url]).with_status(0);
     assert_eq!(server.requests(), 0);
 }
@@ -186,7 +186,7 @@ fn it_checks_everything_before_the_load() {
 /// A flag's value is what its one parser makes of it, in each trial and in its command.
 #[test]
 fn numbers_in_any_notation_hold_in_each_trial() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let dir = Directory::new();
     let kept = dir.path("runs");
     let flags = ["-t", "0.003k", "--pipeline", "0.002k", "-d", "100ms", "-w", "0", "--threshold", "p99<10s"];

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Delay, Server};
+use brunt_testbed::server::{Delay, Server, ServerConfig};
 
 use crate::program::{Directory, done};
 use crate::runs;
@@ -15,7 +15,7 @@ fn root() -> PathBuf {
 
 /// A target that answers at once.
 fn target() -> (Server, String) {
-    runs::target(Config::default())
+    runs::target(ServerConfig::default())
 }
 
 /// The text below a line of YAML that ends with `|`, without its indentation.
@@ -112,7 +112,7 @@ fn the_action_compares_with_an_old_build() {
     );
     // Of a flood nobody knows beforehand.
     let flood = [("fail-if", "p99.9 > 9x"), ("folder", "flood"), ("flags", "-c 1 -w 0s")];
-    let slow = runs::target(Config { delay: Delay::Fixed(Duration::from_millis(5)), ..Config::default() });
+    let slow = runs::target(ServerConfig { delay: Delay::Fixed(Duration::from_millis(5)), ..ServerConfig::default() });
     let ends = [("target", slow.1.as_str()), ("baseline", slow.1.as_str())];
     let (status, summary, _) = acted(&dir, &[&flood[..], &ends, &inputs].concat());
     assert_eq!(status, 1, "{summary}");
@@ -137,8 +137,10 @@ fn unfolded(markdown: &str) -> String {
 #[test]
 fn the_gate_has_conditions_of_its_own_and_says_why_it_could_not_compare() {
     let dir = Directory::new();
-    let (_old, baseline) = runs::target(Config { delay: Delay::Fixed(Duration::from_millis(2)), ..Config::default() });
-    let (_new, url) = runs::target(Config { delay: Delay::Fixed(Duration::from_millis(60)), ..Config::default() });
+    let (_old, baseline) =
+        runs::target(ServerConfig { delay: Delay::Fixed(Duration::from_millis(2)), ..ServerConfig::default() });
+    let (_new, url) =
+        runs::target(ServerConfig { delay: Delay::Fixed(Duration::from_millis(60)), ..ServerConfig::default() });
     let gate = |baseline: &str, folder: &str| {
         let mut command = Command::new("sh");
         command.arg(root().join("action/gate.sh")).current_dir(dir.path("."));

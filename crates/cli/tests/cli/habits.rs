@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use brunt_testbed::server::Config;
+use brunt_testbed::server::ServerConfig;
 
 use crate::program::{Directory, brunt, done, run};
 use crate::runs::target;
@@ -109,7 +109,7 @@ const LED: [(&str, &str, &str); 71] = [
 
 #[test]
 fn what_other_tools_take_works_or_leads_to_the_line_to_type() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let dir = Directory::new();
     for file in ["login.lua", "script.js", "locustfile.py", "plan.jmx", "Shop.scala"] {
         dir.file(file, "");

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 use serde_json::{Value, json};
 
 use crate::program::{Directory, run};
@@ -45,7 +45,7 @@ fn due(result: &Value, name: &str) -> u64 {
 
 #[test]
 fn a_recording_is_gone_through_again() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let base = server.url().trim_end_matches('/').to_owned();
     let mut at = 0;
     let mut entry = |kind: &str, method: &str, path: &str, sent: Value, status: u16, headers: Value, answer: &str| {
@@ -104,7 +104,7 @@ fn a_recording_is_gone_through_again() {
 
 #[test]
 fn an_openapi_description_is_called() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let base = server.url().trim_end_matches('/').to_owned();
     let description = format!(
         r"
@@ -154,7 +154,7 @@ paths:
 
 #[test]
 fn a_postman_collection_is_gone_through() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let base = server.url().trim_end_matches('/').to_owned();
     let test = |lines: &[&str]| json!([{"listen": "test", "script": {"exec": lines}}]);
     let collection = json!({"info": {"name": "The shop"}, "variable": [{"key": "base", "value": format!("{base}/shop")}, {"key": "password", "value": "pw-ann"}],
@@ -181,7 +181,7 @@ fn a_postman_collection_is_gone_through() {
 
 #[test]
 fn commands_of_curl_are_a_scenario() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let base = server.url().trim_end_matches('/').to_owned();
     let directory = Directory::new();
     directory.file("item.json", "{\"item\": 4}");
@@ -202,7 +202,7 @@ fn commands_of_curl_are_a_scenario() {
 
 #[test]
 fn a_command_of_curl_is_a_load() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let base = server.url().trim_end_matches('/').to_owned();
     let line = format!("curl -sX PUT {base}/_/echo -H 'X: y' -d 'a=1'");
     let json = |words: &[&str]| -> Value {

@@ -1,11 +1,11 @@
 //! Runs that are kept: found again, shown as they were, and never in the way of a result.
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 
 use crate::program::{Directory, brunt, done, run};
 
 fn server() -> Server {
-    Server::start(Config::default()).unwrap()
+    Server::start(ServerConfig::default()).unwrap()
 }
 
 /// A short run that is kept in `store`; what it printed.

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Stdio};
 use std::sync::Arc;
 
-use brunt_testbed::server::Config;
+use brunt_testbed::server::ServerConfig;
 use rustix::process::{Pid, Signal, kill_process};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -76,7 +76,7 @@ fn exchange(mut stream: impl std::io::Read + std::io::Write, path: &str, host: &
 
 #[test]
 fn a_page_that_others_can_reach_needs_its_token() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let page = Page::start(&url, &["--live=0.0.0.0:0"]);
     let token = page.path.trim_matches('/');
     assert!(token.len() == 32 && token.bytes().all(|byte| byte.is_ascii_hexdigit()), "{}", page.url);
@@ -119,7 +119,7 @@ fn change(page: &Page, path: &str, fields: &str, body: &str) -> (u16, String) {
 
 #[test]
 fn a_run_is_changed_on_its_page_and_by_no_other() {
-    let (server, url) = target(Config::default());
+    let (server, url) = target(ServerConfig::default());
     let page = Page::start(&url, &["--live"]);
     until("the load has begun", || server.requests() > 0);
     // What the page offers: this run has a rate, and no virtual users.
@@ -150,7 +150,7 @@ fn a_run_is_changed_on_its_page_and_by_no_other() {
 
 #[test]
 fn a_page_of_this_machine_needs_none_and_no_foreign_name() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let page = Page::start(&url, &["--live"]);
     assert_eq!((page.path.as_str(), page.status("/", &page.address)), ("/", 200));
     assert_eq!(page.status("/events", "localhost"), 200);
@@ -172,7 +172,7 @@ fn over_tls(page: &Page, pem: &str, path: &str) -> String {
 
 #[test]
 fn a_page_speaks_tls_with_a_certificate_that_is_given() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let made = brunt_testbed::tls::server_certificate().unwrap();
     let dir = Directory::new();
     let (cert, key) = (dir.file("cert.pem", &made.certificate_pem), dir.file("key.pem", &made.key_pem));
@@ -194,7 +194,7 @@ fn a_page_speaks_tls_with_a_certificate_that_is_given() {
 
 #[test]
 fn a_page_speaks_tls_with_a_certificate_made_on_the_spot() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let mut page = Page::start(&url, &["--live", "--live-tls"]);
     assert!(page.url.starts_with("https://127.0.0.1:"), "{}", page.url);
     let mut line = String::new();
@@ -215,7 +215,7 @@ fn flags_of_the_page_need_a_page() {
 /// What a short run leaves: its page with the number that it is kept under, until its time is over or Ctrl-C comes.
 #[test]
 fn a_finished_page_stays_and_says_what_it_is_kept_as() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let dir = Directory::new();
     let store = dir.path("runs.db");
     // Ctrl-C ends the page, and not the run that is over.

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use brunt_testbed::server::{Config, Delay};
+use brunt_testbed::server::{Delay, ServerConfig};
 use serde_json::Value;
 
 use crate::program::{Directory, Running, brunt, done, nobody, run, until};
@@ -27,8 +27,10 @@ fn any(_: &std::collections::BTreeMap<String, String>) -> bool {
 
 #[test]
 fn what_a_receiver_adds_up_is_what_the_report_says() {
-    let (_server, url) =
-        target(Config { delay: Delay::Exponential { mean: Duration::from_millis(4) }, ..Config::default() });
+    let (_server, url) = target(ServerConfig {
+        delay: Delay::Exponential { mean: Duration::from_millis(4) },
+        ..ServerConfig::default()
+    });
     let receiver = Receiver::start();
     let result = result(&url, &["--otlp", &receiver.url, "--tag", "branch=main", "--name", "nightly"]);
     let metrics = receiver.metrics();
@@ -56,7 +58,7 @@ fn what_a_receiver_adds_up_is_what_the_report_says() {
 
 #[test]
 fn intervals_follow_each_other_without_a_gap() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let receiver = Receiver::start();
     result(&url, &["--otlp", &receiver.url]);
     let mut intervals = Vec::new();
@@ -82,7 +84,7 @@ fn cost_nothing(result: &Value, took: Duration) {
 
 #[test]
 fn receivers_that_are_gone_or_never_answer_cost_the_run_nothing_and_are_named() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let (_kept, gone) = nobody();
     let silent = Receiver::with(|_, _| None);
     for (receiver, problem) in [(gone.as_str(), "refused"), (&silent.url, "")] {
@@ -105,7 +107,7 @@ fn receivers_that_are_gone_or_never_answer_cost_the_run_nothing_and_are_named() 
 
 #[test]
 fn a_receiver_that_comes_back_gets_every_call() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     // The first two are told to come again, one of them at once.
     let receiver = Receiver::with(|number, _| match number {
         0 => status("503 Service Unavailable"),
@@ -122,7 +124,7 @@ fn a_receiver_that_comes_back_gets_every_call() {
 
 #[test]
 fn what_a_receiver_refuses_is_not_sent_again() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let receiver = Receiver::with(|_, _| status("500 Internal Server Error"));
     let done = run(["-r", "300", "-d", "2s", "--format", "json", "--otlp", &receiver.url, &url]).with_status(0);
     let result = json(&done.stdout);
@@ -135,7 +137,7 @@ fn what_a_receiver_refuses_is_not_sent_again() {
 
 #[test]
 fn the_environment_says_where_and_how() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let receiver = Receiver::start();
     let mut command = brunt(["-n", "10", "-c", "1", "--format", "json", "--otlp", "env", &url]);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &receiver.url).env("OTEL_SERVICE_NAME", "checkout load");
@@ -154,7 +156,7 @@ fn the_environment_says_where_and_how() {
 
 #[test]
 fn passwords_in_the_url_are_sent_and_shown_nowhere() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let receiver = Receiver::with(|_, _| status("401 me:hunter2 is wrong"));
     let dir = Directory::new();
     let otlp = receiver.url.replace("http://", "http://me:hunter2@");
@@ -172,7 +174,7 @@ fn passwords_in_the_url_are_sent_and_shown_nowhere() {
 
 #[test]
 fn a_receiver_of_sums_gets_sums() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let receiver = Receiver::start();
     let mut command = brunt(["-r", "100", "-d", "2s", "--otlp", &receiver.url, &url]);
     done(command.env("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "cumulative")).with_status(0);
@@ -205,7 +207,7 @@ fn scraped(url: &str, more: &[&str]) -> (Running, String) {
 
 #[test]
 fn a_scrape_has_the_run_so_far_and_the_last_one_all_of_it() {
-    let (_server, url) = target(Config { error_share: 0.1, ..Config::default() });
+    let (_server, url) = target(ServerConfig { error_share: 0.1, ..ServerConfig::default() });
     let dir = Directory::new();
     let file = dir.path("result.json");
     let (running, address) = scraped(&url, &["-d", "2s", "-o", &file, "--prometheus-linger", "1m"]);
@@ -240,7 +242,7 @@ fn a_scrape_has_the_run_so_far_and_the_last_one_all_of_it() {
 
 #[test]
 fn an_address_that_is_taken_is_refused_before_the_load() {
-    let (server, url) = target(Config::default());
+    let (server, url) = target(ServerConfig::default());
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let refused = run(["-n", "5", "--prometheus", &address, &url]).with_status(2);

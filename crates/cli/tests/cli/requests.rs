@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Delay};
+use brunt_testbed::server::{Delay, ServerConfig};
 use serde_json::Value;
 
 use crate::program::{Directory, Done, brunt, run};
@@ -25,7 +25,7 @@ fn reading(text: &str, args: &[&str]) -> Done {
 
 #[test]
 fn lines_come_from_standard_input_and_have_a_row_each() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let lines = "/shop/items/7\n/_/status/404\n";
     let done = reading(lines, &["-n", "100", "-c", "2", "--url-lines", "-", &url]).with_status(0);
     for name in ["GET /shop/items/7", "GET /_/status/404"] {
@@ -40,7 +40,8 @@ fn lines_come_from_standard_input_and_have_a_row_each() {
 #[test]
 fn calls_that_were_never_sent_have_their_names() {
     let slow = Duration::from_millis(50);
-    let (_server, url) = target(Config { delay: Delay::Uniform { min: slow, max: slow }, ..Config::default() });
+    let (_server, url) =
+        target(ServerConfig { delay: Delay::Uniform { min: slow, max: slow }, ..ServerConfig::default() });
     for (threads, rate) in [("1", "20000"), ("2", "500")] {
         let args = ["-c", "2", "-t", threads, "-r", rate, "-d", "2s", "--url-lines", "-", "--format", "json"];
         let asked = ["--threshold", "GET /b:error_rate<50%", &url];
@@ -93,7 +94,7 @@ fn calls_of_a_silent_target_have_one_word() {
 /// Each run of a sweep reads its flags anew, and standard input once.
 #[test]
 fn a_body_from_standard_input_is_that_of_each_run() {
-    let (server, url) = target(Config::default());
+    let (server, url) = target(ServerConfig::default());
     let echo = format!("{url}_/echo");
     let args =
         ["sweep", "-c", "1,2", "-n", "20", "-w0", "--body", "-", "--expect-body", "hello", "--format", "json", &echo];
@@ -105,7 +106,7 @@ fn a_body_from_standard_input_is_that_of_each_run() {
 
 #[test]
 fn an_answer_without_the_expected_text_has_failed() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let echo = format!("{url}_/echo");
     let args = |expected: &'static str| ["-n", "20", "-c", "2", "--body", "all is well", "--expect-body", expected];
     run([args("is well").as_slice(), &["--max-error-rate", "0", &echo]].concat()).with_status(0);
@@ -125,7 +126,7 @@ fn an_answer_without_the_expected_text_has_failed() {
 
 #[test]
 fn the_user_agent_is_a_flag() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let shown = run(["--once", "--user-agent", "me/2", &url]).with_status(0).stdout;
     assert!(shown.contains("User-Agent: me/2"), "{shown}");
     run(["find", "--user-agent", "me/2", "--threshold", "p99<1s", "--dry-run", &url]).with_status(0);

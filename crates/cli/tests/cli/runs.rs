@@ -5,20 +5,20 @@ use std::io::Read as _;
 use std::net::TcpListener;
 use std::process::Stdio;
 
-use brunt_testbed::server::{Config, Delay, Server};
+use brunt_testbed::server::{Delay, Server, ServerConfig};
 use serde_json::Value;
 
 use crate::program::{Directory, Done, brunt, done, nobody, run};
 
 /// A target that this process serves.
-pub fn target(config: Config) -> (Server, String) {
+pub fn target(config: ServerConfig) -> (Server, String) {
     let server = Server::start(config).unwrap();
     let url = server.url();
     (server, url)
 }
 
 fn plain() -> (Server, String) {
-    target(Config::default())
+    target(ServerConfig::default())
 }
 
 fn json(done: &Done) -> Value {
@@ -49,7 +49,7 @@ fn a_run_without_a_failure_exits_with_0() {
 
 #[test]
 fn a_failed_threshold_exits_with_1() {
-    let (_server, url) = target(Config { error_share: 1.0, ..Config::default() });
+    let (_server, url) = target(ServerConfig { error_share: 1.0, ..ServerConfig::default() });
     let done = run(["-n", "10", "--threshold", "error_rate<50%", &url]).with_status(1);
     assert!(done.stdout.contains("error_rate<50%"), "{}", done.stdout);
     let done = run(["-n", "10", "--threshold", "error_rate<50%", "--quiet", &url]).with_status(1);
@@ -60,7 +60,7 @@ fn a_failed_threshold_exits_with_1() {
 
 #[test]
 fn a_threshold_beyond_repair_ends_the_run_where_it_is_to() {
-    let (_server, url) = target(Config { error_share: 1.0, ..Config::default() });
+    let (_server, url) = target(ServerConfig { error_share: 1.0, ..ServerConfig::default() });
     let threshold = "error_rate < 1% abort";
     let done = run(["-c", "2", "-d", "30s", "--format", "json", "--threshold", threshold, &url]).with_status(1);
     let result = json(&done);
@@ -193,7 +193,8 @@ fn a_kept_plan_runs() {
 #[test]
 fn tls_is_verified_unless_told_otherwise() {
     let dir = Directory::new();
-    let (server, url) = target(Config { tls: Some(brunt_testbed::tls::Tls::default()), ..Config::default() });
+    let (server, url) =
+        target(ServerConfig { tls: Some(brunt_testbed::tls::Tls::default()), ..ServerConfig::default() });
     let ca = dir.file("ca.pem", server.certificate_pem().unwrap());
     run(["-n", "10", "-c", "2", "--cacert", &ca, &url]).with_status(0);
     run(["-n", "10", "-c", "2", "-k", &url]).with_status(0);
@@ -206,7 +207,7 @@ fn a_unix_socket_and_another_address() {
     let dir = Directory::new();
     let path = dir.path("socket");
     let address = format!("unix:{path}").parse().unwrap();
-    let (server, _) = target(Config { address, ..Config::default() });
+    let (server, _) = target(ServerConfig { address, ..ServerConfig::default() });
     run(["-n", "10", "--unix-socket", &path, "http://any.invalid/"]).with_status(0);
     assert_eq!(server.requests(), 10);
     let (server, url) = plain();
@@ -267,7 +268,7 @@ fn the_demo_shows_both_models_side_by_side_and_what_to_do_next() {
 #[test]
 fn a_slow_target_is_waited_for() {
     let delay = Delay::Fixed(std::time::Duration::from_millis(50));
-    let (server, url) = target(Config { delay, ..Config::default() });
+    let (server, url) = target(ServerConfig { delay, ..ServerConfig::default() });
     run(["-n", "3", "-c", "1", "--threshold", "min>=50ms", &url]).with_status(0);
     assert_eq!(server.requests(), 3);
 }

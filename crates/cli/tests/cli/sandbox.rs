@@ -1,6 +1,6 @@
 //! Which scripts run in the sandbox, by the flags and by where they come from.
 
-use brunt_testbed::server::Config;
+use brunt_testbed::server::ServerConfig;
 
 use crate::program::{Directory, run};
 use crate::runs::target;
@@ -14,7 +14,7 @@ const SCENARIO: &str = "local brunt = require('brunt')
 
 #[test]
 fn wrks_scripts_of_plans_are_confined_and_those_that_are_named_are_not() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let dir = Directory::new();
     let script = dir.file("s.lua", OPEN);
     let plan = dir.path("plan.json");
@@ -35,7 +35,7 @@ fn wrks_scripts_of_plans_are_confined_and_those_that_are_named_are_not() {
 
 #[test]
 fn scenarios_of_plans_are_confined_wherever_they_run() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let dir = Directory::new();
     let scenario = |inside: &str| SCENARIO.replace("BASE", &url).replace("INSIDE", inside);
     let at_the_top = dir.file("top.lua", [OPEN, &scenario("")].concat());

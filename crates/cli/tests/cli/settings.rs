@@ -2,11 +2,11 @@
 
 use crate::program::{Directory, brunt, done};
 use crate::runs::target;
-use brunt_testbed::server::Config;
+use brunt_testbed::server::ServerConfig;
 
 #[test]
 fn a_misspelt_variable_is_told_with_the_one_that_is_meant() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let said = |variable: &str, args: &[&str]| {
         done(brunt([args, &["-n", "5", &url]].concat()).env(variable, "5")).with_status(0).stderr
     };
@@ -23,7 +23,7 @@ fn a_misspelt_variable_is_told_with_the_one_that_is_meant() {
 
 #[test]
 fn a_misspelt_key_of_the_file_is_refused_with_the_one_that_is_meant() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let dir = Directory::new();
     let file = dir.file("flags.toml", "treshold = [\"p99<1s\"]\n");
     let wrong = done(brunt(["-n", "5", &url]).env("BRUNT_CONFIG", &file)).with_status(2).stderr;

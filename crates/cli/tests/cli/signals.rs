@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use brunt_testbed::faulty::{self, Fault};
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ fn until_answered(server: &Server) {
 #[test]
 fn the_first_signal_ends_the_run_with_its_report() {
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let (server, url) = target(Config::default());
+        let (server, url) = target(ServerConfig::default());
         let running = Running::start(["-d", "1h", "-c", "2", &url]);
         until_answered(&server);
         running.send(signal);
@@ -30,7 +30,7 @@ fn the_first_signal_ends_the_run_with_its_report() {
 
 #[test]
 fn a_signal_comes_before_a_threshold_that_failed() {
-    let (server, url) = target(Config::default());
+    let (server, url) = target(ServerConfig::default());
     let running = Running::start(["-d", "1h", "--threshold", "due==0", &url]);
     until_answered(&server);
     running.send(Signal::INT);
@@ -41,7 +41,7 @@ fn a_signal_comes_before_a_threshold_that_failed() {
 #[test]
 fn the_second_signal_ends_the_run_at_once_with_what_it_has() {
     // No answer: the drain would go on.
-    let server = faulty::Server::start(Fault::NeverAnswer).unwrap();
+    let server = faulty::FaultyServer::start(Fault::NeverAnswer).unwrap();
     let running = Running::start(["-d", "1h", "--timeout", "1h", "-c", "2", &server.url()]);
     until("the run is on its way", || server.requests() > 0);
     let begun = Instant::now();
@@ -54,7 +54,7 @@ fn the_second_signal_ends_the_run_at_once_with_what_it_has() {
 
 #[test]
 fn the_first_signal_in_the_drain_ends_it() {
-    let server = faulty::Server::start(Fault::NeverAnswer).unwrap();
+    let server = faulty::FaultyServer::start(Fault::NeverAnswer).unwrap();
     let running = Running::start(["-n", "4", "-r", "100", "--timeout", "1h", "--format", "json", &server.url()]);
     until("all calls are under way", || server.requests() == 4);
     running.send(Signal::INT);
@@ -67,7 +67,7 @@ fn the_first_signal_in_the_drain_ends_it() {
 fn a_signal_before_the_load_ends_a_flood_without_any() {
     for signals in [&[Signal::INT][..], &[Signal::INT, Signal::TERM]] {
         // A target of its own: one that the run before has left may count the last request of it late.
-        let (server, url) = target(Config::default());
+        let (server, url) = target(ServerConfig::default());
         let warming_up = Running::start(["-d", "1h", "-w", "1h", "-c", "1", "--format", "json", &url]);
         until("the warm-up is on its way", || server.requests() > 0);
         for signal in signals {
@@ -78,7 +78,7 @@ fn a_signal_before_the_load_ends_a_flood_without_any() {
         assert_eq!((&report["ending"], &report["outcomes"]["due"]), (&"interrupted".into(), &0.into()), "{done:#?}");
     }
     // No TLS handshake.
-    let silent = faulty::Server::start(Fault::NeverAnswer).unwrap();
+    let silent = faulty::FaultyServer::start(Fault::NeverAnswer).unwrap();
     let url = silent.url().replace("http:", "https:");
     for signals in [&[Signal::INT][..], &[Signal::INT, Signal::TERM]] {
         let before = silent.connections();
@@ -133,7 +133,7 @@ const PHASES: [Phase; 4] = [
 
 /// A run of a script in whose phases signals can come; its setup calls the target once, its teardown twice, with a pause between.
 fn surrounded(phase: &Phase, pause: &str) -> (Server, Running, Directory) {
-    let (server, url) = target(Config::default());
+    let (server, url) = target(ServerConfig::default());
     let directory = Directory::new();
     let Phase { setup, injection, iteration, .. } = phase;
     let script = format!(

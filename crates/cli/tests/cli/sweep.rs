@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Delay};
+use brunt_testbed::server::{Delay, ServerConfig};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -17,7 +17,8 @@ const QUICK: [&str; 4] = ["sweep", "-n40", "-w0", "-t1"];
 
 #[test]
 fn each_value_has_its_run() {
-    let (server, url) = target(Config { delay: Delay::Fixed(Duration::from_millis(5)), ..Config::default() });
+    let (server, url) =
+        target(ServerConfig { delay: Delay::Fixed(Duration::from_millis(5)), ..ServerConfig::default() });
     let dir = Directory::new();
     let (csv, markdown) = (dir.path("out.csv"), dir.path("out.md"));
     let args = ["-c", "1..20", "--format=json", "-o", &csv, "-o", &markdown, &url];
@@ -39,7 +40,7 @@ fn each_value_has_its_run() {
 
 #[test]
 fn other_flags_are_varied_as_well() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     for (flag, values) in [("-r", "50,100"), ("--pipeline", "1..2"), ("-t", "1,2"), ("--vary", "connections=2,3")] {
         let words = ["sweep", "-n20", "-w0", flag, values, "--format=csv", &url];
         let done = run(words).with_status(0);
@@ -59,7 +60,8 @@ fn a_scripts_variable_is_not_varied_and_the_way_is_told() {
 
 #[test]
 fn a_target_that_falls_over_is_a_finding() {
-    let ((_server, url), (_port, nowhere)) = (target(Config { error_share: 1.0, ..Config::default() }), nobody());
+    let ((_server, url), (_port, nowhere)) =
+        (target(ServerConfig { error_share: 1.0, ..ServerConfig::default() }), nobody());
     let done = run([QUICK.as_slice(), &["-c", "1,2,4", &nowhere]].concat()).with_status(3);
     assert!(done.stdout.contains("at 4: no answer (connect: "), "{}", done.stdout);
     let threshold = ["-c", "1,2,4", "--threshold", "error_rate<50%"];
@@ -75,7 +77,7 @@ fn a_target_that_falls_over_is_a_finding() {
 
 #[test]
 fn a_threshold_that_aborts_ends_the_run_of_one_value_alone() {
-    let (_server, url) = target(Config { error_share: 1.0, ..Config::default() });
+    let (_server, url) = target(ServerConfig { error_share: 1.0, ..ServerConfig::default() });
     let args =
         ["sweep", "-d1h", "-w0", "-t1", "-c", "1,2", "--threshold", "error_rate==0 abort", "--format=json", &url];
     let done = run(args).with_status(1);
@@ -91,7 +93,7 @@ fn a_threshold_that_aborts_ends_the_run_of_one_value_alone() {
 
 #[test]
 fn a_signal_ends_it_with_the_values_so_far() {
-    let (server, url) = target(Config::default());
+    let (server, url) = target(ServerConfig::default());
     let running = Running::start(["sweep", "-d1h", "-w0", "-c", "2,4", &url]);
     until("the first run is on its way", || server.requests() > 0);
     running.send(Signal::INT);

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
@@ -135,7 +135,7 @@ fn shown(drawn: &str) -> Vec<String> {
 
 #[test]
 fn a_run_is_drawn_over_the_terminal_which_is_then_given_back() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let (printed, drawn) = on_a_terminal(&["-d", "1600ms", "-r", "100", &url], "xterm");
     assert!(drawn.starts_with(TAKEN) && drawn.ends_with(GIVEN_BACK), "{drawn:?}");
     let rows = shown(&drawn);
@@ -174,7 +174,7 @@ fn the_first_run_says_once_what_next() {
 
 #[test]
 fn nothing_is_drawn_where_it_is_not_wanted_or_cannot_be() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     for (args, term) in
         [(&["-d", "1200ms"][..], "dumb"), (&["-d", "1200ms", "--quiet"], "xterm"), (&["-n", "10"], "xterm")]
     {
@@ -189,7 +189,7 @@ fn nothing_is_drawn_where_it_is_not_wanted_or_cannot_be() {
 /// The terminal is measured anew for each drawing: what is drawn fills the larger one and stays within the smaller one.
 #[test]
 fn a_terminal_may_change_its_size_while_a_run_goes_on() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let running = OnTerminal::start(&["-d", "1h", "-r", "100", &url], "xterm", (80, 24), false);
     running.until_drawn("answered a second");
     for (width, height, keys_row) in [(200, 50, "\x1b[50;1H"), (60, 10, "\x1b[10;1H")] {
@@ -208,7 +208,7 @@ fn a_terminal_may_change_its_size_while_a_run_goes_on() {
 
 #[test]
 fn keys_hold_the_view_explain_themselves_and_end_the_run() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let running = OnTerminal::start(&["-d", "1h", "-r", "100", &url], "xterm", (80, 24), false);
     running.until_drawn("answered a second");
     // Ctrl-C stays a signal.
@@ -227,7 +227,7 @@ fn keys_hold_the_view_explain_themselves_and_end_the_run() {
 
 #[test]
 fn after_ctrl_c_the_terminal_is_given_back_and_the_report_follows() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let running = OnTerminal::start(&["-d", "1h", "-r", "100", &server.url()], "xterm", (80, 24), true);
     running.until_drawn("answered a second");
     kill_process(Pid::from_child(&running.child), Signal::INT).unwrap();
@@ -261,7 +261,7 @@ fn a_headline_that_scrolled_away_is_the_last_line() {
 /// A drain that waits for an hour is not sat out: three signals end the process, and the terminal is whole.
 #[test]
 fn a_process_that_is_killed_by_signals_gives_the_terminal_back() {
-    let server = brunt_testbed::faulty::Server::start(brunt_testbed::faulty::Fault::NeverAnswer).unwrap();
+    let server = brunt_testbed::faulty::FaultyServer::start(brunt_testbed::faulty::Fault::NeverAnswer).unwrap();
     let args = ["-d", "1h", "--timeout", "1h", "--drain", "1h", "-c", "2", &server.url()];
     let running = OnTerminal::start(&args, "xterm", (80, 24), false);
     running.until_drawn("NO ANSWER YET");
@@ -275,7 +275,7 @@ fn a_process_that_is_killed_by_signals_gives_the_terminal_back() {
 /// What scripts print while the view has the terminal is neither lost nor in its way.
 #[test]
 fn what_a_script_prints_is_shown_after_the_view() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let directory = Directory::new();
     let script = format!(
         "local brunt = require 'brunt'; local http = brunt.http {{ base = '{}' }}
@@ -295,7 +295,7 @@ fn what_a_script_prints_is_shown_after_the_view() {
 
 #[test]
 fn several_runs_are_drawn_too() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let args = ["sweep", "-c", "1,2", "-d", "900ms", "-w", "0", &url];
     let running = OnTerminal::start(&args, "xterm", (80, 24), false);
     let (status, printed, drawn) = running.wait();

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Delay, Queue};
+use brunt_testbed::server::{Delay, Queue, ServerConfig};
 use serde_json::Value;
 
 use crate::program::{Directory, Done, run};
@@ -12,8 +12,8 @@ use crate::runs::target;
 /// The environment of tests allows every failure.
 const STRICT: [&str; 4] = ["-t1", "--max-error-rate", "1%", "--no-save"];
 
-fn slow(millis: u64) -> Config {
-    Config { delay: Delay::Fixed(Duration::from_millis(millis)), ..Config::default() }
+fn slow(millis: u64) -> ServerConfig {
+    ServerConfig { delay: Delay::Fixed(Duration::from_millis(millis)), ..ServerConfig::default() }
 }
 
 fn json(done: &Done) -> Value {
@@ -66,7 +66,7 @@ fn a_list_of_runs_tells_which_failed() {
 
 #[test]
 fn a_server_that_fails_is_no_proxy() {
-    let (_server, url) = target(Config { error_share: 1.0, ..slow(1) });
+    let (_server, url) = target(ServerConfig { error_share: 1.0, ..slow(1) });
     let done = run(["-n", "60", "-c", "3", "-t1", "--no-save", &url]);
     assert!(done.stdout.contains("503") && !done.stdout.contains("it is a proxy"), "{}", done.stdout);
 }
@@ -110,7 +110,7 @@ fn a_body_that_is_no_json_is_told() {
 
 #[test]
 fn a_field_that_an_answer_lacks_is_named() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let dir = Directory::new();
     let body = "local colour = http:get('/shop/items/3'):json().colour\nhttp:get('/of/' .. colour)";
     let done = run(["run", "-t1", "--max-error-rate", "1%", &scenario(&dir, &url, "", body, "")]).with_status(1);
@@ -129,7 +129,7 @@ fn a_rehearsal_says_where_a_function_ended() {
 
 #[test]
 fn a_table_that_users_change_in_common_is_warned_of() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let dir = Directory::new();
     let body = "basket.full = basket.full or vu.id\nhttp:get('/?basket=' .. basket.full)";
     let script = scenario(&dir, &url, "local basket, prices = {}, { apple = 3 }", body, "");
@@ -185,7 +185,7 @@ fn connections_at_a_rate_follow_no_law() {
 #[test]
 fn more_connections_to_a_full_target_answer_as_many_calls() {
     let queue = Queue { count: 2, service_time: Delay::Fixed(Duration::from_millis(20)) };
-    let (_server, url) = target(Config { queue: Some(queue), ..Config::default() });
+    let (_server, url) = target(ServerConfig { queue: Some(queue), ..ServerConfig::default() });
     let flags = ["sweep", "-t1", "-c", "8,64", "-d1s", "-w400ms", "--format=json", "--quiet", &url];
     let swept = json(&run(flags).with_status(0));
     let rates: Vec<_> =
@@ -259,7 +259,7 @@ fn an_argument_that_a_step_does_not_take_is_refused() {
 
 #[test]
 fn checks_of_a_table_that_come_out_as_nil_are_named() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let dir = Directory::new();
     let body = "local answer = http:get('/shop/items/4')\n\
                 local held = { ['has a colour'] = answer:json().colour, ['is there'] = answer.ok }\n\
@@ -285,7 +285,7 @@ fn the_page_of_a_sweep_has_what_was_watched() {
 
 #[test]
 fn the_line_of_a_guard_that_fired_is_no_wider_than_others() {
-    let (_server, url) = target(Config { error_share: 1.0, ..slow(1) });
+    let (_server, url) = target(ServerConfig { error_share: 1.0, ..slow(1) });
     let guard = "error_rate > 2% for 1s";
     let done = run(["-t1", "-r", "40", "-d", "9s", "--no-save", "--max-error-rate", "100%", "--guard", guard, &url]);
     assert!(done.stdout.contains("fired"), "{done:#?}");

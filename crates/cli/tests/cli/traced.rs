@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Delay};
+use brunt_testbed::server::{Delay, ServerConfig};
 use serde_json::Value;
 
 use crate::program::{Directory, run};
@@ -66,7 +66,7 @@ fn without_the_flag_there_is_none_and_a_users_own_goes_before() {
 
 #[test]
 fn http2_has_it_too() {
-    let (server, url) = target(Config::default());
+    let (server, url) = target(ServerConfig::default());
     run(["-n", "50", "-c", "2", "--http", "2", "--trace", "50%", &url]).with_status(0);
     assert_eq!(server.requests(), 50);
     let once = run(["--once", "--http", "2", "--trace", "1", &url]).with_status(0);
@@ -77,7 +77,7 @@ fn http2_has_it_too() {
 #[test]
 fn the_slowest_calls_are_found_by_their_traces() {
     let delay = Delay::Exponential { mean: Duration::from_millis(3) };
-    let (_server, url) = target(Config { delay, ..Config::default() });
+    let (_server, url) = target(ServerConfig { delay, ..ServerConfig::default() });
     let receiver = Receiver::start();
     let args = ["-r", "300", "-d", "2s", "-t", "2", "--format", "json", "--otlp", &receiver.url];
     let traced = run([&args[..], &["--trace", "100%", &url]].concat()).with_status(0);

@@ -12,7 +12,7 @@ use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
 use brunt_store::Store;
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::program::{Directory, brunt, run, until};
@@ -98,7 +98,7 @@ fn listed(store: &str) -> usize {
 
 #[test]
 fn runs_are_listed_filtered_opened_and_exported() {
-    let (dir, server) = (Directory::new(), Server::start(Config::default()).unwrap());
+    let (dir, server) = (Directory::new(), Server::start(ServerConfig::default()).unwrap());
     let (store, url) = (dir.path("runs.db"), server.url());
     kept(&store, &url, &["--name", "nightly", "--tag", "version=1.0", "--threshold", "p99<10s"]);
     kept(&store, &url, &["--name", "nightly", "--tag", "version=1.1", "--threshold", "p99<1ns"]);
@@ -208,7 +208,7 @@ fn two_runs_are_compared() {
 
 #[test]
 fn nobody_without_the_token_sees_anything() {
-    let (dir, server) = (Directory::new(), Server::start(Config::default()).unwrap());
+    let (dir, server) = (Directory::new(), Server::start(ServerConfig::default()).unwrap());
     let store = dir.path("runs.db");
     kept(&store, &server.url(), &[]);
     let ui = Ui::start(&store, &[]);
@@ -233,7 +233,7 @@ fn nobody_without_the_token_sees_anything() {
 
 #[test]
 fn a_run_is_deleted_by_its_form_alone() {
-    let (dir, server) = (Directory::new(), Server::start(Config::default()).unwrap());
+    let (dir, server) = (Directory::new(), Server::start(ServerConfig::default()).unwrap());
     let store = dir.path("runs.db");
     for _ in 0..2 {
         kept(&store, &server.url(), &[]);
@@ -268,7 +268,7 @@ fn a_run_is_deleted_by_its_form_alone() {
 /// Names, tags and URLs come from elsewhere, and stay text.
 #[test]
 fn nothing_in_a_run_becomes_markup() {
-    let (dir, server) = (Directory::new(), Server::start(Config::default()).unwrap());
+    let (dir, server) = (Directory::new(), Server::start(ServerConfig::default()).unwrap());
     let store = dir.path("runs.db");
     let attack = "\"><script>alert(1)</script><img src=x onerror='alert(1)'>";
     let url = format!("{}?q=%3Cscript%3E\"><script>", server.url());
@@ -295,7 +295,7 @@ fn nothing_in_a_run_becomes_markup() {
 
 #[test]
 fn it_begins_before_the_first_run_and_ends_when_told_to() {
-    let (dir, server) = (Directory::new(), Server::start(Config::default()).unwrap());
+    let (dir, server) = (Directory::new(), Server::start(ServerConfig::default()).unwrap());
     let store = dir.path("runs.db");
     let mut ui = Ui::start(&store, &["--listen", "0"]);
     assert!(ui.get("").contains("No runs."));
@@ -313,7 +313,7 @@ fn it_begins_before_the_first_run_and_ends_when_told_to() {
 /// Another brunt that is about to write holds no reader up; one that has been writing for too long is named.
 #[test]
 fn a_store_that_is_being_written_to_is_read() {
-    let (dir, server) = (Directory::new(), Server::start(Config::default()).unwrap());
+    let (dir, server) = (Directory::new(), Server::start(ServerConfig::default()).unwrap());
     let store = dir.path("runs.db");
     kept(&store, &server.url(), &["--name", "before"]);
     let ui = Ui::start(&store, &[]);
@@ -331,7 +331,7 @@ fn a_store_that_is_being_written_to_is_read() {
 /// A page of the list is a page, however many runs there are.
 #[test]
 fn a_long_list_comes_in_pages() {
-    let (dir, server) = (Directory::new(), Server::start(Config::default()).unwrap());
+    let (dir, server) = (Directory::new(), Server::start(ServerConfig::default()).unwrap());
     let store = dir.path("runs.db");
     kept(&store, &server.url(), &[]);
     // Copies of one row; what else is kept of a run need not be there.

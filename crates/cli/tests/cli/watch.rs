@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use brunt_testbed::server::{Config, Delay};
+use brunt_testbed::server::{Delay, ServerConfig};
 use serde_json::Value;
 
 use crate::program::{Directory, brunt, done, nobody, run, until};
@@ -71,7 +71,7 @@ impl Drop for Process {
 
 #[test]
 fn a_process_is_seen_second_by_second_and_its_cpu_for_each_call() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let burning = Process::start("while :; do :; done");
     let result = result(&url, &["--watch", &burning.watch()]);
     let cpu = figure(&result, "cpu");
@@ -90,7 +90,7 @@ fn a_process_is_seen_second_by_second_and_its_cpu_for_each_call() {
 
 #[test]
 fn a_process_that_ends_leaves_a_gap_and_no_zero() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let short = Process::start("sleep 2");
     let watch = format!("job={}", short.watch());
     let args = ["-r", "200", "-d", "5s", "--watch", &watch, "--format", "json", &url];
@@ -106,7 +106,7 @@ fn a_process_that_ends_leaves_a_gap_and_no_zero() {
 
 #[test]
 fn a_page_of_metrics_gives_sums_and_rates() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let exporter = exporter();
     let jobs = format!("jobs={}/metrics#rate(jobs_total{{kind!=\"c\"}})", exporter.url);
     let queue = format!("queue={}/metrics#queue_depth", exporter.url);
@@ -123,7 +123,7 @@ fn a_page_of_metrics_gives_sums_and_rates() {
 
 #[test]
 fn a_prometheus_is_asked_and_what_it_refuses_is_said() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let prometheus = Receiver::with(|_, request| {
         if request.head.contains("query=up%7B") {
             return page(
@@ -145,7 +145,7 @@ fn a_prometheus_is_asked_and_what_it_refuses_is_said() {
 
 #[test]
 fn thresholds_know_what_is_watched_and_a_misspelt_name_is_refused_before_the_load() {
-    let (server, url) = target(Config::default());
+    let (server, url) = target(ServerConfig::default());
     let exporter = exporter();
     let watch = format!("queue={}/metrics#queue_depth", exporter.url);
     let of = |threshold: &str| run(["-r", "100", "-d", "2s", "--watch", &watch, "--threshold", threshold, &url]);
@@ -176,7 +176,7 @@ fn thresholds_know_what_is_watched_and_a_misspelt_name_is_refused_before_the_loa
 
 #[test]
 fn what_cannot_be_watched_is_said_before_the_load() {
-    let (server, url) = target(Config::default());
+    let (server, url) = target(ServerConfig::default());
     let (_kept, gone) = nobody();
     let gone = format!("q={gone}#up");
     for (watch, problem) in [
@@ -197,7 +197,7 @@ fn what_cannot_be_watched_is_said_before_the_load() {
 
 /// A run of three seconds whose exporter fails so after its first page; what became of the figure.
 fn beside(fails: fn() -> Option<String>) -> (Value, Duration) {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let exporter = Receiver::with(move |number, _| if number == 0 { page("queue_depth 7\n") } else { fails() });
     let watch = format!("queue={}/metrics#queue_depth", exporter.url);
     let began = Instant::now();
@@ -232,7 +232,7 @@ fn a_source_that_breaks_slow_or_garbage_costs_values_and_the_run_nothing() {
 
 #[test]
 fn credentials_of_a_watched_url_are_sent_and_shown_nowhere() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let exporter = Receiver::with(|number, _| {
         if number < 2 { page("queue_depth 7\n") } else { status("401 me:hunter2 is wrong, s3cr3t too") }
     });
@@ -262,7 +262,8 @@ fn credentials_of_a_watched_url_are_sent_and_shown_nowhere() {
 
 #[test]
 fn a_kept_run_and_a_result_that_is_read_again_have_what_was_watched() {
-    let (_server, url) = target(Config { delay: Delay::Fixed(Duration::from_millis(1)), ..Config::default() });
+    let (_server, url) =
+        target(ServerConfig { delay: Delay::Fixed(Duration::from_millis(1)), ..ServerConfig::default() });
     let exporter = exporter();
     let watch = format!("queue={}/metrics#queue_depth", exporter.url);
     let dir = Directory::new();
@@ -282,7 +283,7 @@ fn a_kept_run_and_a_result_that_is_read_again_have_what_was_watched() {
 #[test]
 #[ignore = "needs prometheus: make test installs it"]
 fn a_real_prometheus_is_asked() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let (dir, exporter) = (Directory::new(), exporter());
     let prometheus = Prometheus::start(&dir, exporter.url.trim_start_matches("http://"));
     let watch = |name: &str, query: &str| format!("{name}=prometheus:{}#{query}", prometheus.url);

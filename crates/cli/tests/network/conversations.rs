@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, ServedProtocol, Server};
+use brunt_testbed::server::{ServedProtocol, Server, ServerConfig};
 use serde_json::Value;
 
 use crate::program::{Directory, run};
@@ -61,7 +61,8 @@ fn redis_is_put_under_load_from_lua_alone() {
 #[test]
 fn a_conversation_over_websocket() {
     let push = Some(Duration::from_millis(20));
-    let ours = Server::start(Config { speaks: ServedProtocol::WebSocket, push, ..Config::default() }).unwrap();
+    let ours =
+        Server::start(ServerConfig { speaks: ServedProtocol::WebSocket, push, ..ServerConfig::default() }).unwrap();
     let mut python = Python::start();
     for base in [ours.url(), python.url("/push")] {
         let report = example("websocket.lua", &base);
@@ -78,7 +79,7 @@ fn a_conversation_over_websocket() {
 
 #[test]
 fn a_message_that_does_not_come_leaves_the_connection_as_it_is() {
-    let server = Server::start(Config { speaks: ServedProtocol::WebSocket, ..Config::default() }).unwrap();
+    let server = Server::start(ServerConfig { speaks: ServedProtocol::WebSocket, ..ServerConfig::default() }).unwrap();
     let report = play(
         0,
         &format!(
@@ -104,7 +105,8 @@ fn a_message_that_does_not_come_leaves_the_connection_as_it_is() {
 #[test]
 fn a_server_that_sends_what_nobody_waits_for_has_not_frozen() {
     let push = Some(Duration::from_millis(15));
-    let server = Server::start(Config { speaks: ServedProtocol::WebSocket, push, ..Config::default() }).unwrap();
+    let server =
+        Server::start(ServerConfig { speaks: ServedProtocol::WebSocket, push, ..ServerConfig::default() }).unwrap();
     let directory = Directory::new();
     let text = format!(
         "local brunt = require 'brunt'
@@ -123,7 +125,7 @@ fn a_server_that_sends_what_nobody_waits_for_has_not_frozen() {
 
 /// A script whose users each hold a socket to an echo.
 fn play_on_socket(users: u32, text: &str) -> Report {
-    let server = Server::start(Config { speaks: ServedProtocol::WebSocket, ..Config::default() }).unwrap();
+    let server = Server::start(ServerConfig { speaks: ServedProtocol::WebSocket, ..ServerConfig::default() }).unwrap();
     let url = server.url();
     play(
         0,
@@ -198,8 +200,12 @@ fn several_tasks_wait_on_a_socket_for_messages_of_their_own() {
 
 #[test]
 fn what_came_before_a_connection_ended_can_still_be_received() {
-    let server =
-        Server::start(Config { speaks: ServedProtocol::WebSocket, close_after: Some(2), ..Config::default() }).unwrap();
+    let server = Server::start(ServerConfig {
+        speaks: ServedProtocol::WebSocket,
+        close_after: Some(2),
+        ..ServerConfig::default()
+    })
+    .unwrap();
     let report = play(
         0,
         &format!(

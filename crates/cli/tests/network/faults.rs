@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use brunt_testbed::faulty::{ConnectionFate, Fault, Server};
+use brunt_testbed::faulty::{ConnectionFate, Fault, FaultyServer};
 
 use crate::program::nobody;
 use crate::report::{Report, report};
@@ -16,9 +16,9 @@ const PATIENT: [&str; 4] = ["--timeout", "60s", "--connect-timeout", "60s"];
 
 /// What comes of calling a server with this fault, in the closed model and in the open one.
 #[track_caller]
-fn judge_calls(fault: &Fault, status: i32, args: &[&str], judge: impl Fn(&Report, &Server)) {
+fn judge_calls(fault: &Fault, status: i32, args: &[&str], judge: impl Fn(&Report, &FaultyServer)) {
     for load in [["-c", "2", "-t", "1"].as_slice(), &["-c", "2", "-t", "1", "-r", "40"]] {
-        let server = Server::start(fault.clone()).unwrap();
+        let server = FaultyServer::start(fault.clone()).unwrap();
         let report = report(status, [load, args, &["-n", "6", &server.url()]].concat());
         assert_eq!(report.outcome("due"), CALLS, "{fault:?} {load:?}");
         judge(&report, &server);
@@ -190,7 +190,7 @@ fn a_handshake_that_never_ends() {
         (Fault::NeverAnswer, "300ms", "connect_timeout: no TLS handshake within the connect timeout"),
         (Fault::CloseAfterAccept, "60s", ""),
     ] {
-        let server = Server::start(fault.clone()).unwrap();
+        let server = FaultyServer::start(fault.clone()).unwrap();
         let url = server.url().replace("http:", "https:");
         let report = report(3, ["-n", "4", "-c", "2", "-k", "--connect-timeout", patience, &url]);
         assert_eq!(report.outcome("failed"), 4);
@@ -204,7 +204,7 @@ fn a_handshake_that_never_ends() {
 
 #[test]
 fn pipelined_calls_end_with_the_first() {
-    let server = Server::start(Fault::NeverAnswer).unwrap();
+    let server = FaultyServer::start(Fault::NeverAnswer).unwrap();
     let args = ["-n", "16", "-c", "1", "--pipeline", "8", "--timeout", "300ms", &server.url()];
     let report = report(3, args);
     assert_eq!(report.outcome("failed"), 16, "{:?}", report.reasons());

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Delay, Server};
+use brunt_testbed::server::{Delay, Server, ServerConfig};
 use brunt_testbed::tls::Tls;
 
 use crate::program::{nobody, run};
@@ -13,7 +13,7 @@ use crate::report::report;
 
 /// The built-in target, which takes so long for each answer.
 fn slow(delay: Duration) -> Server {
-    Server::start(Config { delay: Delay::Fixed(delay), ..Config::default() }).unwrap()
+    Server::start(ServerConfig { delay: Delay::Fixed(delay), ..ServerConfig::default() }).unwrap()
 }
 
 /// A server that says `words` to everybody who connects, once something has come.
@@ -64,8 +64,8 @@ fn nobody_listening_is_said_at_once() {
 
 #[test]
 fn a_mistake_has_a_name_and_a_way_out() {
-    let tls = Server::start(Config { tls: Some(Tls::default()), ..Config::default() }).unwrap();
-    let plain = Server::start(Config::default()).unwrap();
+    let tls = Server::start(ServerConfig { tls: Some(Tls::default()), ..ServerConfig::default() }).unwrap();
+    let plain = Server::start(ServerConfig::default()).unwrap();
     let h2 = saying(&[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100]);
     for (url, named) in [
         (tls.url().replace("https", "http"), "use https://"),

@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 use brunt_testbed::tls::Tls;
 
 use crate::nginx::{Listen, Nginx, counts, free_port};
@@ -175,7 +175,7 @@ fn a_server_that_compresses_heads_and_takes_eight_streams() {
 
 #[test]
 fn the_built_in_target_speaks_it_on_every_route() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let url = |path: &str| format!("{}{path}", server.url());
     let body = "x".repeat(100_000);
     for (path, status, args) in [
@@ -215,7 +215,7 @@ fn the_built_in_target_speaks_it_on_every_route() {
 
 #[test]
 fn the_built_in_target_streams_over_it() {
-    let server = Server::start(Config { workers: 1, ..Config::default() }).unwrap();
+    let server = Server::start(ServerConfig { workers: 1, ..ServerConfig::default() }).unwrap();
     let events = format!("{}_/events/5?gap=20&first=30", server.url());
     for framing in ["sse", "chunks"] {
         let args = ["--http", "2", "--streams", "25", "-c", "2", "-n", "100", "--messages", framing, &events];
@@ -234,7 +234,7 @@ fn the_built_in_target_streams_over_it() {
 
 #[test]
 fn the_built_in_target_agrees_on_either_version() {
-    let server = Server::start(Config { tls: Some(Tls::default()), ..Config::default() }).unwrap();
+    let server = Server::start(ServerConfig { tls: Some(Tls::default()), ..ServerConfig::default() }).unwrap();
     let url = server.url();
     for version in ["2", "auto", "1.1"] {
         let report = report(0, ["--http", version, "-k", "-n", "200", "-c", "2", &url]);
@@ -243,7 +243,7 @@ fn the_built_in_target_agrees_on_either_version() {
         assert_eq!(is_two, version != "1.1");
     }
     // What ends connections early says GOAWAY, and loses nothing.
-    let server = Server::start(Config { close_after: Some(50), ..Config::default() }).unwrap();
+    let server = Server::start(ServerConfig { close_after: Some(50), ..ServerConfig::default() }).unwrap();
     let report = report(0, ["--http", "2", "-n", "500", "-c", "1", "--streams", "5", &server.url()]);
     report.assert_all(500, 200);
     assert!(report.connections("made") >= 9, "{}", report.connections("made"));

@@ -1,20 +1,20 @@
 //! Load on language models, against the simulated one: every figure by arithmetic, and what goes wrong by its name.
 
-use brunt_testbed::llm::{Answers, Config, Speed};
+use brunt_testbed::llm::{Answers, ModelConfig, Speed};
 use brunt_testbed::server::{self, Server};
 use serde_json::Value;
 
 use crate::program;
 use crate::report::{Report, report};
 
-fn start(model: Config) -> Server {
-    Server::start_model(server::Config::default(), model).unwrap()
+fn start(model: ModelConfig) -> Server {
+    Server::start_model(server::ServerConfig::default(), model).unwrap()
 }
 
 /// A model that answers 100 tokens a second, and reads 10,000 of a prompt.
-fn model(chunk: u64) -> Config {
-    let default = Config::default();
-    Config {
+fn model(chunk: u64) -> ModelConfig {
+    let default = ModelConfig::default();
+    ModelConfig {
         speed: Speed { decode: 100.0, prefill: 10_000.0 },
         answers: Answers { per_chunk: chunk, ..default.answers },
         ..default
@@ -120,7 +120,7 @@ fn the_result_of_vllm_has_the_figures_of_the_report() {
 #[test]
 fn reasoning_and_a_late_answer_have_times_of_their_own() {
     let default = model(1);
-    let server = start(Config { answers: Answers { reasoning: 5, ..default.answers }, ..default });
+    let server = start(ModelConfig { answers: Answers { reasoning: 5, ..default.answers }, ..default });
     let report = run(0, &server, &["-c", "1", "-n", "3", "--input-tokens", "10", "--output-tokens", "10"]);
     let apart = number(&report, "ttft_content", "min") - number(&report, "ttft", "max");
     assert!(apart > 30.0, "five tokens of 10 ms come before the answer: {apart}");
@@ -130,7 +130,7 @@ fn reasoning_and_a_late_answer_have_times_of_their_own() {
 fn prompts_share_what_they_are_told_to_share() {
     let cached = |prefix: &str| {
         let default = model(1);
-        let server = start(Config { prefix_cache: true, ..default });
+        let server = start(ModelConfig { prefix_cache: true, ..default });
         let flags = ["-c", "1", "-n", "5", "--input-tokens", "160", "--output-tokens", "1", "--prefix-tokens", prefix];
         let report = run(0, &server, &flags);
         let all = report.at("/names/own").as_array().unwrap().clone();

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::thread;
 
-use brunt_testbed::server::{Config, ServedProtocol, Server};
+use brunt_testbed::server::{ServedProtocol, Server, ServerConfig};
 use brunt_testbed::tls::Tls;
 
 use crate::nginx::Nginx;
@@ -54,7 +54,7 @@ fn http_without_its_secrets() {
 
 #[test]
 fn what_is_printed_for_programs_is_not_mixed_with_it() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let done = run(["--once", "--format", "json", &server.url()]).with_status(0);
     assert!(serde_json::from_str::<serde_json::Value>(&done.stdout).is_ok(), "{}", done.stdout);
     assert_in_order(&done.stderr, &["→ call, ", "GET / HTTP/1.1", "✓ answered with 200"]);
@@ -64,8 +64,9 @@ fn what_is_printed_for_programs_is_not_mixed_with_it() {
 #[ignore = "needs nginx: make test installs it"]
 fn websocket_by_its_frames_with_the_handshake_apart() {
     let dir = Directory::new();
-    let plain = Server::start(Config { speaks: ServedProtocol::WebSocket, ..Config::default() }).unwrap();
-    let config = Config { speaks: ServedProtocol::WebSocket, tls: Some(Tls::default()), ..Config::default() };
+    let plain = Server::start(ServerConfig { speaks: ServedProtocol::WebSocket, ..ServerConfig::default() }).unwrap();
+    let config =
+        ServerConfig { speaks: ServedProtocol::WebSocket, tls: Some(Tls::default()), ..ServerConfig::default() };
     let encrypted = Server::start(config).unwrap();
     let trusted = dir.file("ca.pem", encrypted.certificate_pem().unwrap());
     for (server, flags) in [(&plain, [].as_slice()), (&encrypted, &["--cacert", &trusted])] {
@@ -87,7 +88,7 @@ fn websocket_by_its_frames_with_the_handshake_apart() {
         ];
         assert_in_order(&text.with_status(0).stdout, &expected);
     }
-    let wrong = Config { speaks: ServedProtocol::WebSocket, error_share: 1.0, ..Config::default() };
+    let wrong = ServerConfig { speaks: ServedProtocol::WebSocket, error_share: 1.0, ..ServerConfig::default() };
     let wrong = Server::start(wrong).unwrap();
     let text = run(["--once", &wrong.url()]).with_status(1).stdout;
     assert_in_order(&text, &["← answer, ", "✗ mismatch after ", "a message with other content came back"]);
@@ -125,7 +126,7 @@ fn tcp_as_text_or_by_numbers() {
 #[test]
 fn a_kept_plan_and_scenarios_too() {
     let dir = Directory::new();
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let flood = dir.path("flood.json");
     run(["-r", "100", "-d", "1h", "--write-plan", &flood, "--dry-run", &server.url()]).with_status(0);
     assert_in_order(&run(["--plan", &flood, "--once"]).with_status(0).stdout, &["→ call, ", "✓ answered with 200"]);

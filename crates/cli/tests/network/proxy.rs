@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread::spawn;
 use std::time::Duration;
 
-use brunt_testbed::faulty::{ConnectionFate, Fault, Server as Faulty};
+use brunt_testbed::faulty::{ConnectionFate, Fault, FaultyServer as Faulty};
 use rustix::process::Signal;
 
 use crate::nginx::Nginx;

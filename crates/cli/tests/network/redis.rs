@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 use brunt_testbed::tls::Tls;
 
 use crate::nginx::free_port;
@@ -116,7 +116,8 @@ fn another_answer_is_a_mismatch() {
 
 #[test]
 fn over_tls() {
-    let server = Server::start(Config { tls: Some(Tls::default()), body_bytes: 5, ..Config::default() }).unwrap();
+    let server =
+        Server::start(ServerConfig { tls: Some(Tls::default()), body_bytes: 5, ..ServerConfig::default() }).unwrap();
     let dir = Directory::new();
     let trusted = dir.file("ca.pem", server.certificate_pem().unwrap());
     let url = format!("tls://127.0.0.1:{}", server.port());
@@ -170,7 +171,7 @@ fn elements_of_a_list_are_rows() {
         reader.read_line(&mut line).unwrap();
         assert!(line.starts_with([':', '+']), "{line}");
     }
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let directory = Directory::new();
     let text = |password: &str| {
         format!(

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use brunt_testbed::llm::{Answers, Config, Faults, Quirks, Speed};
+use brunt_testbed::llm::{Answers, Faults, ModelConfig, Quirks, Speed};
 use brunt_testbed::server::{self, Server};
 use brunt_testbed::tls::Tls;
 use serde_json::{Value, json};
@@ -15,14 +15,14 @@ use crate::report::report;
 const CHAT: &str = "/v1/chat/completions";
 const MS: u64 = 1_000_000;
 
-fn start(model: Config) -> Server {
-    Server::start_model(server::Config::default(), model).unwrap()
+fn start(model: ModelConfig) -> Server {
+    Server::start_model(server::ServerConfig::default(), model).unwrap()
 }
 
 /// A model with stamps, whose answers have `tokens` tokens at 200 a second.
-fn model(tokens: u64) -> Config {
-    let default = Config::default();
-    Config {
+fn model(tokens: u64) -> ModelConfig {
+    let default = ModelConfig::default();
+    ModelConfig {
         speed: Speed { decode: 200.0, ..default.speed },
         answers: Answers { tokens, ..default.answers },
         quirks: Quirks { stamps: true, ..Quirks::default() },
@@ -188,7 +188,7 @@ fn each_api_answers_whole_as_well() {
 
 #[test]
 fn wrong_requests_get_errors_in_each_apis_shape() {
-    let server = start(Config { api_key: Some("k".to_owned()), ..model(1) });
+    let server = start(ModelConfig { api_key: Some("k".to_owned()), ..model(1) });
     let status = |path: &str, body: &str| {
         let answer = send(&server, path, body, "Authorization: Bearer k\r\n").answer();
         (answer.status, answer.json())
@@ -224,7 +224,7 @@ fn wrong_requests_get_errors_in_each_apis_shape() {
 
 #[test]
 fn requests_beyond_the_slots_wait_and_beyond_the_line_are_refused() {
-    let server = start(Config { slots: 2, queue: Some(2), ..model(10) });
+    let server = start(ModelConfig { slots: 2, queue: Some(2), ..model(10) });
     let asked = (0..6).map(|_| {
         let asked = send(&server, CHAT, &chat(100).to_string(), "");
         // The head or the refusal comes at once, so the next is behind it.
@@ -248,7 +248,7 @@ fn requests_beyond_the_slots_wait_and_beyond_the_line_are_refused() {
 
 #[test]
 fn a_client_that_goes_away_makes_room_at_once() {
-    let server = start(Config { slots: 1, ..model(10_000) });
+    let server = start(ModelConfig { slots: 1, ..model(10_000) });
     for fields in [json!({}), json!({ "stream": false })] {
         let mut body = chat(10);
         body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -267,7 +267,7 @@ fn a_client_that_goes_away_makes_room_at_once() {
 
 #[test]
 fn prompts_that_begin_as_an_earlier_one_start_sooner() {
-    let server = start(Config { prefix_cache: true, ..model(2) });
+    let server = start(ModelConfig { prefix_cache: true, ..model(2) });
     let heard = |words: usize| {
         let data = ask(&server, CHAT, &chat(words)).data();
         let usage = data.iter().find(|event| event["usage"].is_object()).unwrap();
@@ -283,8 +283,8 @@ fn prompts_that_begin_as_an_earlier_one_start_sooner() {
 
 #[test]
 fn each_fault_is_in_the_apis_way() {
-    let faulty = |faults: Faults| start(Config { faults, ..model(20) });
-    let none = Config::default().faults;
+    let faulty = |faults: Faults| start(ModelConfig { faults, ..model(20) });
+    let none = ModelConfig::default().faults;
     let anthropic = json!({ "model": "brunt-sim", "stream": true, "max_tokens": 20, "messages": [] });
     let ollama = json!({ "model": "brunt-sim", "messages": [] });
     let all = [(CHAT, chat(1)), ("/v1/messages", anthropic), ("/api/chat", ollama)];
@@ -320,7 +320,7 @@ fn each_fault_is_in_the_apis_way() {
 #[test]
 fn streams_lack_and_have_what_they_are_told_to() {
     let quirks = Quirks { no_done: true, no_usage: true, reject: vec!["n".to_owned()], ..Quirks::default() };
-    let server = start(Config { quirks, ..model(3) });
+    let server = start(ModelConfig { quirks, ..model(3) });
     let answer = ask(&server, CHAT, &chat(1));
     assert!(answer.is_whole && !answer.body.contains("[DONE]") && !answer.body.contains("usage"), "{answer:?}");
     assert!(!answer.body.contains("_ns"), "without --stamps an answer has no times");
@@ -328,12 +328,12 @@ fn streams_lack_and_have_what_they_are_told_to() {
     body["n"] = 1.into();
     assert_eq!(ask(&server, CHAT, &body).status, 400);
     let quirks = Quirks { comments: Some(Duration::from_millis(10)), ..Quirks::default() };
-    let server = start(Config { quirks, ..model(3) });
+    let server = start(ModelConfig { quirks, ..model(3) });
     // 2000 tokens are read in 100 ms.
     let comments = ask(&server, CHAT, &chat(2000)).body.matches(": keep-alive\n\n").count();
     assert!((1..=9).contains(&comments), "{comments}");
     let answers = Answers { per_chunk: 3, burst: 2, reasoning: 4, tokens: 10 };
-    let server = start(Config { answers, ..model(10) });
+    let server = start(ModelConfig { answers, ..model(10) });
     let data = ask(&server, CHAT, &chat(1)).data();
     let (reasoning, thought) = tokens(&data, "/choices/0/delta/reasoning_content");
     let (content, said) = tokens(&data, "/choices/0/delta/content");
@@ -345,8 +345,8 @@ fn streams_lack_and_have_what_they_are_told_to() {
 
 #[test]
 fn a_thousand_streams_at_once_have_their_tokens_in_order() {
-    let speed = Speed { decode: 4.0, ..Config::default().speed };
-    let server = start(Config { slots: 1000, speed, ..model(5) });
+    let speed = Speed { decode: 4.0, ..ModelConfig::default().speed };
+    let server = start(ModelConfig { slots: 1000, speed, ..model(5) });
     let body = chat(10).to_string();
     let asked: Vec<_> = (0..1000).map(|_| send(&server, CHAT, &body, "")).collect();
     let mut last = 0;
@@ -375,7 +375,7 @@ fn a_thousand_streams_at_once_have_their_tokens_in_order() {
 #[test]
 fn brunt_counts_its_tokens_over_every_transport() {
     for (tls, http) in [(false, "1.1"), (true, "1.1"), (false, "2"), (true, "2")] {
-        let config = server::Config { tls: tls.then(Tls::default), ..server::Config::default() };
+        let config = server::ServerConfig { tls: tls.then(Tls::default), ..server::ServerConfig::default() };
         let server = Server::start_model(config, model(10)).unwrap();
         let url = format!("{}v1/chat/completions", server.url());
         let body = json!({ "model": "brunt-sim", "stream": true, "messages": [{ "role": "user", "content": "hi" }] });
@@ -393,8 +393,8 @@ fn brunt_counts_its_tokens_over_every_transport() {
 
 #[test]
 fn streams_that_are_cut_fail_over_every_version_of_http() {
-    let faults = Faults { cut: 1.0, ..Config::default().faults };
-    let server = start(Config { faults, ..model(5) });
+    let faults = Faults { cut: 1.0, ..ModelConfig::default().faults };
+    let server = start(ModelConfig { faults, ..model(5) });
     let url = format!("{}v1/chat/completions", server.url());
     let body = chat(1).to_string();
     for http in ["1.1", "2"] {
@@ -405,11 +405,12 @@ fn streams_that_are_cut_fail_over_every_version_of_http() {
 
 #[test]
 fn figures_that_make_no_sense_are_refused() {
-    let refused = |server: server::Config, model: Config| Server::start_model(server, model).unwrap_err().to_string();
-    let two = server::Config { workers: 2, ..server::Config::default() };
-    assert_eq!(refused(two, Config::default()), "workers: expected 1, got 2");
-    let none = Config { slots: 0, ..Config::default() };
-    assert_eq!(refused(server::Config::default(), none), "slots: expected 1 to 65536, got 0");
-    let log = Config { log: Some("/nowhere/log".into()), ..Config::default() };
-    assert!(refused(server::Config::default(), log).starts_with("cannot create the log: "));
+    let refused =
+        |server: server::ServerConfig, model: ModelConfig| Server::start_model(server, model).unwrap_err().to_string();
+    let two = server::ServerConfig { workers: 2, ..server::ServerConfig::default() };
+    assert_eq!(refused(two, ModelConfig::default()), "workers: expected 1, got 2");
+    let none = ModelConfig { slots: 0, ..ModelConfig::default() };
+    assert_eq!(refused(server::ServerConfig::default(), none), "slots: expected 1 to 65536, got 0");
+    let log = ModelConfig { log: Some("/nowhere/log".into()), ..ModelConfig::default() };
+    assert!(refused(server::ServerConfig::default(), log).starts_with("cannot create the log: "));
 }

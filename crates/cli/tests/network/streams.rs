@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Delay, Server, Tokens};
+use brunt_testbed::server::{Delay, Server, ServerConfig, Tokens};
 use brunt_testbed::tls::Tls;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ const DONE: [&str; 4] = ["--messages", "sse", "--last-message", "[DONE]"];
 fn model(first_ms: u64, gap_ms: u64, count: u64, tls: bool) -> Server {
     let fixed = |ms| Delay::Fixed(Duration::from_millis(ms));
     let tokens = Tokens { first: fixed(first_ms), gap: fixed(gap_ms), count };
-    Server::start(Config { workers: 2, tokens, tls: tls.then(Tls::default), ..Config::default() }).unwrap()
+    Server::start(ServerConfig { workers: 2, tokens, tls: tls.then(Tls::default), ..ServerConfig::default() }).unwrap()
 }
 
 fn asked(url: &str) -> Vec<String> {
@@ -53,7 +53,7 @@ fn every_token_is_counted_and_none_comes_early() {
 
 #[test]
 fn streams_that_stall_or_end_early_fail_by_name() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let url = |query: &str| format!("{}_/events/{query}", server.url());
     let stalled = report(1, ["-n", "4", "--messages", "sse", "--stall-timeout", "50ms", &url("5?gap=400&first=0")]);
     assert_eq!(stalled.reasons().get("stalled: no message within the longest gap allowed"), Some(&4));

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 
-use brunt_testbed::server::{Config, ServedProtocol, Server};
+use brunt_testbed::server::{ServedProtocol, Server, ServerConfig};
 use brunt_testbed::tls::Tls;
 
 use crate::program::{Directory, brunt, done, nobody, run, until};
@@ -59,12 +59,12 @@ fn every_protocol_goes_through_a_proxy() {
                 .concat(),
         )
     };
-    let plain = Server::start(Config::default()).unwrap();
-    let secure = Server::start(Config { tls: Some(Tls::default()), ..Config::default() }).unwrap();
+    let plain = Server::start(ServerConfig::default()).unwrap();
+    let secure = Server::start(ServerConfig { tls: Some(Tls::default()), ..ServerConfig::default() }).unwrap();
     for (server, args) in [(&plain, &[][..]), (&plain, &["--http", "2"]), (&secure, &[]), (&secure, &["--http", "2"])] {
         through(args, &server.url()).assert_all(50, 200);
     }
-    let socket = Server::start(Config { speaks: ServedProtocol::WebSocket, ..Config::default() }).unwrap();
+    let socket = Server::start(ServerConfig { speaks: ServedProtocol::WebSocket, ..ServerConfig::default() }).unwrap();
     through(&["--message", "hi"], &socket.url()).assert_all(50, 0);
     assert_eq!(proxy.asked(), 10, "a tunnel for each connection");
     // The peer speaks first: what comes behind the proxy's answer is the peer's.

@@ -6,20 +6,20 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use brunt_testbed::server::{Config, Delay, Listen, ServedProtocol, Server};
+use brunt_testbed::server::{Delay, Listen, ServedProtocol, Server, ServerConfig};
 use brunt_testbed::tls::Tls;
 use serde_json::{Value, json};
 
 use crate::program::{Directory, run};
 use crate::report::report;
 
-fn echo(config: Config) -> Server {
-    Server::start(Config { speaks: ServedProtocol::WebSocket, ..config }).unwrap()
+fn echo(config: ServerConfig) -> Server {
+    Server::start(ServerConfig { speaks: ServedProtocol::WebSocket, ..config }).unwrap()
 }
 
 #[test]
 fn every_message_comes_back_and_is_counted_on_both_sides() {
-    let server = echo(Config::default());
+    let server = echo(ServerConfig::default());
     let url = server.url();
     for (n, args) in [
         (500, ["-c", "1", "-n", "500"].as_slice()),
@@ -40,7 +40,7 @@ fn every_message_comes_back_and_is_counted_on_both_sides() {
 
 #[test]
 fn a_connection_for_each_message() {
-    let server = echo(Config::default());
+    let server = echo(ServerConfig::default());
     let report = report(0, ["-c", "4", "-n", "200", "--reconnect", &server.url()]);
     report.assert_all(200, 0);
     assert_eq!((report.connections("made"), server.connections()), (200, 200));
@@ -55,14 +55,14 @@ fn a_connection_for_each_message() {
 #[test]
 fn over_tls_and_unix_sockets() {
     let dir = Directory::new();
-    let server = echo(Config { tls: Some(Tls::default()), ..Config::default() });
+    let server = echo(ServerConfig { tls: Some(Tls::default()), ..ServerConfig::default() });
     let trusted = dir.file("ca.pem", server.certificate_pem().unwrap());
     let over_tls = report(0, ["-c", "3", "-n", "100", "--cacert", &trusted, &server.url()]);
     over_tls.assert_all(100, 0);
     assert_eq!((over_tls.number("/times/tls/count"), over_tls.number("/times/handshake/count")), (3, 3));
     assert!(server.url().starts_with("wss://"));
     let socket = dir.path("socket");
-    let server = echo(Config { address: Listen::Unix(socket.clone().into()), ..Config::default() });
+    let server = echo(ServerConfig { address: Listen::Unix(socket.clone().into()), ..ServerConfig::default() });
     report(0, ["-c", "3", "-n", "100", "--unix-socket", &socket, "ws://localhost/"]).assert_all(100, 0);
     assert_eq!(server.requests(), 100);
 }
@@ -70,7 +70,7 @@ fn over_tls_and_unix_sockets() {
 #[test]
 #[ignore = "needs nginx: make test installs it"]
 fn what_goes_wrong_has_its_name() {
-    let wrong = echo(Config { error_share: 0.3, seed: 5, ..Config::default() });
+    let wrong = echo(ServerConfig { error_share: 0.3, seed: 5, ..ServerConfig::default() });
     let report_of_wrong = report(0, ["-c", "2", "-n", "200", &wrong.url()]);
     let mismatches = report_of_wrong.failures()["mismatch"];
     assert!((30..90).contains(&mismatches), "{mismatches}");
@@ -79,10 +79,10 @@ fn what_goes_wrong_has_its_name() {
     let made = report_of_wrong.connections("made");
     assert!((mismatches..=mismatches + 2).contains(&made), "{made} connections, {mismatches} mismatches");
 
-    let closing = echo(Config {
+    let closing = echo(ServerConfig {
         close_after: Some(10),
         delay: Delay::Fixed(std::time::Duration::from_millis(1)),
-        ..Config::default()
+        ..ServerConfig::default()
     });
     let report_of_closing = report(0, ["-c", "2", "-n", "100", "--pipeline", "3", &closing.url()]);
     for reason in report_of_closing.reasons().keys() {
@@ -102,7 +102,7 @@ fn what_goes_wrong_has_its_name() {
 #[test]
 fn pushes_are_counted_and_answer_nothing() {
     let push = Some(std::time::Duration::from_millis(50));
-    let server = echo(Config { push, ..Config::default() });
+    let server = echo(ServerConfig { push, ..ServerConfig::default() });
     // Longer than any machine stands still.
     let report = report(0, ["-c", "2", "-r", "4", "-d", "7s", &server.url()]);
     assert_eq!(report.outcome("due"), 28);
@@ -308,7 +308,7 @@ fn calls_that_no_connection_carried_have_names() {
     let dir = Directory::new();
     let urls = dir.file("urls", "/a\n/b\n/c\n");
     let slow = std::time::Duration::from_millis(50);
-    let server = echo(Config { delay: Delay::Uniform { min: slow, max: slow }, ..Config::default() });
+    let server = echo(ServerConfig { delay: Delay::Uniform { min: slow, max: slow }, ..ServerConfig::default() });
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let gone = format!("ws://{gone}/");
     for (status, url) in [(1, server.url()), (3, gone)] {

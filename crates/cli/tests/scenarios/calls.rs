@@ -1,6 +1,6 @@
 //! The calls of users: which ones reach the server, where they go, and how they are judged.
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 use serde_json::Value;
 
 use crate::nginx::Nginx;
@@ -26,7 +26,7 @@ fn what_users_do_stands_in_the_servers_log() {
 
 #[test]
 fn there_are_no_more_threads_than_a_limit_of_the_script() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "local one = brunt.http { base = http.base, pool = 1 }
        brunt.scenario('s', function() one:get('/') end):inject { brunt.iterations_each(3, 2) }";
     let (_directory, path) = script(server.url().trim_end_matches('/'), text);
@@ -41,7 +41,7 @@ fn there_are_no_more_threads_than_a_limit_of_the_script() {
 
 #[test]
 fn a_check_on_what_is_not_found_fails() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "brunt.scenario('s', function(vu)
          local r = http:get('/', { name = 'home' })
          brunt.check(r, { find = r:find('nowhere'), match = r:match('no(where)'), found = r:find('%a'), got = r:match('%a') })
@@ -88,7 +88,7 @@ fn what_authorizes_at_one_place_does_not_follow_a_redirect_to_another() {
 
 #[test]
 fn calls_are_judged_by_conditions_and_by_what_the_script_says_of_them() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "brunt.scenario('shop', function(vu)
          http:get('/', { name = 'home' })
          brunt.group('cart', function()
@@ -149,7 +149,7 @@ fn another_way_to_the_first_base_is_none_to_other_hosts() {
 
 #[test]
 fn a_check_of_a_call_without_an_answer_shows_why_there_was_none() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "brunt.scenario('s', function(vu)
          local late = http:get('/_/delay/2000', { name = 'late', timeout = '50ms' })
          brunt.check(late, { ['200'] = late.status == 200 })

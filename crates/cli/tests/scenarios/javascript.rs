@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Delay, Server};
+use brunt_testbed::server::{Delay, Server, ServerConfig};
 use serde_json::Value;
 
 use crate::program::{Directory, brunt, done, run};
@@ -35,7 +35,7 @@ fn tracebacks(result: &Value) -> Vec<(String, u64)> {
 
 #[test]
 fn what_is_hostile_in_a_script_ends_its_user_and_no_other() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let url = server.url();
     for (hostile, said) in [
         ("while (true);", "5 s of CPU time"),
@@ -85,7 +85,9 @@ fn whatever_a_script_calls_its_process_goes_on() {
 
 #[test]
 fn users_who_end_in_the_midst_of_calls_leave_nothing_behind() {
-    let server = Server::start(Config { delay: Delay::Fixed(Duration::from_secs(30)), ..Config::default() }).unwrap();
+    let server =
+        Server::start(ServerConfig { delay: Delay::Fixed(Duration::from_secs(30)), ..ServerConfig::default() })
+            .unwrap();
     let text = format!(
         "export const options = {{ scenarios: {{ a: {{ executor: 'constant-vus', vus: 200, duration: '1s', gracefulStop: '0s' }} }} }};\n\
          export default function () {{ try {{ http.get('{}'); }} finally {{ http.get('{0}'); while (true) sleep(1); }} }}",
@@ -99,7 +101,7 @@ fn users_who_end_in_the_midst_of_calls_leave_nothing_behind() {
 
 #[test]
 fn flags_and_variables_of_k6_say_who_comes() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = format!(
         "export const options = {{ vus: 1, iterations: 3 }};\nexport default () => http.get('{}');",
         server.url()
@@ -115,7 +117,7 @@ fn flags_and_variables_of_k6_say_who_comes() {
 
 #[test]
 fn brunts_rules_hold_unless_the_script_has_its_own() {
-    let server = Server::start(Config { error_share: 1.0, ..Config::default() }).unwrap();
+    let server = Server::start(ServerConfig { error_share: 1.0, ..ServerConfig::default() }).unwrap();
     let url = server.url();
     let load = "vus: 1, iterations: 5";
     for (options, flags, status) in [
@@ -132,7 +134,7 @@ fn brunts_rules_hold_unless_the_script_has_its_own() {
 
 #[test]
 fn a_script_is_checked_and_tried_without_its_load() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = format!(
         "export const options = {{ vus: 5, duration: '1h' }};\n\
          export default function () {{ check(http.get('{}items', {{ tags: {{ name: 'items' }} }}), {{ fine: (r) => r.status === 200 }}); }}",
@@ -152,7 +154,7 @@ fn the_environment_is_for_scripts_that_may_have_it() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt as _;
 
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = format!(
         "export default () => {{ http.get('{}'); console.log(`it is ${{__ENV.OF_THE_SHELL}} ${{__ENV.GIVEN}}`); }}",
         server.url()

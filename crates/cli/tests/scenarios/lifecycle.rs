@@ -1,6 +1,6 @@
 //! A run from setup to teardown: order, changes by flags, and every way to end it.
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ fn setup_gives_users_what_it_found_and_teardown_comes_last() {
 
 #[test]
 fn a_run_is_changed_without_editing_its_file() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "brunt.scenario('s', function() http:get('/') end):inject { brunt.rate(100, '10s') }";
     let (_directory, path) = script(&server.url(), text);
     let json = play(&path, &["--scale", "2x", "--duration", "500ms"], 0);
@@ -37,7 +37,7 @@ fn a_run_is_changed_without_editing_its_file() {
 /// The pause in which a user is cut off is no part of its group's time without pauses.
 #[test]
 fn a_group_that_is_cut_short_leaves_its_pause_out() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "brunt.scenario('s', function() brunt.group('g', function() http:get('/') brunt.pause(60) end) end)
          :inject { brunt.users(1, '2s'), grace = 0 }";
     let (_directory, path) = script(&server.url(), text);
@@ -50,7 +50,7 @@ fn a_group_that_is_cut_short_leaves_its_pause_out() {
 
 #[test]
 fn a_scenario_that_never_waits_is_left_behind() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "brunt.scenario('other', function() http:get('/') brunt.pause(9) end):inject { brunt.users(1, '60s') }
        brunt.scenario('s', function() http:get('/') http:get('/') while true do end end):inject { brunt.users(1, '60s') }";
     let (directory, path) = script(&server.url(), text);
@@ -68,7 +68,7 @@ fn a_scenario_that_never_waits_is_left_behind() {
 
 #[test]
 fn setup_and_teardown_end_when_their_time_is_over() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let waits = |which: &str| {
         format!(
             "brunt.scenario('s', function() http:get('/') end):inject {{ brunt.iterations_each(1, 1) }}
@@ -91,7 +91,7 @@ fn setup_and_teardown_end_when_their_time_is_over() {
 
 #[test]
 fn ctrl_c_is_heard_in_setup_and_in_teardown() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     for which in ["setup", "teardown"] {
         let text = format!(
             "brunt.scenario('s', function() http:get('/') end):inject {{ brunt.iterations_each(1, 1) }}
@@ -110,7 +110,7 @@ fn ctrl_c_is_heard_in_setup_and_in_teardown() {
 
 #[test]
 fn ctrl_c_ends_it_with_its_report() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "brunt.scenario('s', function() http:get('/') brunt.pause(0.01) end):inject { brunt.users(5, '60s') }";
     let (_directory, path) = script(&server.url(), text);
     let mut running = Running::start(["run", &path, "-v"]);
@@ -140,7 +140,7 @@ fn what_comes_after_another_waits_for_all_threads() {
 
 #[test]
 fn the_reason_for_which_a_script_ends_the_run_is_shown() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "brunt.scenario('s', function() http:get('/') brunt.stop_run('no stock is left') end)
        :inject { brunt.users(1, '1h') }";
     let (_directory, path) = script(server.url().trim_end_matches('/'), text);
@@ -157,7 +157,7 @@ fn the_reason_for_which_a_script_ends_the_run_is_shown() {
 /// In whichever function a script ends the run, and whatever another user says.
 #[test]
 fn a_script_ends_the_run_from_setup_and_teardown_too() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let of = |text: &str| script(server.url().trim_end_matches('/'), text);
     let plain = "brunt.scenario('s', function() http:get('/') end):inject { brunt.iterations_each(2, 2) }";
     let answered = |result: &Value| result["outcomes"]["answered"].clone();
@@ -186,7 +186,7 @@ fn a_script_ends_the_run_from_setup_and_teardown_too() {
 
 #[test]
 fn what_a_script_did_comes_before_its_word_for_the_end() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "brunt.scenario('s', function() http:get('/') brunt.stop_run('seen enough', { ok = true }) end)
        :inject { brunt.users(1, '1h') }";
     let (_directory, path) = script(server.url().trim_end_matches('/'), text);
@@ -198,7 +198,7 @@ fn what_a_script_did_comes_before_its_word_for_the_end() {
 
 #[test]
 fn users_do_something_last_once_their_iterations_are_over() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "local last = brunt.counter('last')
        local function stop(vu, data)
          last:add(vu.iteration)
@@ -236,7 +236,7 @@ fn users_do_something_last_once_their_iterations_are_over() {
 
 #[test]
 fn a_script_makes_files_of_the_result_where_it_may() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text =
         "brunt.scenario('s', function() http:get('/', { name = 'home' }) end):inject { brunt.iterations_each(2, 5) }
        brunt.handle_summary(function(summary)

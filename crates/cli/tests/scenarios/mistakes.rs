@@ -1,6 +1,6 @@
 //! Mistakes in a script, found before the load, and what must not pass for one.
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 
 use crate::nginx::Nginx;
 use crate::program::{Directory, Done, brunt, done, run};
@@ -9,7 +9,7 @@ use crate::{play, script};
 /// Lua's tables keep no key whose value is nil, so such a check would go unseen.
 #[test]
 fn what_a_script_has_forgotten_is_noted() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "local token, untouched = nil, 0
        brunt.scenario('s', function(vu)
          token = http:get('/', { name = 'home' }).status + untouched
@@ -43,7 +43,7 @@ fn what_is_wrong_is_said_with_file_and_line() {
             "did you mean 'name'?",
         ),
     ] {
-        let server = Server::start(Config::default()).unwrap();
+        let server = Server::start(ServerConfig::default()).unwrap();
         let (_directory, path) = script(&server.url(), text);
         let Done { stderr, stdout, .. } = run(["run", &path]).with_status(2);
         assert!(stderr.contains(expected) || stdout.contains(expected), "{text}: {stderr} {stdout}");
@@ -122,7 +122,7 @@ fn what_no_socket_takes_is_found_by_check() {
 
 #[test]
 fn a_mix_is_listed_with_its_shares_and_dealt_by_them() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "local a = brunt.scenario('browse', function() http:get('/a') end)
        local b = brunt.scenario('buy', function() http:get('/b') end)
        brunt.mix { { a, 3 }, { b, 1 } }:inject { brunt.iterations_each(12, 1) }";
@@ -167,7 +167,7 @@ fn what_only_servers_can_answer_is_not_held_against_a_script() {
 /// Before the load each function is gone through once, which is to change nothing: neither files nor what programs do.
 #[test]
 fn what_functions_do_outside_happens_as_often_as_users_do_it() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let directory = Directory::new();
     let marks = directory.file("marks", "");
     let text = format!(
@@ -234,7 +234,7 @@ fn waiting_where_nobody_can_names_the_line() {
 /// `LuaJIT` cuts the beginning of a long path off.
 #[test]
 fn an_error_has_the_whole_path_of_its_file() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let directory = Directory::new();
     let folder = directory.path("a folder whose name takes a good part of the sixty bytes, übrigens");
     std::fs::create_dir_all(format!("{folder}/lib")).unwrap();
@@ -269,7 +269,7 @@ fn an_error_has_the_whole_path_of_its_file() {
 
 #[test]
 fn integers_of_64_bits_are_sent_with_all_digits_or_refused_by_name() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let checked =
         |call: &str, said: &str| {
             let text = format!(

@@ -1,6 +1,6 @@
 //! Data, modules and settings: who gets which row, and what travels in the plan.
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 use serde_json::Value;
 
 use crate::program::{brunt, done, run};
@@ -8,7 +8,7 @@ use crate::{play, script};
 
 #[test]
 fn modules_data_and_settings_travel_with_the_plan() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "local names = require 'lib.names'
        local users = brunt.csv('users.csv'):queue()
        brunt.scenario('s', function() http:get('/' .. names.path(users:next().name) .. brunt.env('TAIL', 'none')) end)
@@ -38,7 +38,7 @@ fn given_out(json: &Value) -> Vec<(String, u64)> {
 
 #[test]
 fn users_of_all_threads_have_rows_of_their_own_from_a_file_that_stays_on_disk() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "local rows = brunt.csv('rows.csv', { stream = true })
        local own, queue = rows:per_user(), rows:queue()
        brunt.scenario('s', function(vu)
@@ -87,7 +87,7 @@ fn users_of_all_threads_have_rows_of_their_own_from_a_file_that_stays_on_disk() 
 
 #[test]
 fn a_run_ends_when_a_user_comes_for_whom_there_is_no_row() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     // Where the script does not say that the run is to end so, less load was made than it asked for.
     for (order, ends) in [
         ("per_user()", Some("given_up")),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use brunt_testbed::server::{Config, Delay, Server};
+use brunt_testbed::server::{Delay, Server, ServerConfig};
 use serde_json::Value;
 
 use crate::nginx::Nginx;
@@ -12,7 +12,7 @@ use crate::{play, script};
 
 #[test]
 fn what_scripts_say_and_what_fails_is_written_down() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "brunt.scenario('s', function(vu)
          brunt.log('debug', 'nobody sees this')
          brunt.log('warn', 'iteration', vu.iteration, nil, true)
@@ -56,7 +56,7 @@ fn what_scripts_say_and_what_fails_is_written_down() {
 
 #[test]
 fn once_shows_everything_but_secrets() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "brunt.scenario('s', function()
          local r = http:get('/', { name = 'home', bearer = brunt.env('TOKEN') })
          brunt.check(r, { good = r.status == 200, bad = r.status == 404 })
@@ -95,7 +95,7 @@ fn once_shows_setup_and_teardown_too() {
 /// Going through a script once is that, whatever else is said of how many there are to be.
 #[test]
 fn once_is_once() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "brunt.scenario('s', function() http:get('/') end):inject { brunt.users(5, '1s') }";
     let (_directory, path) = script(server.url().trim_end_matches('/'), text);
     let done = done(&mut brunt(["run", &path, "--once", "--scale", "3x", "-t", "2"])).with_status(0);
@@ -104,7 +104,7 @@ fn once_is_once() {
 
 #[test]
 fn what_a_script_prints_stays_out_of_a_result_for_programs() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "print('at the top')
        brunt.scenario('s', function() io.write('by io\\n') print('by print', 1) http:get('/') end)
          :inject { brunt.iterations_each(1, 1) }";
@@ -147,10 +147,10 @@ fn quantile(rows: &[&BTreeMap<String, String>], share: f64) -> Option<f64> {
 
 #[test]
 fn a_row_for_each_call_gives_the_reports_percentiles() {
-    let server = Server::start(Config {
+    let server = Server::start(ServerConfig {
         delay: Delay::Uniform { min: Duration::ZERO, max: Duration::from_millis(9) },
         error_share: 0.05,
-        ..Config::default()
+        ..ServerConfig::default()
     })
     .unwrap();
     let text = "brunt.scenario('s', function(vu)

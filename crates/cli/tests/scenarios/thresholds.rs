@@ -1,13 +1,13 @@
 //! Thresholds of a script, and on figures of its own.
 
-use brunt_testbed::server::{Config, Server};
+use brunt_testbed::server::{Server, ServerConfig};
 
 use crate::program::run;
 use crate::{play, script};
 
 #[test]
 fn a_figure_of_the_scripts_own_ends_a_run_that_cannot_pass() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     for (declared, recorded, condition) in [
         ("brunt.counter('own')", "own:add()", "['own:sum'] = { '< 5', abort = true }"),
         ("brunt.trend('own')", "own:add(90)", "['own:max'] = { '< 50', abort = true }"),
@@ -33,7 +33,7 @@ fn a_figure_of_the_scripts_own_ends_a_run_that_cannot_pass() {
 
 #[test]
 fn what_setup_recorded_counts_while_the_run_goes_on() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "local spent = brunt.counter('spent')
        brunt.setup(function() spent:add(5) end)
        brunt.scenario('s', function() http:get('/') brunt.pause('10ms') end):inject { brunt.users(2, '30s') }
@@ -56,7 +56,7 @@ fn a_limit_without_its_unit_is_refused_before_the_load() {
 
 #[test]
 fn thresholds_of_the_script_decide() {
-    let server = Server::start(Config::default()).unwrap();
+    let server = Server::start(ServerConfig::default()).unwrap();
     let text = "brunt.scenario('s', function()
          local r = http:get('/', { name = 'home' })
          brunt.check(r, { wrong = r.status == 404 })

@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use brunt_testbed::server::{Config, Delay, Server};
+use brunt_testbed::server::{Delay, Server, ServerConfig};
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -34,7 +34,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn target(config: Config) -> Server {
+fn target(config: ServerConfig) -> Server {
     Server::start(config).unwrap()
 }
 
@@ -143,7 +143,7 @@ fn on_a_busy_core<T: Send>(busy: usize, work: impl FnOnce() -> T + Send) -> T {
 #[test]
 fn a_starved_generator() {
     let _alone = alone();
-    let server = target(Config::default());
+    let server = target(ServerConfig::default());
     for load in [["-c", "64", "-t", "1"], ["-r", "50k", "-t", "1"]] {
         let url = server.url();
         let report =
@@ -158,7 +158,7 @@ fn a_starved_generator() {
 #[test]
 fn a_starved_generator_says_so_in_every_view() {
     let _alone = alone();
-    let (server, dir) = (target(Config::default()), Directory::new());
+    let (server, dir) = (target(ServerConfig::default()), Directory::new());
     let (url, json, csv) = (server.url(), dir.path("run.json"), dir.path("run.csv"));
     let args = ["-c", "64", "-t", "1", "-d", "1s", "-o", &json, "-o", &csv, &url];
     let text = on_a_busy_core(3, || run(args).with_status(0)).stdout;
@@ -173,7 +173,7 @@ fn a_starved_generator_says_so_in_every_view() {
 #[test]
 fn a_generator_that_was_stopped() {
     let _alone = alone();
-    let server = target(Config { delay: Delay::Fixed(Duration::from_millis(20)), ..Config::default() });
+    let server = target(ServerConfig { delay: Delay::Fixed(Duration::from_millis(20)), ..ServerConfig::default() });
     for load in [["-c", "8"].as_slice(), &["-c", "8", "-r", "200"]] {
         let before = server.requests();
         let run = Running::start([load, &["-d", "1h", "--format", "json", &server.url()]].concat());
@@ -271,7 +271,7 @@ fn descriptors_that_are_too_few() {
 /// However busy the machine is: a rate that takes 140 connections has some thirty descriptors.
 #[test]
 fn descriptors_that_are_too_few_for_a_rate_are_named() {
-    let server = target(Config { delay: Delay::Fixed(Duration::from_millis(700)), ..Config::default() });
+    let server = target(ServerConfig { delay: Delay::Fixed(Duration::from_millis(700)), ..ServerConfig::default() });
     let args = format!("-t 1 -r 200 -d 3s --drain 200ms --max-error-rate 100% {}", server.url());
     let said = under("ulimit -n 90", &args).with_status(0).stdout;
     let head = said.split("\n\n").next().unwrap_or_default();
@@ -281,7 +281,7 @@ fn descriptors_that_are_too_few_for_a_rate_are_named() {
 
 #[test]
 fn a_soft_limit_on_descriptors_is_raised() {
-    let server = target(Config::default());
+    let server = target(ServerConfig::default());
     let args = format!("-c 400 -n 4000 --format json {}", server.url());
     Report::parse(&under("ulimit -Sn 50", &args).with_status(0)).assert_all(4000, 200);
 }
@@ -289,7 +289,7 @@ fn a_soft_limit_on_descriptors_is_raised() {
 #[test]
 fn a_slow_target_is_not_the_generators_fault() {
     let _alone = alone();
-    let server = target(Config { delay: Delay::Fixed(Duration::from_millis(200)), ..Config::default() });
+    let server = target(ServerConfig { delay: Delay::Fixed(Duration::from_millis(200)), ..ServerConfig::default() });
     let url = server.url();
     let Some(_) = is_trusted_in_the_end(0, &["-c", "16", "-d", "2s", &url]) else { panic!("{DISTURBED}") };
     // Far more is due than four connections can carry: most calls wait for one.
@@ -302,7 +302,7 @@ fn a_slow_target_is_not_the_generators_fault() {
 fn a_clean_run_is_trusted() {
     let _alone = alone();
     // Beside answers this long, what the scheduler of a busy machine adds is little.
-    let server = target(Config { delay: Delay::Fixed(Duration::from_millis(20)), ..Config::default() });
+    let server = target(ServerConfig { delay: Delay::Fixed(Duration::from_millis(20)), ..ServerConfig::default() });
     let args = ["-c", "16", "-r", "200", "-d", "2s", &server.url()];
     let Some(report) = is_trusted_in_the_end(0, &args) else { panic!("{DISTURBED}") };
     assert_eq!(causes(&report), Vec::<&str>::new());

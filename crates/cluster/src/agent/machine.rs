@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brunt_plan::plan::{Plan, Sandbox};
-use brunt_plan::share::{Numbers, Portion};
+use brunt_plan::share::{DealtNumbers, Portion};
 use brunt_protocol::scenario::Value;
 use brunt_record::interval::Interval;
 use brunt_record::recording::Aside;
@@ -64,7 +64,7 @@ pub(crate) enum MachineOrder {
     /// Give at most this many of the last requests back.
     GiveBack(u64),
     /// Add these requests, after which no more come if they are the last.
-    AddNumbers { numbers: Vec<Numbers>, are_last: bool },
+    AddNumbers { numbers: Vec<DealtNumbers>, are_last: bool },
     /// Take over the counts of all other machines.
     CountElsewhere(BTreeMap<String, u64>),
     /// End everything under way.

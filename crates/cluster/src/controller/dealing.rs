@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use brunt_plan::plan::Plan;
-use brunt_plan::share::{Numbers, Portion};
+use brunt_plan::share::{DealtNumbers, Portion};
 use brunt_record::SECOND_NS;
 
 use super::inspection::Breach;
@@ -35,7 +35,7 @@ const LONG_NS: u64 = 4 * SECOND_NS;
 pub(super) struct Dealing {
     run: u32,
     /// Given back, and not dealt again.
-    store: VecDeque<Numbers>,
+    store: VecDeque<DealtNumbers>,
     hands: Vec<AgentRequests>,
     has_begun: bool,
     is_over: bool,
@@ -45,7 +45,7 @@ pub(super) struct Dealing {
 #[derive(Debug)]
 struct AgentRequests {
     /// Dealt to it, in the order in which it makes them; and how many that are.
-    pieces: Vec<Numbers>,
+    pieces: Vec<DealtNumbers>,
     dealt: u64,
     /// The fewest that it has in hand, however slow it is: one for each connection.
     fewest: u64,
@@ -63,7 +63,7 @@ struct AgentRequests {
 impl AgentRequests {
     fn new(plan: &Plan, portion: Portion) -> Self {
         let connections = u64::from(plan.connections.most());
-        let numbers = Numbers::by_connection(portion, dealt_requests(plan), connections);
+        let numbers = DealtNumbers::by_connection(portion, dealt_requests(plan), connections);
         Self {
             dealt: numbers.remaining(),
             pieces: vec![numbers],
@@ -145,7 +145,7 @@ impl Dealing {
     }
 
     /// Takes the last requests of an agent.
-    fn take_back(hand: &mut AgentRequests, requests: u64) -> Vec<Numbers> {
+    fn take_back(hand: &mut AgentRequests, requests: u64) -> Vec<DealtNumbers> {
         let mut left = requests;
         let mut back = Vec::new();
         while left > 0
@@ -171,7 +171,7 @@ impl Dealing {
 
     /// Requests that nobody was dealt in the end.
     pub(super) fn left(&self) -> u64 {
-        self.store.iter().map(Numbers::remaining).sum()
+        self.store.iter().map(DealtNumbers::remaining).sum()
     }
 
     /// What to tell agents now, by their places.
@@ -219,7 +219,7 @@ impl Dealing {
         let takers = || self.hands.iter().filter(|hand| can_take(hand));
         let (number, all) = (takers().count(), takers().filter_map(AgentRequests::pace).sum::<f64>());
         for (place, hand) in self.hands.iter_mut().enumerate() {
-            let left = self.store.iter().map(Numbers::remaining).sum::<u64>();
+            let left = self.store.iter().map(DealtNumbers::remaining).sum::<u64>();
             if left == 0 {
                 return;
             }

@@ -1,7 +1,7 @@
 //! The log of a replay, which its controller reads beside the agents: the calls due on each, so that a lost agent's
 //! calls are accounted for.
 
-use brunt_protocol::replay::{LoggedCall, Timetable, Upcoming};
+use brunt_protocol::replay::{LogTimetable, LoggedCall, Upcoming};
 
 use super::in_run::InRun;
 
@@ -10,7 +10,7 @@ const MOST_AT_ONCE: usize = 100_000;
 
 /// A log that is read beside a run.
 pub(super) struct Following {
-    timetable: Box<dyn Timetable>,
+    timetable: Box<dyn LogTimetable>,
     next: Option<LoggedCall>,
     /// The agent of each worker, by its place.
     owners: Vec<usize>,
@@ -19,7 +19,7 @@ pub(super) struct Following {
 }
 
 impl Following {
-    pub(super) fn new(timetable: Box<dyn Timetable>, agents: &[InRun]) -> Self {
+    pub(super) fn new(timetable: Box<dyn LogTimetable>, agents: &[InRun]) -> Self {
         let workers = agents.iter().enumerate().map(|(place, agent)| (agent.portion.workers(), place));
         let owners = workers.flat_map(|(workers, place)| (0..workers).map(move |_| place)).collect();
         Self { timetable, next: None, owners, read_ns: 0 }

@@ -245,7 +245,7 @@ impl InRun {
     }
 
     /// Where it may have made calls that no number bounds, once it is lost and its late reports are in.
-    pub(super) fn unaccounted(&self, plan: &Plan) -> Option<Untold> {
+    pub(super) fn unbounded(&self, plan: &Plan) -> Option<Untold> {
         let AgentEnd::Lost { after_ns, .. } = self.part.ended else { return None };
         let is_bounded = plan.stop.requests.is_some() && plan.scenarios.is_none();
         let is_closed = matches!(plan.load, Load::Closed {}) && !is_bounded;

@@ -246,7 +246,7 @@ fn bounded(snapshot: &Snapshot) -> Result<u64, Breach> {
 #[cfg(test)]
 mod tests {
     use brunt_plan::arrivals::Spread;
-    use brunt_plan::plan::{ProtocolOptions, Stop};
+    use brunt_plan::plan::{ProtocolOptions, StopRule};
     use brunt_plan::target::Url;
 
     use super::*;
@@ -255,7 +255,7 @@ mod tests {
 
     fn plan(load: Load) -> Plan {
         let target = Url::parse("http://127.0.0.1/").unwrap().target;
-        let stop = Stop { duration_ns: Some(PLANNED_NS), requests: None };
+        let stop = StopRule { duration_ns: Some(PLANNED_NS), requests: None };
         Plan { load, stop, ..Plan::of_calls(target, ProtocolOptions::default()) }
     }
 

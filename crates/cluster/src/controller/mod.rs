@@ -33,7 +33,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use brunt_engine::{Agents, Control, Observer, Report, StopHandle};
 use brunt_plan::plan::Plan;
 use brunt_plan::wire::WireError;
-use brunt_protocol::replay::Timetable;
+use brunt_protocol::replay::LogTimetable;
 use brunt_record::agents::AgentPart;
 use brunt_record::recording::Aside;
 use brunt_record::recording::Recording;
@@ -263,7 +263,7 @@ pub(crate) struct Order {
     pub(crate) begun: Sender<Result<Startup, ClusterError>>,
     pub(crate) over: Sender<RunRemainder>,
     /// The calls of the log, if the plan replays one.
-    pub(crate) timetable: Option<Box<dyn Timetable>>,
+    pub(crate) timetable: Option<Box<dyn LogTimetable>>,
 }
 
 /// A run that begins, and the agents that carry it out.
@@ -368,7 +368,7 @@ impl Cluster {
         &self,
         plan: &Plan,
         workers: Workers,
-        timetable: Option<Box<dyn Timetable>>,
+        timetable: Option<Box<dyn LogTimetable>>,
         observer: &mut dyn Observer,
         control: &Control,
         stop: &StopHandle,

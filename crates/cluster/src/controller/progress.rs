@@ -457,7 +457,7 @@ impl InProgress {
             let end = longest.max(agent.part.measured_ns);
             let most = self.begun.plan.duration_ns().unwrap_or(u64::MAX).max(end);
             let end = agent.lost.as_ref().map_or(end, |lost| lost.end_ns(end, is_whole).min(most));
-            let told = agent.unaccounted(&self.begun.plan);
+            let told = agent.unbounded(&self.begun.plan);
             if let AgentEnd::Lost { users_missed, iterations_unknown, untold, .. } = &mut agent.part.ended {
                 *untold = told;
                 let missed = agent.unaccounted.as_ref().map(|unaccounted| unaccounted.users(&self.begun.plan, end));

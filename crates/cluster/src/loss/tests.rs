@@ -1,13 +1,13 @@
 //! What falls due on a lost agent, held against its timetable.
 
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{Load, ProtocolOptions, Stop};
+use brunt_plan::plan::{Load, ProtocolOptions, StopRule};
 use brunt_plan::target::Url;
 use proptest::prelude::*;
 
 use super::*;
 
-fn plan(profile: &str, arrivals: Spread, stop: Stop) -> Plan {
+fn plan(profile: &str, arrivals: Spread, stop: StopRule) -> Plan {
     let target = Url::parse("http://127.0.0.1/").unwrap().target;
     let load = Load::Open { profile: profile.parse().unwrap(), arrivals };
     Plan { load, stop, seed: 5, ..Plan::of_calls(target, ProtocolOptions::default()) }
@@ -25,7 +25,7 @@ proptest! {
         length_ns in 4_000_000_000_u64..6_000_000_000,
     ) {
         let spread = if poisson { Spread::Poisson } else { Spread::Uniform };
-        let plan = plan("200..700/6s", spread, Stop { duration_ns: Some(length_ns), requests: None });
+        let plan = plan("200..700/6s", spread, StopRule { duration_ns: Some(length_ns), requests: None });
         let of = workers.iter().sum();
         let lost = lost.index(workers.len());
         let portion = Portion::new(workers[..lost].iter().sum(), workers[lost], of).unwrap();
@@ -64,7 +64,7 @@ proptest! {
 
 #[test]
 fn what_an_agent_said_last_is_counted_in_its_second() {
-    let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(3 * SECOND_NS), requests: None });
+    let plan = plan("100", Spread::Uniform, StopRule { duration_ns: Some(3 * SECOND_NS), requests: None });
     let last = LastSeconds {
         is_drained: false,
         measured_ns: 1_250_000_000,
@@ -92,7 +92,7 @@ fn users_who_come_nowhere_are_counted() {
     let scenarios = serde_json::json!({"files": [], "populations": [population(rate), after, closed]});
     let plan = Plan {
         scenarios: Some(serde_json::from_value(scenarios).unwrap()),
-        ..plan("100", Spread::Uniform, Stop::default())
+        ..plan("100", Spread::Uniform, StopRule::default())
     };
     // The users with the numbers 1, 4, 7 and so on, ten of all a second: 22 to 37 in these two seconds.
     let lost = since(Portion::new(1, 1, 3).unwrap(), 2 * SECOND_NS);
@@ -103,7 +103,7 @@ fn users_who_come_nowhere_are_counted() {
 
 #[test]
 fn requests_that_nobody_makes_are_due_at_the_end() {
-    let mut plan = plan("100", Spread::Uniform, Stop { duration_ns: None, requests: Some(90) });
+    let mut plan = plan("100", Spread::Uniform, StopRule { duration_ns: None, requests: Some(90) });
     plan.load = Load::Closed {};
     let portion = Portion::new(0, 1, 3).unwrap();
     let left = Unaccounted { portion, requests: 20, due: 0, since_ns: 2 * SECOND_NS };
@@ -126,7 +126,7 @@ fn requests_that_nobody_makes_are_due_at_the_end() {
 #[test]
 fn a_number_of_requests_of_a_rate_ends_with_the_last_of_them() {
     for spread in [Spread::Uniform, Spread::Poisson] {
-        let plan = plan("100", spread, Stop { duration_ns: None, requests: Some(400) });
+        let plan = plan("100", spread, StopRule { duration_ns: None, requests: Some(400) });
         let portion = Portion::new(2, 1, 3).unwrap();
         let left = since(portion, SECOND_NS);
         let last = LastSeconds { horizon_ns: Some(2 * SECOND_NS), ..LastSeconds::default() };
@@ -146,7 +146,7 @@ fn a_number_of_requests_of_a_rate_ends_with_the_last_of_them() {
 
 #[test]
 fn what_may_have_been_sent_is_unknown_until_the_agent_tells() {
-    let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(5 * SECOND_NS), requests: None });
+    let plan = plan("100", Spread::Uniform, StopRule { duration_ns: Some(5 * SECOND_NS), requests: None });
     let left = since(Portion::whole(1), SECOND_NS);
     let last = LastSeconds { horizon_ns: Some(3_500_000_000), ..LastSeconds::default() };
     let sums = |mut lost: LostTimetable| {
@@ -177,7 +177,7 @@ fn what_may_have_been_sent_is_unknown_until_the_agent_tells() {
 
 #[test]
 fn the_closed_model_has_no_timetable() {
-    let mut plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(SECOND_NS), requests: None });
+    let mut plan = plan("100", Spread::Uniform, StopRule { duration_ns: Some(SECOND_NS), requests: None });
     plan.load = Load::Closed {};
     let mut lost =
         LostTimetable::new(&plan, None, &since(Portion::whole(1), 0), 0, 0, &LastSeconds::default()).unwrap();
@@ -190,7 +190,7 @@ fn the_closed_model_has_no_timetable() {
 
 #[test]
 fn seconds_that_an_agent_left_out_are_unknown() {
-    let plan = plan("100", Spread::Uniform, Stop { duration_ns: Some(4 * SECOND_NS), requests: None });
+    let plan = plan("100", Spread::Uniform, StopRule { duration_ns: Some(4 * SECOND_NS), requests: None });
     for (is_drained, since_ns, expected) in [(false, 2 * SECOND_NS, 60 + 200), (true, 4 * SECOND_NS, 260)] {
         let left = Unaccounted { portion: Portion::whole(1), requests: 0, due: 140, since_ns };
         let horizon_ns = Some(10 * SECOND_NS);

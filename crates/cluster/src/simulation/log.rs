@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::share::Portion;
-use brunt_protocol::replay::{LoggedCall, Timetable, Upcoming};
+use brunt_protocol::replay::{LogTimetable, LoggedCall, Upcoming};
 
 use super::MS;
 use super::dice::Dice;
@@ -87,13 +87,13 @@ pub(super) struct Listed {
 
 impl Listed {
     /// The log of a plan; none of one that replays none.
-    pub(super) fn of_plan(plan: &Plan) -> Option<Box<dyn Timetable>> {
+    pub(super) fn of_plan(plan: &Plan) -> Option<Box<dyn LogTimetable>> {
         let Load::Replay(_) = &plan.load else { return None };
         Some(Box::new(Self { calls: calls(plan).into(), dice: Dice::new(plan.seed ^ 1) }))
     }
 }
 
-impl Timetable for Listed {
+impl LogTimetable for Listed {
     fn next(&mut self) -> Upcoming {
         if self.dice.in_thousand(100) {
             return Upcoming::NotYet;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use brunt_plan::arrivals::Arrivals;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::schedule::Schedule;
-use brunt_plan::share::{Numbers, Portion};
+use brunt_plan::share::{DealtNumbers, Portion};
 use brunt_plan::timetable::Timetable;
 use brunt_protocol::scenario::Value;
 use brunt_record::SECOND_NS;
@@ -78,7 +78,7 @@ enum Calls {
     /// Calls of a log.
     Logged(Logged),
     /// Calls as connections become free, with these numbers and perhaps others.
-    Closed { connections: usize, numbers: VecDeque<Numbers>, may_grow: bool, made: Vec<u64>, is_counted: bool },
+    Closed { connections: usize, numbers: VecDeque<DealtNumbers>, may_grow: bool, made: Vec<u64>, is_counted: bool },
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "each is true from a moment of its own on")]
@@ -259,7 +259,7 @@ impl Part {
             Load::Replay(_) => Calls::Logged(Logged::of_portion(plan, portion)),
             Load::Closed {} => {
                 let all = u64::from(plan.connections.most());
-                let numbers = VecDeque::from([Numbers::by_connection(portion, plan.stop.requests, all)]);
+                let numbers = VecDeque::from([DealtNumbers::by_connection(portion, plan.stop.requests, all)]);
                 let connections = portion.part_of(u64::from(plan.connections.most())).max(1) as usize;
                 let is_counted = plan.stop.requests.is_some();
                 Calls::Closed { connections, numbers, may_grow: false, made: Vec::new(), is_counted }

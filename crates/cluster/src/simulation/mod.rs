@@ -21,8 +21,8 @@ use std::time::Duration;
 
 use brunt_engine::{Agents, Control, Report, StopHandle};
 use brunt_plan::arrivals::Spread;
-use brunt_plan::plan::{Load, Plan, ProtocolOptions, Stop};
-use brunt_plan::replay::Replay;
+use brunt_plan::plan::{Load, Plan, ProtocolOptions, StopRule};
+use brunt_plan::replay::LogReplay;
 use brunt_plan::target::Url;
 use brunt_record::SECOND_NS;
 use brunt_record::agents::AgentEnd;
@@ -76,7 +76,7 @@ fn plan(dice: &mut Dice) -> Plan {
         warmup_ns: if dice.in_thousand(250) { SECOND_NS } else { 0 },
         ..Plan::of_calls(target, ProtocolOptions::default())
     };
-    let timed = Stop { duration_ns: Some(duration_ns), requests: None };
+    let timed = StopRule { duration_ns: Some(duration_ns), requests: None };
     match dice.below(13) {
         0..5 => {
             let arrivals = if dice.in_thousand(500) { Spread::Uniform } else { Spread::Poisson };
@@ -86,14 +86,14 @@ fn plan(dice: &mut Dice) -> Plan {
         5 | 6 => Plan { stop: timed, ..base },
         7 | 8 => {
             let requests = Some(dice.between(50, 6_000));
-            Plan { stop: Stop { duration_ns: None, requests }, warmup_ns: 0, ..base }
+            Plan { stop: StopRule { duration_ns: None, requests }, warmup_ns: 0, ..base }
         }
         9 | 10 => {
             let arrivals = if dice.in_thousand(500) { Spread::Uniform } else { Spread::Poisson };
             // Of a slow one the last calls are far apart.
             let rate = dice.pick(&[7, 50]);
             let profile = rate.to_string().parse().unwrap();
-            let stop = Stop { duration_ns: None, requests: Some(rate * dice.between(3, 12)) };
+            let stop = StopRule { duration_ns: None, requests: Some(rate * dice.between(3, 12)) };
             Plan { load: Load::Open { profile, arrivals }, stop, warmup_ns: 0, ..base }
         }
         _ => {
@@ -115,8 +115,8 @@ fn replayed(plan: Plan, seed: u64) -> Plan {
     }
     // Half of them end with the log, and the others after a time.
     let duration_ns = plan.stop.duration_ns.filter(|_| dice.in_thousand(500));
-    let stop = Stop { duration_ns, requests: None };
-    Plan { load: Load::Replay(Box::new(Replay::new("made-up.log", "combined"))), stop, warmup_ns: 0, ..plan }
+    let stop = StopRule { duration_ns, requests: None };
+    Plan { load: Load::Replay(Box::new(LogReplay::new("made-up.log", "combined"))), stop, warmup_ns: 0, ..plan }
 }
 
 impl Case {
@@ -534,7 +534,7 @@ fn a_secret_goes_on_over_a_server_that_was_started_anew() {
 fn of_a_rate(seconds: u64) -> Plan {
     Plan {
         load: Load::Open { profile: "100".parse().unwrap(), arrivals: Spread::Uniform },
-        stop: Stop { duration_ns: Some(seconds * SECOND_NS), requests: None },
+        stop: StopRule { duration_ns: Some(seconds * SECOND_NS), requests: None },
         connections: 8.into(),
         ..Plan::of_calls(Url::parse("http://127.0.0.1/").unwrap().target, ProtocolOptions::default())
     }

@@ -1,6 +1,6 @@
 //! Losses that random seeds meet seldom.
 
-use brunt_plan::plan::{Load, Plan, Stop};
+use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_record::SECOND_NS;
 use brunt_record::agents::{AgentEnd, Untold};
 use brunt_record::recording::Recording;
@@ -11,7 +11,7 @@ use super::world::{CONTROLLER, Fault, World};
 use super::{Case, Hardness, MS, carry_out, of_a_rate, of_two};
 
 /// A closed run of eight connections over two agents. The second agent is four times as slow as the first.
-fn broken(seed: u64, stop: Stop, faults: &[(u64, Fault)]) -> Box<Recording> {
+fn broken(seed: u64, stop: StopRule, faults: &[(u64, Fault)]) -> Box<Recording> {
     let plan = Plan { load: Load::Closed {}, stop, ..of_a_rate(0) };
     let case = Case { hardness: Hardness::Rough, faults: faults.to_vec(), ..of_two(&plan) };
     let mut world = World::new(seed, 2, Weather::FAIR, 0);
@@ -52,7 +52,7 @@ fn an_agent_that_gave_the_run_up_meanwhile_says_so_at_once() {
 
 #[test]
 fn requests_that_were_given_back_and_dealt_to_nobody_are_unsent() {
-    let stop = Stop { duration_ns: None, requests: Some(4_000) };
+    let stop = StopRule { duration_ns: None, requests: Some(4_000) };
     // By then both have given most of theirs back.
     let faults = [1, 2].map(|side| (8_500 * MS, Fault::Kill { side }));
     let run = broken(22, stop, &faults);
@@ -63,7 +63,7 @@ fn requests_that_were_given_back_and_dealt_to_nobody_are_unsent() {
 
 #[test]
 fn of_a_lost_agent_that_no_number_bounds_connections_and_time_are_said() {
-    let stop = Stop { duration_ns: Some(9 * SECOND_NS), requests: None };
+    let stop = StopRule { duration_ns: Some(9 * SECOND_NS), requests: None };
     let run = broken(23, stop, &[(5_700 * MS, Fault::Kill { side: 2 })]);
     let losses = losses(&run);
     let [(_, Some(untold))] = losses.as_slice() else { panic!("{losses:?}") };

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use brunt_protocol::user::Tail;
+use brunt_protocol::source::Tail;
 
 /// Capacity that a buffer of waiting bytes keeps once they have been sent, in bytes.
 const KEPT_BYTES: usize = 4096;

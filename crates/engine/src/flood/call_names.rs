@@ -3,7 +3,7 @@
 use brunt_plan::plan::Plan;
 use brunt_plan::schedule::Schedule;
 use brunt_plan::share::Share;
-use brunt_protocol::user::User;
+use brunt_protocol::source::RequestSource;
 use brunt_record::figures::NameId;
 use brunt_record::time::Tick;
 
@@ -12,14 +12,14 @@ use crate::network::{Call, End, Recorder};
 /// Which name a call has that no connection carried.
 #[derive(Clone, Copy)]
 pub(super) struct Uncarried<'a> {
-    user: &'a dyn User,
+    user: &'a dyn RequestSource,
     share: Share,
     /// The most connections of all workers together.
     connections: u32,
 }
 
 impl<'a> Uncarried<'a> {
-    pub(super) fn new(user: &'a dyn User, share: Share, plan: &Plan) -> Self {
+    pub(super) fn new(user: &'a dyn RequestSource, share: Share, plan: &Plan) -> Self {
         Self { user, share, connections: plan.connections.most() }
     }
 

@@ -33,7 +33,7 @@ use crate::network::pool::KeptUp;
 use crate::network::{Call, CallId, Counted, End, Keeper, Network, Pause, State};
 use crate::pace::{Quota, Schedule, Supply};
 use crate::transport::{ConnectionId, Driver};
-use brunt_protocol::user::{Interests, Refusal, User};
+use brunt_protocol::source::{Hooks, RequestSource, SourceEnd};
 
 /// The time before the end of the load in which a free connection may get no further call, in nanoseconds.
 const ENDING_NS: u64 = 100_000_000;
@@ -106,12 +106,12 @@ pub(crate) struct Flood {
     plan: Arc<Plan>,
     /// The worker's share of the run.
     share: Share,
-    user: Box<dyn User>,
-    interests: Interests,
+    user: Box<dyn RequestSource>,
+    interests: Hooks,
     /// Names of its calls, if they are told apart.
     names: CallNames,
     /// Why the user asks for no more calls.
-    refusal: Option<Refusal>,
+    refusal: Option<SourceEnd>,
     quotas: Quotas,
     pace: Pace,
     /// The most calls in flight on one connection.
@@ -143,7 +143,7 @@ impl Flood {
         plan: Arc<Plan>,
         share: Share,
         connections: usize,
-        user: Box<dyn User>,
+        user: Box<dyn RequestSource>,
         quotas: Quotas,
         has_several_targets: bool,
     ) -> Self {
@@ -151,7 +151,7 @@ impl Flood {
         Self {
             growth: plan.connections.is_growing().then(|| Growth::new(most)),
             share,
-            interests: user.interests(),
+            interests: user.hooks(),
             names: CallNames::default(),
             user,
             refusal: None,

@@ -12,7 +12,7 @@ use crate::network::origins::OriginId;
 use crate::network::{Call, CallId, Counted, End, FailedAttempt, Gone, LoadEnd, Nature, RowContext, Workload};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
-use brunt_protocol::user::{Message, Refusal};
+use brunt_protocol::source::{Message, SourceEnd};
 
 impl<D: Driver> Workload<D> for Flood {
     type Tag = u64;
@@ -87,8 +87,8 @@ impl<D: Driver> Workload<D> for Flood {
 
     fn load_end(&self) -> Option<LoadEnd> {
         match self.refusal.as_ref()? {
-            Refusal::Done => Some(LoadEnd::Done),
-            Refusal::Failed(reason) => Some(LoadEnd::Failed(reason.clone())),
+            SourceEnd::Done => Some(LoadEnd::Done),
+            SourceEnd::Failed(reason) => Some(LoadEnd::Failed(reason.clone())),
         }
     }
 
@@ -128,9 +128,9 @@ impl<D: Driver> Workload<D> for Flood {
     }
 
     #[inline]
-    fn message(&mut self, number: u64) -> Result<Message<'_>, Refusal> {
+    fn message(&mut self, number: u64) -> Result<Message<'_>, SourceEnd> {
         let Self { user, refusal, .. } = self;
-        user.call(number).inspect_err(|refused| *refusal = Some(refused.clone()))
+        user.request(number).inspect_err(|refused| *refusal = Some(refused.clone()))
     }
 
     fn next_of_batch(&mut self, call: &Call<u64>) -> Option<Call<u64>> {

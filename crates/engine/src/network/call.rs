@@ -38,7 +38,7 @@ use super::{AnswerOf, Judgement, MessageOf, Network, Workload};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::Started;
-use brunt_protocol::user::Message;
+use brunt_protocol::source::Message;
 
 /// How often a call is sent again after a peer did not process it.
 pub(super) const MOST_REFUSALS: u8 = 8;
@@ -302,7 +302,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let Some(Place::InFlight(token)) = self.calls.get(id).map(|call| call.place) else { return false };
         let connection = &mut self.connections[token];
         let Some(position) = connection.calls.iter().position(|known| *known == id) else { return false };
-        match connection.link.client.say(position, message, &mut self.outgoing) {
+        match connection.link.client.send_message(position, message, &mut self.outgoing) {
             Ok(()) => self.flush(load, token),
             Err(reason) => {
                 self.flush_aside(token);
@@ -418,7 +418,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let generation = self.connections[token].generation;
         self.flush(load, token);
         while self.connections[token].generation == generation
-            && let Some(answer) = self.connections[token].link.client.passed_on()
+            && let Some(answer) = self.connections[token].link.client.take_superseded()
             && let Some(id) = self.connections[token].calls.get(answer.position).copied()
         {
             match self.answered(load, token, answer.position, id, answer.status, now) {
@@ -530,7 +530,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 let position = connection.calls.iter().position(|known| *known == id);
                 if let Some(position) = position
                     && (sent || connection.link.client.is_framed())
-                    && connection.link.client.give_up(position, &mut self.outgoing)
+                    && connection.link.client.cancel(position, &mut self.outgoing)
                 {
                     connection.take_call(position);
                     self.flush_aside(token);
@@ -609,7 +609,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let sent = connection.has_sent(&call);
         let Some(position) = connection.calls.iter().position(|known| *known == id) else { return };
         let is_told_apart = sent || connection.link.client.is_framed();
-        let goes_on = is_told_apart && connection.link.client.give_up(position, &mut self.outgoing);
+        let goes_on = is_told_apart && connection.link.client.cancel(position, &mut self.outgoing);
         connection.take_call(position);
         if goes_on {
             self.flush_aside(token);

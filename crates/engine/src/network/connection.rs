@@ -436,7 +436,7 @@ impl Connection {
     /// Swaps the answer that its client has kept for `kept`.
     #[inline]
     pub(crate) fn hand_over(&mut self, kept: &mut KeptAnswer) {
-        self.link.client.hand_over(kept);
+        self.link.client.take_answer(kept);
     }
 
     /// Bytes received before a call that is sent now. Those of the opening exchange belong to the first call.
@@ -1182,18 +1182,18 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let from = unprocessed.min(connection.calls.len());
         let unprocessed: Vec<CallId> = connection.calls.drain(from..).collect();
         let unsent: Vec<CallId> = connection.queue.drain(..).collect();
-        let error = connection.link.client.farewell();
+        let error = connection.link.client.close_reason();
         let reason =
             error.map_or(Cow::Borrowed(REFUSED_TOO_OFTEN), |error| format!("{REFUSED_TOO_OFTEN}: {error}").into());
         if connection.is_open() || is_broken(Rule::LeavesOnce) {
             // A peer that announces an error closes the connection (RFC 9113 §5.4.1): bytes that it sent before are
             // read until then.
-            let fails = connection.link.client.farewell().is_some();
+            let fails = connection.link.client.close_reason().is_some();
             self.census.leaves();
             self.enter(token, State::Draining { until: if fails { now + FAREWELL_NS } else { Tick::NEVER } });
             load.connection_leaves(self, token, now);
         } else if connection.state == (State::Draining { until: Tick::NEVER })
-            && connection.link.client.farewell().is_some()
+            && connection.link.client.close_reason().is_some()
         {
             self.enter(token, State::Draining { until: now + FAREWELL_NS });
         }
@@ -1442,7 +1442,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// The reason with which the peer ends a connection, as far as it gave one.
     pub(super) fn farewell(&self, token: ConnectionId) -> Cow<'static, str> {
-        match self.connections[token].link.client.farewell() {
+        match self.connections[token].link.client.close_reason() {
             Some(error) => format!("the peer ended the connection: {error}").into(),
             None => Cow::Borrowed("the peer closed before the answer was complete"),
         }

@@ -20,7 +20,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let connection = &mut self.connections[token];
         let call = connection.calls.get(answer.position).and_then(|id| self.calls.get(*id));
         let is_pending = connection.link.look == SampleRequest::Pending;
-        if is_pending && connection.link.client.looked().is_none() && connection.link.client.look() {
+        if is_pending && connection.link.client.take_sample().is_none() && connection.link.client.request_sample() {
             // Of several calls under way another one is looked at, whose answer is still to come.
             return;
         }
@@ -31,7 +31,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let name = load.request_name(call.tag, connection.number).unwrap_or_default();
             let due_ns = self.recorder.measured_at(call.due);
             let client = &connection.link.client;
-            if let Some(look) = client.looked() {
+            if let Some(look) = client.take_sample() {
                 let said = || {
                     let pieces = [look.beginning, client.excerpt(came), client.parts().body];
                     pieces.into_iter().find(|piece| !piece.is_empty()).map(shown).unwrap_or_default()
@@ -51,7 +51,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(super) fn look_at_next(&mut self, token: ConnectionId) {
         if self.recorder.looks.wants_one() {
             let connection = &mut self.connections[token];
-            if connection.link.client.look() {
+            if connection.link.client.request_sample() {
                 connection.link.look = SampleRequest::Pending;
             }
             self.recorder.looks.space_out();

@@ -12,7 +12,7 @@ use brunt_record::time::Tick;
 
 use crate::transport::Address;
 use crate::transport::route::{Route, RouteError};
-use brunt_protocol::user::Message;
+use brunt_protocol::source::Message;
 use brunt_protocol::{Answer, Client, FailedCall, Malformed, Progress, Started};
 use brunt_script::{KeepAlive, ScriptClient};
 

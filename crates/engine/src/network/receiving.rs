@@ -109,7 +109,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     let now = self.driver.now();
-                    if self.connections[token].link.client.farewell().is_some() {
+                    if self.connections[token].link.client.close_reason().is_some() {
                         let reason = self.farewell(token);
                         self.broken(load, token, Failure::Closed, &reason, now);
                     } else {
@@ -305,7 +305,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.opening_done(load, token, now);
                 self.connections[token].generation == generation
             }
-            Progress::Unasked => {
+            Progress::Unsolicited => {
                 self.recorder.snapshot.numbers.add(Counter::Unasked, 1);
                 self.recorder.heard(now);
                 true
@@ -348,7 +348,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
             Progress::More
             | Progress::Part { .. }
-            | Progress::Aside
+            | Progress::ControlFrame
             | Progress::Message { .. }
             | Progress::Answered(_) => true,
         }

@@ -12,7 +12,7 @@ use super::{Network, Workload};
 use crate::channel::{Sent, Socket};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
-use brunt_protocol::user::Message;
+use brunt_protocol::source::Message;
 use brunt_protocol::{Pending, Started};
 
 /// Limit on waiting bytes of one connection that answer its peer's own messages (pings). Beyond it the connection ends:

@@ -4,7 +4,7 @@
 //! network asks it for a call's bytes, and tells it how calls and connections end.
 
 use brunt_protocol::Client;
-use brunt_protocol::user::{Message, Refusal};
+use brunt_protocol::source::{Message, SourceEnd};
 use brunt_record::messages::{self, MessageArrival};
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Stop;
@@ -111,7 +111,7 @@ pub(crate) trait Workload<D: Driver>: Sized {
     /// # Errors
     /// When there is no such call: it ends as [`End::Withdrawn`], or as [`End::Unsent`] if it counts already, and the
     /// workload remembers why. A call that was sent before has failed.
-    fn message(&mut self, tag: Self::Tag) -> Result<Message<'_>, Refusal>;
+    fn message(&mut self, tag: Self::Tag) -> Result<Message<'_>, SourceEnd>;
 
     /// A call's timeout, in nanoseconds, if it differs from the plan's.
     fn timeout_ns(&self, _tag: Self::Tag) -> Option<u64> {

@@ -11,7 +11,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use brunt_plan::plan::Plan;
 use brunt_plan::share::Share;
-use brunt_protocol::replay::{Ended, LoggedCall, Replay, Upcoming};
+use brunt_protocol::replay::{LoggedCall, ReplayedEnd, Upcoming, WorkerReplay};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::NameId;
@@ -49,7 +49,7 @@ type Thinking = Reverse<(Tick, u32)>;
 
 /// One worker's part of a log.
 pub(crate) struct Replaying {
-    log: Box<dyn Replay>,
+    log: Box<dyn WorkerReplay>,
     /// The next call, once the log has it.
     next: Option<LoggedCall>,
     is_over: bool,
@@ -81,7 +81,7 @@ pub(crate) struct Replaying {
 
 impl Replaying {
     /// One worker's part of the log, with the calls of `log`.
-    pub(crate) fn new(log: Box<dyn Replay>, plan: &Plan, share: Share, thinks: bool) -> Self {
+    pub(crate) fn new(log: Box<dyn WorkerReplay>, plan: &Plan, share: Share, thinks: bool) -> Self {
         Self {
             log,
             next: None,
@@ -157,7 +157,7 @@ impl Replaying {
     fn hold<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, number: u64, due: Tick, now: Tick) {
         network.recorder_mut().snapshot.numbers.add(Counter::Due, 1);
         network.recorder_mut().held_overdue(due, 1, true, now);
-        self.log.ended(number, Ended::Cut);
+        self.log.ended(number, ReplayedEnd::Cut);
     }
 
     /// Ends every call that is due by `end` and lies beyond the horizon.

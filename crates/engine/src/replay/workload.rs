@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use brunt_protocol::replay::Ended;
-use brunt_protocol::user::{Message, Refusal};
+use brunt_protocol::replay::ReplayedEnd;
+use brunt_protocol::source::{Message, SourceEnd};
 use brunt_record::samples::Texts;
 use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
@@ -134,7 +134,7 @@ impl<D: Driver> Workload<D> for Replaying {
     }
 
     #[inline]
-    fn message(&mut self, tag: Tag) -> Result<Message<'_>, Refusal> {
+    fn message(&mut self, tag: Tag) -> Result<Message<'_>, SourceEnd> {
         self.log.call(tag.number)
     }
 
@@ -162,12 +162,12 @@ impl<D: Driver> Workload<D> for Replaying {
             (End::Answered(status), Some(token)) => {
                 let at = network.recorder_mut().ended_at(call, None, now);
                 let (took_ns, parts) = (call.service_ns(at), network.connections()[token].client().parts());
-                self.log.ended(number, Ended::Answered { status, took_ns, parts });
+                self.log.ended(number, ReplayedEnd::Answered { status, took_ns, parts });
             }
             (End::Answered(_) | End::Failed(..) | End::ToldByPeer(..) | End::GivenUp(..), _) => {
-                self.log.ended(number, Ended::Failed);
+                self.log.ended(number, ReplayedEnd::Failed);
             }
-            (End::Unfinished | End::Unsent | End::Withdrawn, _) => self.log.ended(number, Ended::Cut),
+            (End::Unfinished | End::Unsent | End::Withdrawn, _) => self.log.ended(number, ReplayedEnd::Cut),
         }
         self.free(slot, number, now);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::share::Share;
-use brunt_protocol::replay::Replay;
+use brunt_protocol::replay::WorkerReplay;
 
 use super::{CheckedPlan, RunInputs, WorkerPart, absolute, carry_out, examine, route_to};
 use crate::error::EngineError;
@@ -19,7 +19,7 @@ use crate::{Finished, Observer};
 /// Carries out a plan with the calls of `logs`, one for each worker.
 pub(crate) fn run_replay<M: Machine>(
     plan: &Plan,
-    logs: Vec<Box<dyn Replay>>,
+    logs: Vec<Box<dyn WorkerReplay>>,
     given: &RunInputs<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
@@ -34,7 +34,7 @@ pub(crate) fn run_replay<M: Machine>(
 
 fn replay<M: Machine>(
     plan: &Plan,
-    logs: Vec<Box<dyn Replay>>,
+    logs: Vec<Box<dyn WorkerReplay>>,
     given: &RunInputs<'_, M>,
     observer: &mut dyn Observer,
 ) -> Result<Finished, EngineError> {
@@ -44,7 +44,7 @@ fn replay<M: Machine>(
     let route = route_to(plan, scheme, tls, given.machine)?;
     let shared = Arc::new(Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone()));
     let thinks = matches!(&plan.load, Load::Replay(replay) if replay.think);
-    let part = |(share, log): (Share, Box<dyn Replay>)| {
+    let part = |(share, log): (Share, Box<dyn WorkerReplay>)| {
         let protocol = Arc::clone(&prepared);
         // Answers are compared with the log.
         let make: Arc<MakeClient> = Arc::new(move |_| protocol.client(true));

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use brunt_plan::plan::Plan;
 use brunt_protocol::Registry;
-use brunt_protocol::replay::Replay;
+use brunt_protocol::replay::WorkerReplay;
 use brunt_record::time::Tick;
 use brunt_script::ScriptHost;
 
@@ -55,7 +55,7 @@ pub fn run_replay_part(
     net: &VirtualNet,
     plan: &Plan,
     part: RunShare,
-    logs: Vec<Box<dyn Replay>>,
+    logs: Vec<Box<dyn WorkerReplay>>,
     registry: &Registry,
     scripts: &dyn ScriptHost,
     observer: &mut dyn Observer,

@@ -14,7 +14,7 @@ use brunt_record::time::Tick;
 use super::{ExchangePart, Trace, Traced};
 use crate::transport::Clock;
 use brunt_protocol::meter::Meter;
-use brunt_protocol::user::{Message, User};
+use brunt_protocol::source::{Message, RequestSource};
 use brunt_protocol::{
     Answer, AnswerParts, Client, Direction, FailedCall, KeptAnswer, Malformed, Narration, Narrator, Opening, Pending,
     Prepared, Progress, Started,
@@ -105,7 +105,7 @@ impl Prepared for FloodTrace {
         })
     }
 
-    fn user(&self) -> Box<dyn User> {
+    fn user(&self) -> Box<dyn RequestSource> {
         self.shared.prepared.user()
     }
 
@@ -225,7 +225,7 @@ impl SeenClient {
                     self.show_received(ExchangePart::Call);
                 }
             }
-            Progress::Aside | Progress::Unasked | Progress::Draining { .. } | Progress::Refused { .. } => {
+            Progress::ControlFrame | Progress::Unsolicited | Progress::Draining { .. } | Progress::Refused { .. } => {
                 self.show_received(ExchangePart::Aside);
             }
             Progress::Answered(answer) => {
@@ -328,9 +328,9 @@ impl Client for SeenClient {
         ended
     }
 
-    fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
+    fn cancel(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
         let from = out.len();
-        let goes_on = self.inner.give_up(position, out);
+        let goes_on = self.inner.cancel(position, out);
         self.sent(ExchangePart::Aside, out, from, &[]);
         goes_on
     }
@@ -385,8 +385,8 @@ impl Client for SeenClient {
         self.inner.parts()
     }
 
-    fn hand_over(&mut self, kept: &mut KeptAnswer) {
-        self.inner.hand_over(kept);
+    fn take_answer(&mut self, kept: &mut KeptAnswer) {
+        self.inner.take_answer(kept);
     }
 }
 

@@ -24,7 +24,7 @@ use crate::network::{
 use crate::trace::{Trace, Traced};
 use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::scenario::{CompleteAnswer, Value};
-use brunt_protocol::user::Message;
+use brunt_protocol::source::Message;
 use brunt_protocol::{AnswerParts, Started};
 use brunt_script::{KeepAlive, Operation, Placement, Resumption, Verdict, Wanted};
 
@@ -524,7 +524,7 @@ impl VirtualUsers {
         let mut unsent = Vec::new();
         match client.start(&call.encoded.message(), &mut unsent) {
             Started::Sent(status) if unsent.is_empty() => {
-                client.hand_over(&mut call.kept);
+                client.take_answer(&mut call.kept);
                 HeldConnection::Answer(status)
             }
             _ => HeldConnection::Nothing(lost.clone()),

@@ -754,8 +754,8 @@ impl VirtualUsers {
     fn stop_or_end<D: Driver>(&mut self, network: &mut UsersNetwork<D>, user: UserId, between: bool) {
         let may_begin = self.script.library().stops();
         let now = network.now();
-        let doing = self.user(user).map(|of| std::mem::replace(&mut of.activity, CurrentActivity::last(now)));
-        if may_begin && doing.is_some_and(|doing| !matches!(activity, CurrentActivity::Last(_))) {
+        let activity = self.user(user).map(|of| std::mem::replace(&mut of.activity, CurrentActivity::last(now)));
+        if may_begin && activity.is_some_and(|activity| !matches!(activity, CurrentActivity::Last(_))) {
             self.make_ready(user, Wake::Stop(between));
         } else {
             self.end_user(network, user, between);

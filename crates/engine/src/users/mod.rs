@@ -62,7 +62,7 @@ use crate::rules::{Rule, is_broken};
 use crate::slots::Slots;
 use crate::trace::Trace;
 use crate::transport::{ConnectionId, Driver};
-use brunt_protocol::user::{Heart, Message, Refusal};
+use brunt_protocol::source::{Heartbeat, Message, SourceEnd};
 use brunt_script::{Library, Placement, ScriptClient, ScriptError};
 
 /// The time between two looks at whether enough users have come to a meeting, in nanoseconds.
@@ -162,7 +162,7 @@ impl VirtualUsers {
     }
 
     /// The heart, which shows whether the script returns.
-    pub(crate) fn heart(&self) -> Heart {
+    pub(crate) fn heart(&self) -> Heartbeat {
         self.script.heart()
     }
 
@@ -347,12 +347,12 @@ impl<D: Driver> Workload<D> for VirtualUsers {
     }
 
     #[inline]
-    fn message(&mut self, slot: u32) -> Result<Message<'_>, Refusal> {
+    fn message(&mut self, slot: u32) -> Result<Message<'_>, SourceEnd> {
         let call = self
             .calls
             .get(slot)
             .filter(|call| call.inbox().is_none_or(|inbox| !inbox.is_partial))
-            .ok_or(Refusal::Done)?;
+            .ok_or(SourceEnd::Done)?;
         Ok(self.clients.encoded(call).message())
     }
 

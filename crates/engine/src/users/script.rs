@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use brunt_protocol::user::Heart;
+use brunt_protocol::source::Heartbeat;
 use brunt_script::{Hook, Library};
 
 /// The state of a worker's heart while a script's function runs.
@@ -14,7 +14,7 @@ const TIMED: u32 = 16;
 /// A script, each of whose steps is seen by the watchdog.
 pub(super) struct Script {
     library: Box<dyn Library>,
-    heart: Heart,
+    heart: Heartbeat,
     steps: Cell<u32>,
     /// Measured calls begun so far, optional ones aside.
     calls: u64,
@@ -24,7 +24,7 @@ pub(super) struct Script {
 
 impl Script {
     pub(super) fn new(library: Box<dyn Library>) -> Self {
-        let heart = Heart::default();
+        let heart = Heartbeat::default();
         library.take_heart(&heart);
         Self { library, heart, steps: Cell::new(0), calls: 0, busy: Cell::new(Duration::ZERO) }
     }
@@ -56,7 +56,7 @@ impl Script {
     }
 
     /// Shows whether the script returns.
-    pub(super) fn heart(&self) -> Heart {
+    pub(super) fn heart(&self) -> Heartbeat {
         self.heart.clone()
     }
 

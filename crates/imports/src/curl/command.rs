@@ -93,7 +93,7 @@ pub enum Data {
 
 /// A part of a form with files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct FormPart {
     /// Its name.
     pub name: String,
     /// Its text.
@@ -131,7 +131,7 @@ pub struct Command {
     /// Whether the data is JSON, by `--json`: its parts are joined as they are.
     pub is_json: bool,
     /// A form with files.
-    pub form: Vec<Part>,
+    pub form: Vec<FormPart>,
     /// What `-T` sends, without a type.
     pub upload: Option<Data>,
     /// The values of `-T`: the first goes to the first URL, the second to the second.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::command::{Bit, Command, Data, Part, Word};
+use super::command::{Bit, Command, Data, FormPart, Word};
 use super::shell::Input;
 use super::{config, glob};
 use crate::call::METHODS;
@@ -485,7 +485,7 @@ fn take(
             command.form.push(part);
         }
         Says::FormText => match value.split('=') {
-            Some((name, value)) => command.form.push(Part { name: known(&name)?, value, ..Part::default() }),
+            Some((name, value)) => command.form.push(FormPart { name: known(&name)?, value, ..FormPart::default() }),
             None => return wrong(line, "--form-string takes NAME=TEXT"),
         },
         Says::Query => command.is_query = !off,
@@ -659,7 +659,7 @@ fn encoded(value: &Word, option: &str, around: &Around) -> Result<Data, ImportEr
 
 /// Reads the value of `-F`: `name=text`, `name=@FILE;type=…;filename=…`, `name=<FILE`, with texts in quotes or without.
 /// What curl leaves out is added to `left`.
-fn part(field: &Word, left: &mut Vec<String>, line: usize) -> Result<Part, ImportError> {
+fn part(field: &Word, left: &mut Vec<String>, line: usize) -> Result<FormPart, ImportError> {
     let Some((name, value)) = field.split('=') else { return wrong(line, "-F takes NAME=TEXT or NAME=@FILE") };
     let Some(name) = name.known().map(str::to_owned) else {
         return wrong(line, "-F takes no variable of the shell for a name");
@@ -674,9 +674,9 @@ fn part(field: &Word, left: &mut Vec<String>, line: usize) -> Result<Part, Impor
         if value.beginning().starts_with(['@', '<', '"']) || has_more {
             return wrong(line, format!("-F {name} takes no variable of the shell beside @, < or ;: write its value"));
         }
-        return Ok(Part { name, value, ..Part::default() });
+        return Ok(FormPart { name, value, ..FormPart::default() });
     };
-    let mut part = Part { name, ..Part::default() };
+    let mut part = FormPart { name, ..FormPart::default() };
     let is_sent_as_file = text.starts_with('@');
     let content = text.strip_prefix(['@', '<']).unwrap_or(&text);
     let (content, mut rest) = quoted_word(content, if is_sent_as_file { &[';', ','] } else { &[';'] });

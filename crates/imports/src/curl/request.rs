@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brunt_plan::secret::shown_url;
 
-use super::command::{Bit, Command, Data, Part as FormPart, Word};
+use super::command::{Bit, Command, Data, FormPart, Word};
 use crate::ImportError;
 use crate::call::{Authorization, Body, Call, Part, form_body, is_own_form};
 use crate::encoded::{form, form_component, form_decoded, is_field_value, kept_but, origin_and_path};

@@ -661,7 +661,10 @@ mod tests {
     /// A decision is read back from its file with the conditions of its runs, whatever words they are shown in.
     #[test]
     fn a_condition_in_another_tools_words_is_read_back() {
-        let words = brunt_plan::threshold::Words { figure: "http_reqs: count".to_owned(), condition: ">3".to_owned() };
+        let words = brunt_plan::threshold::ForeignCondition {
+            figure: "http_reqs: count".to_owned(),
+            condition: ">3".to_owned(),
+        };
         let threshold = "figure http_reqs:sum > 3".parse::<Threshold>().unwrap().in_words(words);
         let result = ThresholdResult {
             condition: Condition::Threshold(threshold),

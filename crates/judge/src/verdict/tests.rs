@@ -177,7 +177,7 @@ fn a_busy_worker_that_sends_in_time_bounds_nothing() {
 #[test]
 fn a_replay_that_comes_to_its_calls_late_is_the_limit_itself() {
     let replayed = |cpu_ms: u64, late_ms: u64| {
-        let log = brunt_plan::replay::Replay::new("a.log", "combined");
+        let log = brunt_plan::replay::LogReplay::new("a.log", "combined");
         summary_of(Load::Replay(Box::new(log)), 10, |i, second| {
             second.numbers.set_health(&health(cpu_ms * MS, 0));
             second.numbers.add(Counter::Due, if i < 5 { 1_000 } else { 0 });

@@ -50,7 +50,7 @@ fn read(prepared: &dyn Prepared, answer: &[u8], cuts: &[usize]) -> Vec<Told> {
     let (mut client, mut user) = (prepared.client(false), prepared.user());
     let mut out = Vec::new();
     client.open(None, &mut out).unwrap();
-    client.start(&user.call(0).unwrap(), &mut out);
+    client.start(&user.request(0).unwrap(), &mut out);
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (answer.len() + 1)).chain([0, answer.len()]).collect();
     cuts.sort_unstable();
     let mut told = Vec::new();
@@ -200,7 +200,7 @@ fn a_stream_without_its_last_event_is_whole_and_counted() {
     let prepared = prepared(Dialect::Chat, true);
     let (mut client, mut user, mut out) = (prepared.client(false), prepared.user(), Vec::new());
     client.open(None, &mut out).unwrap();
-    client.start(&user.call(0).unwrap(), &mut out);
+    client.start(&user.request(0).unwrap(), &mut out);
     let answer = streamed(&["data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}"], false);
     let mut rest = &answer[..];
     while !rest.is_empty() {
@@ -228,7 +228,7 @@ fn an_event_beyond_all_measure_is_refused() {
     let prepared = prepared(Dialect::Chat, true);
     let (mut client, mut user, mut out) = (prepared.client(false), prepared.user(), Vec::new());
     client.open(None, &mut out).unwrap();
-    client.start(&user.call(0).unwrap(), &mut out);
+    client.start(&user.request(0).unwrap(), &mut out);
     let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: ";
     client.receive(head, &mut out).unwrap();
     let piece = vec![b'a'; 1024 * 1024];

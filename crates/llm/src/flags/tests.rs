@@ -16,7 +16,7 @@ fn asked(flags: &[(&str, &str)], server: Answers) -> Result<(Options, Vec<Option
         let options: Options = serde_json::from_value(call.reveal().clone()).unwrap();
         let (status, body) = server(&options);
         told.lock().unwrap().push(options);
-        Ok(Reply { status, kept: KeptAnswer { head: Vec::new(), body: body.into_bytes() } })
+        Ok(DiscoveryReply { status, kept: KeptAnswer { head: Vec::new(), body: body.into_bytes() } })
     };
     let mut given = FlagValues::default().with_target(Arc::new(ask));
     for (name, value) in flags {

@@ -23,7 +23,7 @@ use super::{charset, digests, pack, reading, tokens, urls, value, written};
 use crate::error;
 use brunt_protocol::Scheme;
 use brunt_protocol::discovery::Inquiry;
-use brunt_protocol::scenario::{Fields, Setting, Value, is_rounded, number_text, rounded, unknown, unknown_name};
+use brunt_protocol::scenario::{ClientSetting, Fields, Value, is_rounded, number_text, rounded, unknown, unknown_name};
 use brunt_script::{ClientKind, Identity, KeepAlive, ScriptClient, is_inside};
 
 /// The most connections that a user may have at once to one origin, as browsers do over HTTP/1.1.
@@ -221,7 +221,8 @@ impl Host {
         };
         let keep_alive = keep_alive_of(&fields)?;
         let closes = keep_alive == KeepAlive::Call;
-        let setting = Setting { base: base.as_ref(), read: &move |path| files.files.find(path), learn: &learn, closes };
+        let setting =
+            ClientSetting { base: base.as_ref(), read: &move |path| files.files.find(path), learn: &learn, closes };
         let caller = dialect.client(&theirs, &setting).map_err(|e| e.0)?;
         let count = |name: &str| fields.count(name, 1..=MOST_CONNECTIONS).map_err(|e| e.0);
         if !fields.value("pool").is_nil() && !fields.value("connections").is_nil() {

@@ -47,7 +47,7 @@ use brunt_protocol::Registry;
 use brunt_script::{Files, Library, LoadOptions, Loaded, OwnRules, Program, ScriptError};
 
 pub use self::outline::outline;
-pub use self::place::{Place, place};
+pub use self::place::{TextPosition, place};
 
 /// Loads the script at `path` from disk, with the modules that it requires and the data that it reads.
 ///

@@ -7,7 +7,7 @@ const MOST_CANDIDATES: usize = 100;
 
 /// A place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct TextPosition {
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
@@ -16,7 +16,7 @@ pub struct Place {
 
 /// The place of a problem on this line of `source`, from Lua's or the library's message: where the quoted text is, if
 /// that is certain. Text that is only on another line (an option of a call that spans several lines) is found there.
-pub fn place(source: &[u8], line: usize, problem: &str) -> Option<Place> {
+pub fn place(source: &[u8], line: usize, problem: &str) -> Option<TextPosition> {
     let problem = problem.lines().next().unwrap_or("");
     if let Some((_, near)) = problem.rsplit_once(" near ") {
         let token = near.strip_prefix('\'').and_then(|token| token.strip_suffix('\'')).unwrap_or(near);
@@ -33,7 +33,7 @@ pub fn place(source: &[u8], line: usize, problem: &str) -> Option<Place> {
 }
 
 /// The place of a syntax error: the first such token on the line that has the same error when the text ends with it.
-fn of_syntax(source: &[u8], line: usize, token: &str, near: &str) -> Option<Place> {
+fn of_syntax(source: &[u8], line: usize, token: &str, near: &str) -> Option<TextPosition> {
     if token == "<eof>" {
         return Some(place_of(source, source.len()));
     }
@@ -79,11 +79,11 @@ fn line_of(source: &[u8], at: usize) -> usize {
     source.get(..at).unwrap_or(source).split(|byte| *byte == b'\n').count()
 }
 
-fn place_of(source: &[u8], at: usize) -> Place {
+fn place_of(source: &[u8], at: usize) -> TextPosition {
     let before = source.get(..at).unwrap_or(source);
     let begins = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let on_line = String::from_utf8_lossy(before.get(begins..).unwrap_or(&[])).chars().count();
-    Place { line: line_of(source, at), column: on_line + 1 }
+    TextPosition { line: line_of(source, at), column: on_line + 1 }
 }
 
 #[cfg(test)]
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     /// The place of Lua's error in a text.
-    fn syntax(source: &str) -> Option<Place> {
+    fn syntax(source: &str) -> Option<TextPosition> {
         let Err(Error::SyntaxError { message, .. }) = Lua::new().load(source).set_name("@a.lua").into_function() else {
             panic!("{source} is right");
         };
@@ -113,7 +113,7 @@ mod tests {
             ("x = end -- end", 1, 5),
             ("a.b.c = d.e. = 1", 1, 14),
         ] {
-            assert_eq!(syntax(source), Some(Place { line, column }), "{source}");
+            assert_eq!(syntax(source), Some(TextPosition { line, column }), "{source}");
         }
     }
 

@@ -20,8 +20,8 @@ use super::traced::TracedScript;
 use super::user::ScriptUser;
 use crate::error::from_lua;
 use brunt_protocol::Prepared;
+use brunt_protocol::source::{Heartbeat, RequestSource};
 use brunt_protocol::traced::Tracing;
-use brunt_protocol::user::{Heart, User};
 use brunt_script::{Begun, FloodPlace, FloodScript, ScriptError, Scripted, Session, Totals};
 
 /// The time between two checks whether a script should be left behind.
@@ -147,12 +147,12 @@ impl WrkSession {
         init.call::<()>(args).map_err(wrong("init()"))?;
 
         at.set("request()");
-        let heart = Heart::default();
+        let heart = Heartbeat::default();
         let user = ScriptUser::begin(lua.clone(), &script.file, Arc::clone(&thread), heart.clone())?;
         let address = thread.address();
         self.threads.push((thread, Some(lua)));
         // Decided here, so that a run without traces checks nothing at each request.
-        let user: Box<dyn User> = match tracing {
+        let user: Box<dyn RequestSource> = match tracing {
             None => Box::new(user),
             Some(tracing) => Box::new(TracedScript::new(user, tracing)),
         };

@@ -38,7 +38,7 @@ impl Start {
         }
         let mut user = prepared.user();
         let message =
-            user.call(0).map_err(|refusal| no_request(script, &format!("the protocol makes none: {refusal:?}")))?;
+            user.request(0).map_err(|refusal| no_request(script, &format!("the protocol makes none: {refusal:?}")))?;
         let mut body = message.tail.map_or_else(Vec::new, |tail| tail.bytes().to_vec());
         let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
         let mut request = httparse::Request::new(&mut headers);

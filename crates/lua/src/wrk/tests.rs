@@ -14,7 +14,7 @@ use super::state;
 use super::thread::Thread;
 use super::user::ScriptUser;
 use brunt_protocol::AnswerParts;
-use brunt_protocol::user::{Heart, Refusal, User};
+use brunt_protocol::source::{Heartbeat, RequestSource, SourceEnd};
 
 fn begin(code: &str) -> (Lua, ScriptUser) {
     let script = Script { file: "a.lua".to_owned(), content: Content(code.as_bytes().to_vec()), args: Vec::new() };
@@ -32,12 +32,12 @@ fn begin(code: &str) -> (Lua, ScriptUser) {
     let wrk: mlua::Table = lua.globals().get("wrk").unwrap();
     wrk.set("thread", thread.object(&lua).unwrap()).unwrap();
     wrk.get::<mlua::Function>("init").unwrap().call::<()>(lua.create_table().unwrap()).unwrap();
-    let user = ScriptUser::begin(lua.clone(), "a.lua", thread, Heart::default()).unwrap();
+    let user = ScriptUser::begin(lua.clone(), "a.lua", thread, Heartbeat::default()).unwrap();
     (lua, user)
 }
 
 /// Makes requests until there are `most` or the user refuses; `ahead` has the numbers expected each time.
-fn requests(user: &mut ScriptUser, most: usize, ahead: &[usize]) -> (Vec<(String, bool)>, Option<Refusal>) {
+fn requests(user: &mut ScriptUser, most: usize, ahead: &[usize]) -> (Vec<(String, bool)>, Option<SourceEnd>) {
     let mut made = Vec::new();
     for expected in ahead.iter().cycle() {
         user.expect(*expected);
@@ -45,7 +45,7 @@ fn requests(user: &mut ScriptUser, most: usize, ahead: &[usize]) -> (Vec<(String
             if made.len() == most {
                 return (made, None);
             }
-            match user.call(0) {
+            match user.request(0) {
                 Ok(message) => made.push((String::from_utf8(message.bytes.to_vec()).unwrap(), message.more)),
                 Err(refusal) => return (made, Some(refusal)),
             }
@@ -90,8 +90,8 @@ fn what_was_made_before_an_error_or_an_end_is_sent() {
             let (made, refusal) = requests(&mut begin(&code).1, 100, &[ahead]);
             assert_eq!(numbers(&made), [1, 2, 3, 4], "{fifth}, {ahead} ahead");
             match (refusal, expected) {
-                (Some(Refusal::Done), None) => {}
-                (Some(Refusal::Failed(reason)), Some(expected)) => assert!(reason.contains(expected), "{reason}"),
+                (Some(SourceEnd::Done), None) => {}
+                (Some(SourceEnd::Failed(reason)), Some(expected)) => assert!(reason.contains(expected), "{reason}"),
                 (other, _) => panic!("{fifth}, {ahead} ahead: {other:?}"),
             }
         }
@@ -170,8 +170,8 @@ fn who_has_stopped_sees_no_more_answers() {
     for _ in 0..10 {
         let _ = user.answered(200, parts);
     }
-    assert_eq!(user.settle(), Err(Refusal::Done));
+    assert_eq!(user.settle(), Err(SourceEnd::Done));
     assert_eq!(user.answered(200, parts), Ok(()));
-    assert_eq!(user.call(0), Err(Refusal::Done));
+    assert_eq!(user.request(0), Err(SourceEnd::Done));
     assert_eq!(lua.globals().get::<u32>("seen").unwrap(), 3);
 }

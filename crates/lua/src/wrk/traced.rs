@@ -1,8 +1,8 @@
 //! A script with a `traceparent` on some of its requests (`--trace`).
 
 use brunt_protocol::AnswerParts;
+use brunt_protocol::source::{Hooks, Message, RequestSource, SourceEnd};
 use brunt_protocol::traced::{TraceIds, Tracing};
-use brunt_protocol::user::{Interests, Message, Refusal, User};
 
 /// A user with HTTP/1.1 requests, a share of which is traced.
 ///
@@ -23,9 +23,9 @@ impl<U> TracedScript<U> {
     }
 }
 
-impl<U: User> User for TracedScript<U> {
-    fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
-        let message = self.user.call(index)?;
+impl<U: RequestSource> RequestSource for TracedScript<U> {
+    fn request(&mut self, index: u64) -> Result<Message<'_>, SourceEnd> {
+        let message = self.user.request(index)?;
         let Some(ids) = self.tracing.and_then(|tracing| tracing.ids(index)) else { return Ok(message) };
         if ids.add_to_request(message.bytes, &mut self.request) {
             return Ok(Message { bytes: &self.request, ..message });
@@ -58,19 +58,19 @@ impl<U: User> User for TracedScript<U> {
         self.user.expect(calls);
     }
 
-    fn interests(&self) -> Interests {
-        self.user.interests()
+    fn hooks(&self) -> Hooks {
+        self.user.hooks()
     }
 
-    fn pause(&mut self) -> Result<u64, Refusal> {
+    fn pause(&mut self) -> Result<u64, SourceEnd> {
         self.user.pause()
     }
 
-    fn answered(&mut self, status: u16, parts: AnswerParts<'_>) -> Result<(), Refusal> {
+    fn answered(&mut self, status: u16, parts: AnswerParts<'_>) -> Result<(), SourceEnd> {
         self.user.answered(status, parts)
     }
 
-    fn settle(&mut self) -> Result<(), Refusal> {
+    fn settle(&mut self) -> Result<(), SourceEnd> {
         self.user.settle()
     }
 
@@ -81,19 +81,19 @@ impl<U: User> User for TracedScript<U> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_protocol::user::RepeatingUser;
+    use brunt_protocol::source::RepeatingSource;
 
     use super::*;
 
     const REQUEST: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-    fn sent(user: &mut impl User, index: u64) -> String {
-        String::from_utf8(user.call(index).unwrap().bytes.to_vec()).unwrap()
+    fn sent(user: &mut impl RequestSource, index: u64) -> String {
+        String::from_utf8(user.request(index).unwrap().bytes.to_vec()).unwrap()
     }
 
     #[test]
     fn a_share_of_requests_is_traced_and_the_others_are_the_scripts() {
-        let mut user = TracedScript::new(RepeatingUser::new(REQUEST.as_bytes(), true), Tracing::of_share(0.3));
+        let mut user = TracedScript::new(RepeatingSource::new(REQUEST.as_bytes(), true), Tracing::of_share(0.3));
         let mut traced = 0;
         for index in 0..1000 {
             let ids = user.trace(index);
@@ -106,13 +106,13 @@ mod tests {
         }
         // Five standard deviations of a binomial distribution are 73.
         assert!((227..374).contains(&traced), "{traced}");
-        assert!(user.traces() && user.call(0).unwrap().idempotent);
+        assert!(user.traces() && user.request(0).unwrap().idempotent);
     }
 
     #[test]
     fn a_script_that_writes_the_field_itself_has_no_other() {
         let own = REQUEST.replace("Host", "Traceparent: 00-mine\r\nHost");
-        let mut user = TracedScript::new(RepeatingUser::new(own.as_bytes(), true), Tracing::of_share(1.0));
+        let mut user = TracedScript::new(RepeatingSource::new(own.as_bytes(), true), Tracing::of_share(1.0));
         assert_eq!(sent(&mut user, 0), own);
         assert!(user.trace(0).is_none() && !user.traces());
     }

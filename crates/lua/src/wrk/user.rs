@@ -13,7 +13,7 @@ use super::thread::Thread;
 use super::values::kind;
 use crate::error::from_lua;
 use brunt_protocol::AnswerParts;
-use brunt_protocol::user::{Heart, Interests, Message, Refusal, User};
+use brunt_protocol::source::{Heartbeat, Hooks, Message, RequestSource, SourceEnd};
 use brunt_script::{Hook, ScriptError};
 
 /// One call of a hook in this many is timed, to represent all of them.
@@ -55,7 +55,7 @@ pub(super) struct ScriptUser {
     /// Set when the script is not called any more, but its last requests still count.
     ending: Option<Ending>,
     /// Set when the script is not called any more.
-    refusal: Option<Refusal>,
+    refusal: Option<SourceEnd>,
     meter: Meter,
 }
 
@@ -77,7 +77,7 @@ enum Ending {
 
 /// Tracks and times the calls of hooks.
 struct Meter {
-    heart: Heart,
+    heart: Heartbeat,
     clocks: [Clock; HOOKS],
 }
 
@@ -91,7 +91,7 @@ struct Clock {
 impl ScriptUser {
     /// The user of a state whose `init` has been called. Its first request is made and checked here, before any load
     /// begins.
-    pub(super) fn begin(lua: Lua, file: &str, thread: Arc<Thread>, heart: Heart) -> Result<Self, ScriptError> {
+    pub(super) fn begin(lua: Lua, file: &str, thread: Arc<Thread>, heart: Heartbeat) -> Result<Self, ScriptError> {
         let wrong = |error: mlua::Error| from_lua("preparing the script", file, &error);
         let objects = lua.named_registry_value::<Table>(state::OBJECTS).map_err(wrong)?;
         let inner = state::inner(&lua).map_err(wrong)?;
@@ -303,20 +303,20 @@ impl ScriptUser {
     }
 
     /// Checks after each hook whether the script has stopped.
-    fn check(&mut self) -> Result<(), Refusal> {
+    fn check(&mut self) -> Result<(), SourceEnd> {
         if self.thread.is_stopped() && self.refusal.is_none() {
             return Err(self.stopped());
         }
         self.refusal.clone().map_or(Ok(()), Err)
     }
 
-    fn stopped(&mut self) -> Refusal {
-        self.refusal = Some(Refusal::Done);
-        Refusal::Done
+    fn stopped(&mut self) -> SourceEnd {
+        self.refusal = Some(SourceEnd::Done);
+        SourceEnd::Done
     }
 
     /// Shows answers to the hook `response`.
-    fn show(&mut self, show: impl FnOnce(&mut Answers, &Lua) -> mlua::Result<()>) -> Result<(), Refusal> {
+    fn show(&mut self, show: impl FnOnce(&mut Answers, &Lua) -> mlua::Result<()>) -> Result<(), SourceEnd> {
         let Some(answers) = &mut self.answers else { return Ok(()) };
         let timer = self.meter.enter(Hook::Response, answers.waiting() as usize);
         let shown = show(answers, &self.lua);
@@ -328,8 +328,8 @@ impl ScriptUser {
         self.check()
     }
 
-    fn failed(&mut self, error: &ScriptError) -> Refusal {
-        let refusal = Refusal::Failed(format!("thread {}: {error}", self.thread.number + 1));
+    fn failed(&mut self, error: &ScriptError) -> SourceEnd {
+        let refusal = SourceEnd::Failed(format!("thread {}: {error}", self.thread.number + 1));
         self.refusal = Some(refusal.clone());
         refusal
     }
@@ -360,8 +360,8 @@ impl Meter {
     }
 }
 
-impl User for ScriptUser {
-    fn call(&mut self, _index: u64) -> Result<Message<'_>, Refusal> {
+impl RequestSource for ScriptUser {
+    fn request(&mut self, _index: u64) -> Result<Message<'_>, SourceEnd> {
         self.settle()?;
         while self.taken >= self.requests.len() {
             match self.ending.take() {
@@ -375,7 +375,7 @@ impl User for ScriptUser {
         if self.ending.is_none() {
             self.check()?;
         }
-        let request = self.requests.get(self.taken).copied().ok_or(Refusal::Done)?;
+        let request = self.requests.get(self.taken).copied().ok_or(SourceEnd::Done)?;
         self.taken += 1;
         self.expected = self.expected.saturating_sub(1);
         let is_static = matches!(self.source, Source::Static) && self.requests.len() == 1;
@@ -392,11 +392,11 @@ impl User for ScriptUser {
         self.expected = calls;
     }
 
-    fn interests(&self) -> Interests {
-        Interests { pauses: self.delay.is_some(), answers: self.answers.is_some() }
+    fn hooks(&self) -> Hooks {
+        Hooks { pauses: self.delay.is_some(), answers: self.answers.is_some() }
     }
 
-    fn pause(&mut self) -> Result<u64, Refusal> {
+    fn pause(&mut self) -> Result<u64, SourceEnd> {
         let Some(delay) = &self.delay else { return Ok(0) };
         let timer = self.meter.enter(Hook::Delay, 1);
         let returned = delay.call::<Value>(());
@@ -414,7 +414,7 @@ impl User for ScriptUser {
         Ok((milliseconds.max(0.0) as u64).saturating_mul(1_000_000))
     }
 
-    fn answered(&mut self, status: u16, parts: AnswerParts<'_>) -> Result<(), Refusal> {
+    fn answered(&mut self, status: u16, parts: AnswerParts<'_>) -> Result<(), SourceEnd> {
         // A stopped user sees no more answers.
         if self.refusal.is_some() {
             return Ok(());
@@ -425,7 +425,7 @@ impl User for ScriptUser {
         self.show(|answers, lua| answers.add(lua, status, parts))
     }
 
-    fn settle(&mut self) -> Result<(), Refusal> {
+    fn settle(&mut self) -> Result<(), SourceEnd> {
         if self.refusal.is_none() && self.answers.as_ref().is_some_and(|answers| answers.waiting() > 0) {
             return self.show(Answers::show);
         }

@@ -10,7 +10,7 @@ use brunt_record::histogram::Histogram;
 use prost::Message as _;
 
 use crate::exponential::Exponential;
-use crate::model::{Attributes, Data, Exemplar, Metric, Number, Point, Value};
+use crate::model::{Attributes, Data, Exemplar, Metric, MetricPoint, Number, Value};
 use proto::{any_value, metric, number_point};
 
 /// The scope of metrics and events.
@@ -28,7 +28,7 @@ pub enum Temporality {
 
 /// The interval of a request's points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interval {
+pub struct PointInterval {
     /// The beginning, in nanoseconds since 1970-01-01 UTC.
     pub from_unix_ns: u64,
     /// The end, in nanoseconds since 1970-01-01 UTC.
@@ -80,7 +80,7 @@ pub struct Taken {
 }
 
 /// An `ExportMetricsServiceRequest`.
-pub fn metrics(sender: &Sender, metrics: &[Metric], interval: Interval, temporality: Temporality) -> Vec<u8> {
+pub fn metrics(sender: &Sender, metrics: &[Metric], interval: PointInterval, temporality: Temporality) -> Vec<u8> {
     let scope_metrics = proto::ScopeMetrics {
         scope: Some(scope(sender)),
         metrics: metrics.iter().map(|metric| of_metric(metric, interval, temporality)).collect(),
@@ -139,7 +139,7 @@ fn any_value(value: &Value) -> proto::AnyValue {
     proto::AnyValue { value: Some(value) }
 }
 
-fn of_metric(metric: &Metric, interval: Interval, temporality: Temporality) -> proto::Metric {
+fn of_metric(metric: &Metric, interval: PointInterval, temporality: Temporality) -> proto::Metric {
     let aggregation_temporality = match temporality {
         Temporality::Delta => proto::Temporality::Delta,
         Temporality::Cumulative => proto::Temporality::Cumulative,
@@ -166,7 +166,7 @@ fn of_metric(metric: &Metric, interval: Interval, temporality: Temporality) -> p
     }
 }
 
-fn number<T>(point: &Point<T>, value: Number, interval: Interval) -> proto::NumberPoint {
+fn number<T>(point: &MetricPoint<T>, value: Number, interval: PointInterval) -> proto::NumberPoint {
     let value = match value {
         Number::Whole(n) => number_point::Value::Whole(i64::try_from(n).unwrap_or(i64::MAX)),
         Number::Real(x) => number_point::Value::Real(x),
@@ -179,7 +179,7 @@ fn number<T>(point: &Point<T>, value: Number, interval: Interval) -> proto::Numb
     }
 }
 
-fn exponential(point: &Point<Histogram>, factor: f64, interval: Interval) -> proto::ExponentialPoint {
+fn exponential(point: &MetricPoint<Histogram>, factor: f64, interval: PointInterval) -> proto::ExponentialPoint {
     let buckets = Exponential::new(&point.value, factor);
     let exemplar = |of: &Exemplar| proto::Exemplar {
         time_unix_nano: of.at_unix_ns,

@@ -11,7 +11,7 @@ use prost::Message as _;
 
 use super::*;
 
-const INTERVAL: Interval = Interval { from_unix_ns: 1_000_000_000, to_unix_ns: 2_000_000_000 };
+const INTERVAL: PointInterval = PointInterval { from_unix_ns: 1_000_000_000, to_unix_ns: 2_000_000_000 };
 
 fn sender() -> Sender {
     Sender { resource: vec![("service.name".into(), "shop".into())], version: "1.2.3".into() }
@@ -44,11 +44,16 @@ fn sums_gauges_and_distributions_are_read_as_they_were_written() {
     }
     let trace_id = "4bf92f3577b34da6a3ce929d0e0e4736".to_owned();
     let slow = Exemplar { value: 50_000_000, at_unix_ns: 1_900_000_000, trace_id };
-    let times = Point { exemplars: vec![slow], ..Point::new(vec![], histogram) };
+    let times = MetricPoint { exemplars: vec![slow], ..MetricPoint::new(vec![], histogram) };
     let status = vec![("http.response.status_code".into(), Value::from(200_u16))];
     let written = [
-        Metric::new("brunt.answers", "{call}", "Answers.", Data::counter(vec![Point::new(status, Number::Whole(7))])),
-        Metric::new("brunt.users", "{user}", "Users.", Data::Gauge(vec![Point::new(vec![], 2.5)])),
+        Metric::new(
+            "brunt.answers",
+            "{call}",
+            "Answers.",
+            Data::counter(vec![MetricPoint::new(status, Number::Whole(7))]),
+        ),
+        Metric::new("brunt.users", "{user}", "Users.", Data::Gauge(vec![MetricPoint::new(vec![], 2.5)])),
         Metric::new("brunt.call.duration", "s", "Times.", Data::times(vec![times])),
     ];
     let [answers, users, duration] = &read(&metrics(&sender(), &written, INTERVAL, Temporality::Delta))[..] else {
@@ -82,7 +87,7 @@ fn sums_gauges_and_distributions_are_read_as_they_were_written() {
 
 #[test]
 fn sums_so_far_say_that_they_are() {
-    let written = [Metric::new("a", "1", "", Data::counter(vec![Point::new(vec![], Number::Real(0.5))]))];
+    let written = [Metric::new("a", "1", "", Data::counter(vec![MetricPoint::new(vec![], Number::Real(0.5))]))];
     let [a] = &read(&metrics(&sender(), &written, INTERVAL, Temporality::Cumulative))[..] else { panic!() };
     let Some(metric::Data::Sum(sum)) = &a.data else { panic!("{a:?}") };
     assert_eq!(

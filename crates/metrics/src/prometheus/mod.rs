@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use brunt_record::histogram::Histogram;
 
-use crate::model::{Attributes, Data, Metric, Point, Value};
+use crate::model::{Attributes, Data, Metric, MetricPoint, Value};
 
 pub use protobuf::protobuf;
 pub use text::text;
@@ -111,7 +111,7 @@ fn labels(attributes: &Attributes) -> impl Iterator<Item = (String, String)> {
 
 /// The metric `target_info`, whose labels are the attributes of the resource.
 fn info(resource: &Attributes) -> Metric {
-    let point = Point::new(resource.clone(), 1.0);
+    let point = MetricPoint::new(resource.clone(), 1.0);
     Metric::new("target_info", "", "What run this is.", Data::Gauge(vec![point]))
 }
 

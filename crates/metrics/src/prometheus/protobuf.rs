@@ -137,26 +137,29 @@ fn of_family(Family { name, metric }: &Family<'_>) -> MetricFamily {
     };
     let (kind, samples) = match &metric.data {
         Data::Sum { monotonic: true, points } => {
-            let sample = |point: &crate::Point<crate::Number>| Sample {
+            let sample = |point: &crate::MetricPoint<crate::Number>| Sample {
                 counter: gauge(point.value.real()),
                 ..with(&point.attributes)
             };
             (COUNTER, points.iter().map(sample).collect())
         }
         Data::Sum { monotonic: false, points } => {
-            let sample = |point: &crate::Point<crate::Number>| Sample {
+            let sample = |point: &crate::MetricPoint<crate::Number>| Sample {
                 gauge: gauge(point.value.real()),
                 ..with(&point.attributes)
             };
             (GAUGE, points.iter().map(sample).collect())
         }
         Data::Gauge(points) => {
-            let sample = |point: &crate::Point<f64>| Sample { gauge: gauge(point.value), ..with(&point.attributes) };
+            let sample =
+                |point: &crate::MetricPoint<f64>| Sample { gauge: gauge(point.value), ..with(&point.attributes) };
             (GAUGE, points.iter().map(sample).collect())
         }
         Data::Distribution { factor, points } => {
-            let sample =
-                |point: &crate::Point<_>| Sample { histogram: Some(native(point, *factor)), ..with(&point.attributes) };
+            let sample = |point: &crate::MetricPoint<_>| Sample {
+                histogram: Some(native(point, *factor)),
+                ..with(&point.attributes)
+            };
             (HISTOGRAM, points.iter().map(sample).collect())
         }
     };
@@ -175,7 +178,7 @@ fn exemplar(of: &Exemplar, factor: f64) -> ExemplarOf {
     ExemplarOf { label: vec![label], value: Some(of.value as f64 * factor), timestamp: Some(timestamp) }
 }
 
-fn native(point: &crate::Point<Histogram>, factor: f64) -> Native {
+fn native(point: &crate::MetricPoint<Histogram>, factor: f64) -> Native {
     let histogram = &point.value;
     let buckets = Exponential::new(histogram, factor);
     let mut above = 0.0;

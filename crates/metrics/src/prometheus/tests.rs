@@ -12,7 +12,12 @@ fn times(values: &[u64]) -> Metric {
         histogram.record(*ns);
     }
     let attributes = vec![("error.type".into(), Value::from("a \"b\"\\\nc"))];
-    Metric::new("http.client.request.duration", "s", "Times.", Data::times(vec![Point::new(attributes, histogram)]))
+    Metric::new(
+        "http.client.request.duration",
+        "s",
+        "Times.",
+        Data::times(vec![MetricPoint::new(attributes, histogram)]),
+    )
 }
 
 #[test]
@@ -22,14 +27,14 @@ fn text_has_names_units_and_labels_as_prometheus_writes_them() {
             "brunt.wire_in",
             "By",
             "Bytes\nreceived.",
-            Data::counter(vec![Point::new(vec![], Number::Whole(7))]),
+            Data::counter(vec![MetricPoint::new(vec![], Number::Whole(7))]),
         ),
-        Metric::new("brunt.busiest_worker_cpu", "1", "", Data::Gauge(vec![Point::new(vec![], 0.5)])),
+        Metric::new("brunt.busiest_worker_cpu", "1", "", Data::Gauge(vec![MetricPoint::new(vec![], 0.5)])),
         Metric::new(
             "brunt.own.left-over",
             "{eur}",
             "",
-            Data::Sum { monotonic: false, points: vec![Point::new(vec![], Number::Real(-1.5))] },
+            Data::Sum { monotonic: false, points: vec![MetricPoint::new(vec![], Number::Real(-1.5))] },
         ),
     ];
     let expected = "# HELP target_info What run this is.\n# TYPE target_info gauge\n\
@@ -55,7 +60,7 @@ fn classic_buckets_count_what_is_at_most_their_bound() {
 
 #[test]
 fn two_figures_never_share_a_name() {
-    let gauge = |name: &'static str| Metric::new(name, "", "", Data::Gauge(vec![Point::new(vec![], 1.0)]));
+    let gauge = |name: &'static str| Metric::new(name, "", "", Data::Gauge(vec![MetricPoint::new(vec![], 1.0)]));
     let metrics = [gauge("brunt.own.a-b"), gauge("brunt.own.a_b"), gauge("brunt.own.a b")];
     let names: Vec<_> = families(&metrics).into_iter().map(|family| family.name).collect();
     assert_eq!(names, ["brunt_own_a_b", "brunt_own_a_b_2", "brunt_own_a_b_3"]);

@@ -4,8 +4,8 @@ use brunt_record::figures::{Figure, NamedFigures, OwnFigures, OwnKind};
 use brunt_record::live::Live;
 
 use super::{PhaseOf, Subject, by_outcome, counter, ended, times};
-use crate::model::{Attribute, Data, Metric, Number, Point, Value};
-use crate::names::{Names, OTHERS};
+use crate::model::{Attribute, Data, Metric, MetricPoint, Number, Value};
+use crate::series_names::{Names, OTHERS};
 
 /// The figures of a kind by the names that have a series, and the others as one.
 fn series<T: Figure + Clone>(named: &NamedFigures<T>, kind: &'static str, names: &mut Names) -> Vec<(String, T)> {
@@ -72,9 +72,10 @@ fn scenarios(second: &Live, names: &mut Names, phase: PhaseOf, metrics: &mut Vec
 fn own(name: &str, figure: &OwnFigures, phase: PhaseOf) -> Option<Metric> {
     let data = match figure.kind {
         // A script's counter may go down as well.
-        OwnKind::Counter => {
-            Data::Sum { monotonic: false, points: vec![Point::new(phase.attributes([]), Number::Real(figure.sum()?))] }
-        }
+        OwnKind::Counter => Data::Sum {
+            monotonic: false,
+            points: vec![MetricPoint::new(phase.attributes([]), Number::Real(figure.sum()?))],
+        },
         OwnKind::Rate => {
             let held = (figure.share().unwrap_or(0.0) * figure.count as f64).round() as u64;
             let result = |result: &'static str, n| phase.point([("brunt.result".into(), result.into())], n);
@@ -83,9 +84,9 @@ fn own(name: &str, figure: &OwnFigures, phase: PhaseOf) -> Option<Metric> {
         OwnKind::Trend => Data::Distribution {
             // The values are kept in millionths.
             factor: 1e-6,
-            points: vec![Point::new(phase.attributes([]), figure.histogram().clone())],
+            points: vec![MetricPoint::new(phase.attributes([]), figure.histogram().clone())],
         },
-        OwnKind::Gauge => Data::Gauge(vec![Point::new(phase.attributes([]), figure.last()?)]),
+        OwnKind::Gauge => Data::Gauge(vec![MetricPoint::new(phase.attributes([]), figure.last()?)]),
     };
     let unit = if figure.unit.is_empty() { String::new() } else { format!("{{{}}}", figure.unit) };
     Some(Metric::new(format!("brunt.own.{name}"), unit, "A figure of the script's own.", data))
@@ -103,7 +104,10 @@ fn agents(second: &Live, phase: PhaseOf, metrics: &mut Vec<Metric>) {
     metrics.push(counter("brunt.agent.not_ok", "{call}", "Calls of an agent that ended without success.", not_ok));
     let gauge = |is: fn(&brunt_record::live::AgentSecond) -> bool| {
         let point = move |agent: &brunt_record::live::AgentSecond| {
-            Point::new(phase.attributes([attribute("brunt.agent.name", &agent.name)]), f64::from(u8::from(is(agent))))
+            MetricPoint::new(
+                phase.attributes([attribute("brunt.agent.name", &agent.name)]),
+                f64::from(u8::from(is(agent))),
+            )
         };
         Data::Gauge(second.agents.iter().map(point).collect())
     };

@@ -14,8 +14,8 @@ use brunt_record::outcome::OkStatus;
 use brunt_record::slowest::TracedCall;
 use brunt_record::snapshot::{Phase, Snapshot};
 
-use crate::model::{Attribute, Attributes, Data, Exemplar, Metric, Number, Point, Value};
-use crate::names::Names;
+use crate::model::{Attribute, Attributes, Data, Exemplar, Metric, MetricPoint, Number, Value};
+use crate::series_names::Names;
 
 /// The attribute for a point's phase: `warmup`, `measured` or `drain`. The result consists of `measured` and `drain`.
 pub const PHASE: &str = "brunt.phase";
@@ -34,7 +34,7 @@ pub struct Subject {
     /// The statuses that are a success.
     pub ok: OkStatus,
     /// The kind of calls by OpenTelemetry's conventions.
-    pub calls: Calls,
+    pub calls: CallKind,
     /// The attributes that their durations share: the target's address, the method.
     pub attributes: Attributes,
     /// The names of statuses, where the conventions use names.
@@ -43,7 +43,7 @@ pub struct Subject {
 
 /// Kinds of calls by OpenTelemetry's semantic conventions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Calls {
+pub enum CallKind {
     /// Requests of HTTP.
     Http,
     /// Remote procedure calls.
@@ -53,7 +53,7 @@ pub enum Calls {
     Other,
 }
 
-impl Calls {
+impl CallKind {
     /// The name of the metric of response times.
     pub const fn duration(self) -> &'static str {
         match self {
@@ -113,15 +113,16 @@ impl Subject {
             return ANY_ERROR.into();
         }
         match self.calls {
-            Calls::Rpc => text.into(),
-            Calls::Http | Calls::Other => status.into(),
+            CallKind::Rpc => text.into(),
+            CallKind::Http | CallKind::Other => status.into(),
         }
     }
 
     fn durations(&self, snapshot: &Snapshot, exemplars: Vec<Exemplar>, phase: PhaseOf, metrics: &mut Vec<Metric>) {
         let with = |others: Vec<Attribute>| phase.attributes(self.attributes.iter().cloned().chain(others));
         let mut responses = by_outcome(&snapshot.response_times(), with);
-        let is_of_success = |point: &&mut Point<Histogram>| point.attributes.iter().all(|(key, _)| key != ERROR_TYPE);
+        let is_of_success =
+            |point: &&mut MetricPoint<Histogram>| point.attributes.iter().all(|(key, _)| key != ERROR_TYPE);
         if let Some(successes) = responses.iter_mut().find(is_of_success) {
             successes.exemplars = exemplars;
         }
@@ -190,8 +191,8 @@ impl PhaseOf {
         std::iter::once((PHASE.into(), name.into())).chain(others).collect()
     }
 
-    fn point(self, others: impl IntoIterator<Item = Attribute>, n: u64) -> Point<Number> {
-        Point::new(self.attributes(others), Number::Whole(n))
+    fn point(self, others: impl IntoIterator<Item = Attribute>, n: u64) -> MetricPoint<Number> {
+        MetricPoint::new(self.attributes(others), Number::Whole(n))
     }
 }
 
@@ -199,26 +200,26 @@ fn counter(
     name: &'static str,
     unit: &'static str,
     description: &'static str,
-    points: impl IntoIterator<Item = Point<Number>>,
+    points: impl IntoIterator<Item = MetricPoint<Number>>,
 ) -> Metric {
     Metric::new(name, unit, description, Data::counter(points.into_iter().collect()))
 }
 
-fn times(name: impl Into<Cow<'static, str>>, description: &'static str, points: Vec<Point<Histogram>>) -> Metric {
+fn times(name: impl Into<Cow<'static, str>>, description: &'static str, points: Vec<MetricPoint<Histogram>>) -> Metric {
     Metric::new(name, "s", description, Data::times(points))
 }
 
 /// Points for successful calls, for unsuccessful ones, and for those that never ended.
-fn by_outcome(times: &Censored, attributes: impl Fn(Vec<Attribute>) -> Attributes) -> Vec<Point<Histogram>> {
+fn by_outcome(times: &Censored, attributes: impl Fn(Vec<Attribute>) -> Attributes) -> Vec<MetricPoint<Histogram>> {
     let parts = [(&times.known, None), (&times.failed, Some(ANY_ERROR)), (&times.bounds, Some(UNFINISHED))];
     let parts = parts.into_iter().filter(|(histogram, _)| !histogram.is_empty());
     let error =
         |error: Option<&'static str>| error.map(|error| (ERROR_TYPE.into(), error.into())).into_iter().collect();
-    parts.map(|(histogram, of)| Point::new(attributes(error(of)), histogram.clone())).collect()
+    parts.map(|(histogram, of)| MetricPoint::new(attributes(error(of)), histogram.clone())).collect()
 }
 
 /// A point for calls that ended, whatever their outcome, and one for those that did not.
-fn ended(times: &Censored, attributes: impl Fn(Vec<Attribute>) -> Attributes) -> Vec<Point<Histogram>> {
+fn ended(times: &Censored, attributes: impl Fn(Vec<Attribute>) -> Attributes) -> Vec<MetricPoint<Histogram>> {
     let mut all = times.known.clone();
     all.merge(&times.failed);
     by_outcome(&Censored { known: all, failed: Histogram::new(), bounds: times.bounds.clone() }, attributes)
@@ -237,10 +238,10 @@ fn of_counter(counter: Counter, snapshot: &Snapshot, phase: PhaseOf) -> Metric {
         Unit::Nanoseconds => ("s", Number::Real(value as f64 / 1e9)),
         Unit::Ratio => ("1", Number::Real(snapshot.numbers.ratio(counter))),
     };
-    let point = Point::new(phase.attributes([]), number);
+    let point = MetricPoint::new(phase.attributes([]), number);
     let data = match counter.joins() {
         Joins::Sum => Data::counter(vec![point]),
-        Joins::Max => Data::Gauge(vec![Point::new(point.attributes, number.real())]),
+        Joins::Max => Data::Gauge(vec![MetricPoint::new(point.attributes, number.real())]),
     };
     Metric::new(format!("brunt.{name}"), unit, counter.sentence(), data)
 }
@@ -248,7 +249,7 @@ fn of_counter(counter: Counter, snapshot: &Snapshot, phase: PhaseOf) -> Metric {
 /// The gauges at the second's end.
 fn gauges(second: &Live, phase: PhaseOf) -> Vec<Metric> {
     let gauge = |name: &'static str, unit: &'static str, description: &'static str, value: f64| {
-        Metric::new(name, unit, description, Data::Gauge(vec![Point::new(phase.attributes([]), value)]))
+        Metric::new(name, unit, description, Data::Gauge(vec![MetricPoint::new(phase.attributes([]), value)]))
     };
     let mut all = vec![
         gauge("brunt.connections.open", "{connection}", "Connections that are open.", second.open_connections as f64),
@@ -263,7 +264,7 @@ fn gauges(second: &Live, phase: PhaseOf) -> Vec<Metric> {
     ];
     let watched = second.snapshot.watched.iter().filter_map(|(name, figure)| {
         let name: Attribute = (WATCH.into(), name.to_owned().into());
-        Some(Point::new(phase.attributes([name]), figure.last()?))
+        Some(MetricPoint::new(phase.attributes([name]), figure.last()?))
     });
     let watched: Vec<_> = watched.collect();
     if !watched.is_empty() {

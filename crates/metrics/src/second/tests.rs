@@ -8,7 +8,7 @@ use brunt_record::outcome::Failure;
 use brunt_record::snapshot::{Phase, Snapshot};
 
 use super::*;
-use crate::names::{MOST_SERIES, OTHERS};
+use crate::series_names::{MOST_SERIES, OTHERS};
 
 /// When the second ended.
 const ENDED: u64 = 1_700_000_000_000_000_000;
@@ -33,7 +33,7 @@ pub(crate) fn second(snapshot: Snapshot) -> Live {
 }
 
 fn metrics(snapshot: Snapshot) -> Vec<Metric> {
-    let subject = Subject { calls: Calls::Http, ..Subject::default() };
+    let subject = Subject { calls: CallKind::Http, ..Subject::default() };
     subject.metrics(&second(snapshot), ENDED, &mut Names::default())
 }
 
@@ -48,7 +48,8 @@ fn sums(metric: &Metric) -> Vec<(String, f64)> {
         Value::Text(text) => text.to_string(),
         Value::Whole(n) => n.to_string(),
     };
-    let of = |point: &Point<Number>| point.attributes.iter().skip(1).map(|(_, value)| text(value)).collect::<Vec<_>>();
+    let of =
+        |point: &MetricPoint<Number>| point.attributes.iter().skip(1).map(|(_, value)| text(value)).collect::<Vec<_>>();
     points.iter().map(|point| (of(point).join(" "), point.value.real())).collect()
 }
 
@@ -99,7 +100,7 @@ fn response_times_with_and_without_success_and_of_what_never_ended_stand_apart()
     let metrics = metrics(snapshot);
     let duration = named(&metrics, "http.client.request.duration");
     let Data::Distribution { points, .. } = &duration.data else { panic!("{duration:?}") };
-    let of = |point: &Point<Histogram>| (point.attributes.get(1).cloned(), point.value.count());
+    let of = |point: &MetricPoint<Histogram>| (point.attributes.get(1).cloned(), point.value.count());
     let error = |text: &'static str| Some((ERROR_TYPE.into(), text.into()));
     assert_eq!(points.iter().map(of).collect::<Vec<_>>(), [(None, 2), (error("_OTHER"), 1), (error("unfinished"), 1)]);
     assert_eq!(duration.unit, "s");
@@ -171,7 +172,7 @@ fn slow_calls_with_a_trace_stand_beside_the_times_of_successes() {
     snapshot.slowest.add(call(200_000_000, 7_000_000, "0b"));
     let metrics = metrics(snapshot);
     let Data::Distribution { points, .. } = &named(&metrics, "http.client.request.duration").data else { panic!() };
-    let of = |point: &Point<Histogram>| {
+    let of = |point: &MetricPoint<Histogram>| {
         let of = point.exemplars.iter().map(|of| (of.value, ENDED - of.at_unix_ns, of.trace_id.clone()));
         of.collect::<Vec<_>>()
     };

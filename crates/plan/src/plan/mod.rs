@@ -26,7 +26,7 @@ use crate::connections::Connections;
 use crate::content::Content;
 use crate::environment::Environment;
 use crate::profile::Profile;
-use crate::replay::Replay;
+use crate::replay::LogReplay;
 use crate::scenario::{DeclaredFigure, Scenarios};
 use crate::secret::{SecretError, Template, references, shown_argument, shown_url};
 use crate::share::Share;
@@ -66,7 +66,7 @@ pub struct Plan {
     /// The model of the load: when calls are due.
     pub load: Load,
     /// The end of the measured part.
-    pub stop: Stop,
+    pub stop: StopRule,
     /// The length of the warm-up before the measured part, in nanoseconds.
     pub warmup_ns: u64,
     /// How long a call may take from when it was sent, in nanoseconds.
@@ -241,7 +241,7 @@ pub enum Load {
         arrivals: Spread,
     },
     /// Calls are due at the times of a log, in its sessions.
-    Replay(Box<Replay>),
+    Replay(Box<LogReplay>),
 }
 
 impl Load {
@@ -255,7 +255,7 @@ impl Load {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Stop {
+pub struct StopRule {
     /// This long after it began, in nanoseconds.
     pub duration_ns: Option<u64>,
     /// After this many calls, over all workers of all machines.
@@ -320,7 +320,7 @@ impl Plan {
             connections: Connections::Fixed(1),
             workers: 1,
             load: Load::Closed {},
-            stop: Stop::default(),
+            stop: StopRule::default(),
             warmup_ns: 0,
             timeout_ns: SECOND_NS,
             connect_timeout_ns: SECOND_NS,

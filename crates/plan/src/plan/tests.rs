@@ -14,7 +14,7 @@ pub(crate) fn plan() -> Plan {
         connections: Connections::Fixed(64),
         workers: 2,
         load: Load::Closed {},
-        stop: Stop { duration_ns: Some(10 * SECOND_NS), requests: None },
+        stop: StopRule { duration_ns: Some(10 * SECOND_NS), requests: None },
         warmup_ns: 0,
         timeout_ns: 10 * SECOND_NS,
         connect_timeout_ns: 10 * SECOND_NS,
@@ -100,7 +100,7 @@ fn what_cannot_be_done_is_refused() {
     assert_eq!(broken(|p| p.connections = Connections::Fixed(0)), "connections must be between 1 and 1000000, not 0");
     assert_eq!(broken(|p| p.workers = 65), "workers must be between 1 and 64, not 65");
     assert!(broken(|p| p.version = 9).starts_with("the plan has format version 9"));
-    assert!(broken(|p| p.stop = Stop::default()).starts_with("nothing ends this run"));
+    assert!(broken(|p| p.stop = StopRule::default()).starts_with("nothing ends this run"));
     let both = broken(|p| {
         p.reconnect = true;
         p.pipeline = 2;

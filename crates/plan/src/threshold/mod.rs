@@ -150,7 +150,7 @@ pub struct Threshold {
     /// As written.
     text: String,
     /// As its author wrote it in another tool's words.
-    words: Option<Words>,
+    words: Option<ForeignCondition>,
     /// Its subject, with the kind if the text names one; `None` for all calls.
     name: Option<(Option<Kind>, String)>,
     /// Whether it ends the run as soon as it can no longer pass.
@@ -309,7 +309,7 @@ impl TryFrom<String> for Threshold {
 /// A condition in another tool's words: its left side, and its right side with the operator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Words {
+pub struct ForeignCondition {
     /// Such as `http_req_duration: p(95)`.
     pub figure: String,
     /// Such as `<500`.
@@ -329,7 +329,7 @@ enum Written {
         /// The condition.
         threshold: String,
         /// The words.
-        words: Words,
+        words: ForeignCondition,
     },
 }
 
@@ -356,7 +356,7 @@ impl TryFrom<Written> for Threshold {
 impl Threshold {
     /// Shows it in these words.
     #[must_use]
-    pub fn in_words(self, words: Words) -> Self {
+    pub fn in_words(self, words: ForeignCondition) -> Self {
         Self { words: Some(words), ..self }
     }
 

@@ -12,7 +12,8 @@ fn a_script_says_the_figure_and_the_condition_apart() {
     assert_eq!("p99<20ms abort-now".parse::<Threshold>().unwrap().aborts(), Some(Abort::AtOnce { after_ns: 0 }));
     let late = "figure shop:p95 < 20 abort-now after 10s".parse::<Threshold>().unwrap();
     assert_eq!(late.aborts(), Some(Abort::AtOnce { after_ns: 10_000_000_000 }));
-    let worded = late.in_words(Words { figure: "shop{a:<b}: p(95)".to_owned(), condition: "<20".to_owned() });
+    let worded =
+        late.in_words(ForeignCondition { figure: "shop{a:<b}: p(95)".to_owned(), condition: "<20".to_owned() });
     let shown = (worded.to_string(), worded.figure(), worded.condition());
     assert_eq!(shown, ("shop{a:<b}: p(95)<20".to_owned(), "shop{a:<b}: p(95)", "<20"));
     let json = serde_json::to_string(&worded).unwrap();

@@ -12,7 +12,7 @@ use crate::content::Content;
 use crate::environment::Environment;
 use crate::hosts::Hosts;
 use crate::plan::{
-    ArrivalTimes, Family, Load, MAX_ERROR_RATIO, PLAN_VERSION, Proxy, Sandbox, Script, Stop, Tls, Transport,
+    ArrivalTimes, Family, Load, MAX_ERROR_RATIO, PLAN_VERSION, Proxy, Sandbox, Script, StopRule, Tls, Transport,
 };
 use crate::profile::{Profile, Segment};
 use crate::scenario::{DeclaredFigure, File, Population, Scenarios, Step, Weighted};
@@ -208,7 +208,7 @@ fn plans() -> impl Strategy<Value = Plan> {
             connections: if reconnect { Connections::UpTo(connections) } else { Connections::Fixed(connections) },
             workers,
             load,
-            stop: Stop { duration_ns: stop.0, requests: stop.1 },
+            stop: StopRule { duration_ns: stop.0, requests: stop.1 },
             warmup_ns: warmup,
             timeout_ns: timeout,
             connect_timeout_ns: connect,

@@ -1,13 +1,13 @@
 //! Answers that come as messages: how a body is cut into them, for protocols whose bodies are bytes.
 //!
-//! [`Reader`] is a pure, bounded reader of three framings:
+//! [`MessageReader`] is a pure, bounded reader of three framings:
 //!
 //! - **server-sent events** (the WHATWG HTML standard, section 9.2.6): what `text/event-stream` has, and what the tokens of language
 //!   models come in. Lines end in LF, CR or CRLF, a byte order mark may come first, comments and events without data are no messages;
 //! - **lines** that end in LF: newline-delimited JSON. Empty lines are no messages;
 //! - **chunks**: what the protocol below cuts the body into (chunks of HTTP/1.1, DATA frames of HTTP/2), none of them empty.
 //!
-//! A client that reads bodies gives each piece to [`Reader::read`], and tells a message by
+//! A client that reads bodies gives each piece to [`MessageReader::read`], and tells a message by
 //! [`Progress::Message`](crate::Progress::Message).
 
 mod reader;
@@ -19,10 +19,10 @@ use std::sync::Arc;
 use brunt_plan::units;
 use serde::{Deserialize, Serialize};
 
-use crate::flags::{Flag, FlagValues, Takes};
+use crate::flags::{Flag, FlagValues, ValueKind};
 use crate::{OptionsError, Started};
 
-pub use reader::{MOST_MESSAGE_BYTES, Reader};
+pub use reader::{MOST_MESSAGE_BYTES, MessageReader};
 
 /// How a body is cut into messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,19 +49,19 @@ impl Framing {
 /// The flag `--messages`: answers come as messages, in this framing.
 pub const MESSAGES: Flag = Flag::new(
     "messages",
-    Takes::OneOf("HOW", &["sse", "lines", "chunks"]),
+    ValueKind::OneOf("HOW", &["sse", "lines", "chunks"]),
     "Time each message of an answer: server-sent events (as language models stream tokens), lines, or chunks",
 );
 /// The flag `--last-message`: a stream without it has ended early.
 pub const LAST_MESSAGE: Flag = Flag::new(
     "last-message",
-    Takes::Text("TEXT"),
+    ValueKind::Text("TEXT"),
     "The message that ends a stream, such as [DONE]: it does not count, and a stream without it fails as ended_early",
 );
 /// The flag `--stall-timeout`: the longest gap.
 pub const STALL_TIMEOUT: Flag = Flag::new(
     "stall-timeout",
-    Takes::Text("D"),
+    ValueKind::Text("D"),
     "The longest gap between messages: a longer one fails as stalled [default: only the call's --timeout]",
 )
 .checked(is_gap);
@@ -137,15 +137,15 @@ impl MessageOptions {
     }
 
     /// A reader of such answers; with `keep`, it keeps each message.
-    pub fn reader(&self, keep: bool) -> Reader {
+    pub fn reader(&self, keep: bool) -> MessageReader {
         let last = self.last.as_ref().map(|last| Arc::from(last.as_bytes()));
-        Reader::new(self.framing, last, keep)
+        MessageReader::new(self.framing, last, keep)
     }
 }
 
 /// A message as it was read, where messages are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Message {
+pub struct KeptMessage {
     /// The name of an event; empty for none, which stands for `message`.
     pub event: Vec<u8>,
     /// Its data: of an event with several data lines, they are joined by LF.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Framing, Message};
+use super::{Framing, KeptMessage};
 use crate::client::Malformed;
 
 /// Limit on a message with the name and the id of its event, in bytes.
@@ -64,9 +64,9 @@ enum At {
 /// Cuts bodies into messages, one body after the other.
 ///
 /// ```
-/// use brunt_protocol::messages::{Framing, Reader};
+/// use brunt_protocol::messages::{Framing, MessageReader};
 ///
-/// let mut reader = Reader::new(Framing::Sse, Some((*b"[DONE]").into()), true);
+/// let mut reader = MessageReader::new(Framing::Sse, Some((*b"[DONE]").into()), true);
 /// let bytes = b"data: one\n\ndata: t";
 /// // A message ends with its empty line; what is behind it is given again.
 /// assert_eq!(reader.read(bytes, false)?, Some(11));
@@ -79,7 +79,7 @@ enum At {
 /// # Ok::<(), brunt_protocol::Malformed>(())
 /// ```
 #[derive(Debug)]
-pub struct Reader {
+pub struct MessageReader {
     framing: Framing,
     /// The data of the message that ends a stream.
     last: Option<Arc<[u8]>>,
@@ -92,15 +92,15 @@ pub struct Reader {
     /// The bytes of the message so far.
     size: usize,
     /// The message so far, as much of it as is needed.
-    message: Message,
+    message: KeptMessage,
     /// The id that a line under way gives.
     pub(super) id: Vec<u8>,
     has_ended: bool,
 }
 
-impl Reader {
+impl MessageReader {
     /// A reader of bodies in this framing. A message with the data `last` ends the stream and does not count. With
-    /// `keep`, the reader keeps each message for [`Reader::message`].
+    /// `keep`, the reader keeps each message for [`MessageReader::message`].
     pub fn new(framing: Framing, last: Option<Arc<[u8]>>, keep: bool) -> Self {
         Self {
             framing,
@@ -111,7 +111,7 @@ impl Reader {
             after_cr: false,
             stage: Stage::Empty,
             size: 0,
-            message: Message::default(),
+            message: KeptMessage::default(),
             id: Vec::new(),
             has_ended: false,
         }
@@ -158,7 +158,7 @@ impl Reader {
     }
 
     /// The message that ended last, where messages are kept, until the next bytes are read.
-    pub fn message(&self) -> &Message {
+    pub fn message(&self) -> &KeptMessage {
         &self.message
     }
 

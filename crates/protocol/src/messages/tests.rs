@@ -6,7 +6,7 @@ use super::reader::MARK;
 use super::*;
 
 /// The messages of a body that comes in these pieces, and whether the stream has ended.
-fn read(reader: &mut Reader, pieces: &[&[u8]]) -> (Vec<Message>, bool) {
+fn read(reader: &mut MessageReader, pieces: &[&[u8]]) -> (Vec<KeptMessage>, bool) {
     let mut messages = Vec::new();
     reader.begin();
     for piece in pieces {
@@ -24,16 +24,16 @@ fn read(reader: &mut Reader, pieces: &[&[u8]]) -> (Vec<Message>, bool) {
     (messages, reader.has_ended())
 }
 
-fn events(body: &[u8]) -> Vec<Message> {
-    read(&mut Reader::new(Framing::Sse, None, true), &[body]).0
+fn events(body: &[u8]) -> Vec<KeptMessage> {
+    read(&mut MessageReader::new(Framing::Sse, None, true), &[body]).0
 }
 
-fn event(event: &str, data: &str, id: &str) -> Message {
-    Message { event: event.into(), data: data.into(), id: id.into() }
+fn event(event: &str, data: &str, id: &str) -> KeptMessage {
+    KeptMessage { event: event.into(), data: data.into(), id: id.into() }
 }
 
 /// The standard's own way, of a whole body: decode, split into lines, interpret line by line.
-fn by_the_standard(body: &[u8]) -> Vec<Message> {
+fn by_the_standard(body: &[u8]) -> Vec<KeptMessage> {
     let body = body.strip_prefix(MARK).unwrap_or(body);
     let mut lines: Vec<Vec<u8>> = vec![Vec::new()];
     let mut bytes = body.iter().peekable();
@@ -50,7 +50,7 @@ fn by_the_standard(body: &[u8]) -> Vec<Message> {
         if line.is_empty() {
             if !data.is_empty() {
                 data.pop();
-                messages.push(Message { event: name.clone(), data: data.clone(), id: id.clone() });
+                messages.push(KeptMessage { event: name.clone(), data: data.clone(), id: id.clone() });
             }
             (data, name) = (Vec::new(), Vec::new());
             continue;
@@ -92,7 +92,7 @@ fn marks_comments_ends_and_odd_fields_are_no_messages() {
 
 #[test]
 fn lines_are_messages_but_for_empty_ones() {
-    let mut reader = Reader::new(Framing::Lines, None, true);
+    let mut reader = MessageReader::new(Framing::Lines, None, true);
     let (messages, _) = read(&mut reader, &[b"{\"a\":1}\n\n\r\nx\r", b"\nz\r", b"y\nrest"]);
     let data: Vec<_> = messages.iter().map(|message| String::from_utf8_lossy(&message.data).into_owned()).collect();
     assert_eq!(data, ["{\"a\":1}", "x", "z\ry"]);
@@ -100,7 +100,7 @@ fn lines_are_messages_but_for_empty_ones() {
 
 #[test]
 fn a_chunk_is_a_message() {
-    let mut reader = Reader::new(Framing::Chunks, None, true);
+    let mut reader = MessageReader::new(Framing::Chunks, None, true);
     assert_eq!(reader.read(b"ab", false), Ok(None));
     assert_eq!(reader.read(b"c", true), Ok(Some(1)));
     assert_eq!(reader.message().data, b"abc");
@@ -111,15 +111,15 @@ fn a_chunk_is_a_message() {
 #[test]
 fn the_last_message_ends_the_stream_and_does_not_count() {
     for keep in [true, false] {
-        let mut reader = Reader::new(Framing::Sse, Some((*b"[DONE]").into()), keep);
+        let mut reader = MessageReader::new(Framing::Sse, Some((*b"[DONE]").into()), keep);
         let whole: &[u8] = b"data: [DONE\n\ndata: [DONE]]\n\ndata: [DONE]\n\n";
         let (messages, has_ended) = read(&mut reader, &[whole]);
         assert_eq!((messages.len(), has_ended), (2, true));
         assert!(!read(&mut reader, &[b"data: [DONE]\n", b": and then"]).1, "the next body is another");
-        let mut lines = Reader::new(Framing::Lines, Some((*b"end").into()), keep);
+        let mut lines = MessageReader::new(Framing::Lines, Some((*b"end").into()), keep);
         assert_eq!((read(&mut lines, &[b"a\nend\n"]).0.len(), lines.has_ended()), (1, true));
     }
-    assert!(Reader::new(Framing::Sse, None, false).has_ended(), "nothing says how it is to end");
+    assert!(MessageReader::new(Framing::Sse, None, false).has_ended(), "nothing says how it is to end");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_message_without_end_is_refused_and_takes_no_memory() {
     for (framing, begin) in
         [(Framing::Sse, "data: "), (Framing::Sse, "id: "), (Framing::Lines, ""), (Framing::Chunks, "")]
     {
-        let mut reader = Reader::new(framing, Some((*b"[DONE]").into()), false);
+        let mut reader = MessageReader::new(framing, Some((*b"[DONE]").into()), false);
         assert_eq!(reader.read(begin.as_bytes(), false), Ok(None));
         let piece = vec![b'x'; 1 << 20];
         let refused = (0..20).find_map(|_| reader.read(&piece, false).err());
@@ -135,7 +135,7 @@ fn a_message_without_end_is_refused_and_takes_no_memory() {
         assert!(reader.message().data.capacity() < 64 && reader.id.capacity() < 64);
     }
     // What is thrown away need not end.
-    let mut reader = Reader::new(Framing::Sse, None, true);
+    let mut reader = MessageReader::new(Framing::Sse, None, true);
     let piece = vec![b':'; 1 << 20];
     assert!((0..20).all(|_| reader.read(&piece, false) == Ok(None)));
 }
@@ -196,7 +196,7 @@ proptest! {
     #[test]
     fn every_split_means_the_same(body in bodies(), framing in 0..2_usize, keep in any::<bool>()) {
         let framing = Framing::NAMED[framing].1;
-        let mut reader = Reader::new(framing, Some((*b"[DONE]").into()), keep);
+        let mut reader = MessageReader::new(framing, Some((*b"[DONE]").into()), keep);
         let (whole, ended) = read(&mut reader, &[&body]);
         for cut in 0..=body.len() {
             let (messages, has_ended) = read(&mut reader, &[&body[..cut], &body[cut..]]);
@@ -209,7 +209,7 @@ proptest! {
 
     #[test]
     fn as_many_are_read_without_keeping_them(body in bodies()) {
-        let count = |keep| read(&mut Reader::new(Framing::Sse, Some((*b"x").into()), keep), &[&body]).0.len();
+        let count = |keep| read(&mut MessageReader::new(Framing::Sse, Some((*b"x").into()), keep), &[&body]).0.len();
         prop_assert_eq!(count(true), count(false));
     }
 }

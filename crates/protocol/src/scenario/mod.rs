@@ -70,8 +70,8 @@ pub use value::{Fields, Value, duration_ns, is_rounded, number_text, rounded, un
 /// `brunt.echo { base = "echo://…" }`, whose clients have one method, `say`:
 ///
 /// ```
-/// use brunt_protocol::scenario::{CompleteAnswer, Caller, Dialect, Encoded, Fields, Setting, Value};
-/// use brunt_protocol::user::Message;
+/// use brunt_protocol::scenario::{CompleteAnswer, Caller, Dialect, Encoded, ClientSetting, Fields, Value};
+/// use brunt_protocol::source::Message;
 /// use brunt_protocol::{Client, Malformed, OptionsError, Progress, Started};
 ///
 /// struct EchoDialect;
@@ -142,7 +142,7 @@ pub use value::{Fields, Value, duration_ns, is_rounded, number_text, rounded, un
 /// # }
 ///
 /// # let base = brunt_protocol::plan::target::Url::parse("echo://localhost:7/")?.target;
-/// let caller = EchoDialect.client(&Value::Nil, &Setting::alone(Some(&base)))?;
+/// let caller = EchoDialect.client(&Value::Nil, &ClientSetting::alone(Some(&base)))?;
 /// let mut call = Encoded::default();
 /// caller.encode(&[Value::text("hi")], &mut call)?;
 /// assert_eq!(call.bytes, b"hi\n");
@@ -166,12 +166,12 @@ pub trait Dialect: Send + Sync {
     ///
     /// # Errors
     /// Says which option is wrong and what it may be. The engine adds file and line.
-    fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError>;
+    fn client(&self, options: &Value<'_>, setting: &ClientSetting<'_>) -> Result<Box<dyn Caller>, OptionsError>;
 }
 
 /// The surroundings in which a client is made.
 #[derive(Clone, Copy)]
-pub struct Setting<'a> {
+pub struct ClientSetting<'a> {
     /// Where its calls go by default.
     pub base: Option<&'a Target>,
     /// Reads a file by its path beside the script, which then travels with the script in a plan.
@@ -183,7 +183,7 @@ pub struct Setting<'a> {
     pub closes: bool,
 }
 
-impl<'a> Setting<'a> {
+impl<'a> ClientSetting<'a> {
     /// A setting without files and without a target to ask.
     pub fn alone(base: Option<&'a Target>) -> Self {
         Self {

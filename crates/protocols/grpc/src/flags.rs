@@ -5,7 +5,7 @@ use brunt_plan::plan::ProtocolOptions;
 use brunt_plan::units;
 use brunt_protocol::OptionsError;
 use brunt_protocol::arguments::{ARGS, ARGS_LINES, CALL, MAX_ANSWER, arguments, most_answer_bytes};
-use brunt_protocol::flags::{Flag, FlagValues, Takes};
+use brunt_protocol::flags::{Flag, FlagValues, ValueKind};
 use brunt_protocol::headers::{HEADER, Header, headers};
 use brunt_protocol::messages::{STALL_TIMEOUT, stall_timeout};
 use brunt_protocol::traced::{self, TRACE};
@@ -20,15 +20,15 @@ use crate::schema::parts_of;
 pub(crate) const FLAGS: [Flag; 13] = [
     Flag::new(
         "proto",
-        Takes::Texts("FILE"),
+        ValueKind::Texts("FILE"),
         "The .proto file that defines the service, repeatable; its imports are read, too",
     )
     .conflicts_with(&["descriptor-set"]),
-    Flag::new("proto-path", Takes::Texts("DIR"), "A directory to search for imports, repeatable").short('I'),
-    Flag::new("descriptor-set", Takes::File("FILE"), "A descriptor set instead of .proto files (protoc -o)"),
+    Flag::new("proto-path", ValueKind::Texts("DIR"), "A directory to search for imports, repeatable").short('I'),
+    Flag::new("descriptor-set", ValueKind::File("FILE"), "A descriptor set instead of .proto files (protoc -o)"),
     Flag::new(
         "reflection",
-        Takes::Nothing,
+        ValueKind::Nothing,
         "Ask the server for the schema instead (server reflection), before the load",
     )
     .conflicts_with(&["proto", "descriptor-set"]),
@@ -40,12 +40,12 @@ pub(crate) const FLAGS: [Flag; 13] = [
     STALL_TIMEOUT,
     Flag::new(
         "ping-every",
-        Takes::Text("T"),
+        ValueKind::Text("T"),
         "Ping a server that has been silent for so long (keepalive), and end its connection after 20s without an answer",
     )
     .checked(|text| ping_every(text).map(drop)),
     TRACE,
-    Flag::new("compress", Takes::OneOf("NAME", &["gzip"]), "Compress the messages that are sent"),
+    Flag::new("compress", ValueKind::OneOf("NAME", &["gzip"]), "Compress the messages that are sent"),
 ];
 
 /// The silence before a ping, in nanoseconds.

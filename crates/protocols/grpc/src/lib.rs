@@ -31,8 +31,8 @@ use brunt_protocol::arguments::place_of;
 use brunt_protocol::flags::{Flag, FlagValues, shown_options};
 use brunt_protocol::headers::header_value;
 use brunt_protocol::scenario::Dialect;
+use brunt_protocol::source::{Message, RequestSource, SourceEnd};
 use brunt_protocol::traced::{TRACEPARENT, TraceIds, Tracing};
-use brunt_protocol::user::{Message, Refusal, User};
 use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme, read_options};
 use brunt_record::outcome::OkStatus;
 use prost_reflect::MethodDescriptor;
@@ -160,7 +160,7 @@ impl Prepared for PreparedGrpc {
         Box::new(GrpcStreams::client(keep, self.is_secure, &self.limits))
     }
 
-    fn user(&self) -> Box<dyn User> {
+    fn user(&self) -> Box<dyn RequestSource> {
         Box::new(FloodUser { flood: Arc::clone(&self.flood), traced: Vec::new() })
     }
 
@@ -251,8 +251,8 @@ struct FloodUser {
     traced: Vec<u8>,
 }
 
-impl User for FloodUser {
-    fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
+impl RequestSource for FloodUser {
+    fn request(&mut self, index: u64) -> Result<Message<'_>, SourceEnd> {
         let Flood { calls, hint, idempotent, tracing } = &*self.flood;
         let bytes = calls.get((index % calls.len().max(1) as u64) as usize).map_or(&[][..], Vec::as_slice);
         let bytes = match tracing.and_then(|tracing| tracing.ids(index)) {

@@ -68,7 +68,7 @@ pub enum Compression {
 pub(crate) fn read_proto(
     files: &[String],
     dirs: &[String],
-    read: &mut schema::ReadFile<'_>,
+    read: &mut schema::ReadSchemaFile<'_>,
 ) -> Result<Vec<ProtoFile>, OptionsError> {
     let (mains, mut sources) = schema::load(files, dirs, read).map_err(|error| OptionsError(error.to_string()))?;
     let first: Vec<_> = mains.into_iter().filter_map(|name| sources.remove_entry(&name)).collect();

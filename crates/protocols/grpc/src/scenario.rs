@@ -7,7 +7,7 @@ use std::sync::Arc;
 use brunt_plan::target::{Target, Url};
 use brunt_protocol::arguments::DEFAULT_MOST_ANSWER_BYTES;
 use brunt_protocol::headers::{Header, header_fields};
-use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
+use brunt_protocol::scenario::{Caller, ClientSetting, CompleteAnswer, Dialect, Encoded, Fields, Value};
 use brunt_protocol::traced::{TRACEPARENT, TraceIds};
 use brunt_protocol::{Client, OptionsError};
 use brunt_record::outcome::OkStatus;
@@ -36,7 +36,7 @@ impl Dialect for GrpcDialect {
         include_str!("types.lua")
     }
 
-    fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
+    fn client(&self, options: &Value<'_>, setting: &ClientSetting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         let known = [
             "proto",
             "proto_path",
@@ -105,7 +105,7 @@ fn schema(
     fields: &Fields<'_>,
     base: &Target,
     metadata: &[(String, String)],
-    setting: &Setting<'_>,
+    setting: &ClientSetting<'_>,
 ) -> Result<Schema, OptionsError> {
     let wrong = |problem: String| OptionsError(format!("brunt.grpc: {problem}"));
     let has_reflection = fields.flag("reflection")?.unwrap_or(false);

@@ -25,14 +25,18 @@ pub struct SchemaError(String);
 pub type Sources = BTreeMap<String, String>;
 
 /// Reads the content at a path; `None` if there is no such file.
-pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Option<Vec<u8>>, String> + 'a;
+pub type ReadSchemaFile<'a> = dyn FnMut(&str) -> Result<Option<Vec<u8>>, String> + 'a;
 
 /// Reads `.proto` files and all that they import. What is imported is looked for in `dirs`, then beside each of the files.
 /// Returns the names of the files themselves, and all sources.
 ///
 /// # Errors
 /// Says which file is missing, or where one is wrong.
-pub fn load(files: &[String], dirs: &[String], read: &mut ReadFile<'_>) -> Result<(Vec<String>, Sources), SchemaError> {
+pub fn load(
+    files: &[String],
+    dirs: &[String],
+    read: &mut ReadSchemaFile<'_>,
+) -> Result<(Vec<String>, Sources), SchemaError> {
     let mut places: Vec<PathBuf> = dirs.iter().map(|dir| normal(Path::new(dir))).collect();
     let mut mains = Vec::new();
     for file in files {
@@ -90,7 +94,7 @@ pub fn load(files: &[String], dirs: &[String], read: &mut ReadFile<'_>) -> Resul
     Ok((mains.into_iter().map(|(name, _)| name).collect(), sources))
 }
 
-fn read_source(path: &str, read: &mut ReadFile<'_>) -> Result<Option<String>, SchemaError> {
+fn read_source(path: &str, read: &mut ReadSchemaFile<'_>) -> Result<Option<String>, SchemaError> {
     let Some(content) = read(path).map_err(|problem| SchemaError(format!("{path}: {problem}")))? else {
         return Ok(None);
     };

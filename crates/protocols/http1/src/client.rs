@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use super::expected::Expected;
 use super::hints::{CLOSES, DISCARD, KEEPS, Streaming, asks_to_close};
-use super::response::{ENDED_EARLY, Parser, Step};
-use brunt_protocol::user::Message;
+use super::response::{ENDED_EARLY, Parser, ReadStep};
+use brunt_protocol::source::Message;
 use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, KeptAnswer, Malformed, Progress, Started};
 use brunt_record::kinds::Look;
 use brunt_record::outcome::Failure;
@@ -199,23 +199,23 @@ impl Client for Http1Client {
         Ok((
             taken,
             match step {
-                Step::More => Progress::More,
-                Step::Message { status } => Progress::Message { position: 0, status },
-                Step::Done { status, reusable } => self.complete(status, reusable && keeps),
-                Step::EndedEarly { reusable } => Progress::Failed(self.ended_early(reusable && keeps)),
+                ReadStep::More => Progress::More,
+                ReadStep::Message { status } => Progress::Message { position: 0, status },
+                ReadStep::Done { status, reusable } => self.complete(status, reusable && keeps),
+                ReadStep::EndedEarly { reusable } => Progress::Failed(self.ended_early(reusable && keeps)),
             },
         ))
     }
 
     fn closed(&mut self) -> Option<Result<Answer, FailedCall>> {
         match self.parser.closed()? {
-            Step::Done { status, .. } => match self.complete(status, false) {
+            ReadStep::Done { status, .. } => match self.complete(status, false) {
                 Progress::Answered(answer) => Some(Ok(answer)),
                 Progress::Failed(failed) => Some(Err(failed)),
                 _ => None,
             },
-            Step::EndedEarly { .. } => Some(Err(self.ended_early(false))),
-            Step::More | Step::Message { .. } => None,
+            ReadStep::EndedEarly { .. } => Some(Err(self.ended_early(false))),
+            ReadStep::More | ReadStep::Message { .. } => None,
         }
     }
 
@@ -250,16 +250,16 @@ impl Client for Http1Client {
         }
     }
 
-    fn look(&mut self) -> bool {
+    fn request_sample(&mut self) -> bool {
         self.parser.look();
         true
     }
 
-    fn looked(&self) -> Option<Look<'_>> {
+    fn take_sample(&self) -> Option<Look<'_>> {
         self.parser.looked()
     }
 
-    fn hand_over(&mut self, kept: &mut KeptAnswer) {
+    fn take_answer(&mut self, kept: &mut KeptAnswer) {
         self.parser.hand_over(kept);
     }
 }

@@ -2,47 +2,47 @@
 
 use brunt_plan::bodies::shown_body;
 use brunt_protocol::OptionsError;
-use brunt_protocol::flags::{Flag, FlagValues, Takes};
+use brunt_protocol::flags::{Flag, FlagValues, ValueKind};
 use brunt_protocol::headers::{BASIC, HEADER, Header, basic, headers, is_token};
 use brunt_protocol::messages::{Framing, LAST_MESSAGE, MESSAGES, MessageOptions, STALL_TIMEOUT};
 use brunt_protocol::traced::{self, TRACE};
 
 use super::line;
-use super::options::{Content, Lines, Options, Order, Version};
+use super::options::{Content, Lines, Options, RequestOrder, Version};
 use super::request::check_method;
 
 /// The flag `--http`: the version.
 pub const HTTP: Flag = Flag::new(
     "http",
-    Takes::OneOf("VERSION", Version::NAMES),
+    ValueKind::OneOf("VERSION", Version::NAMES),
     "The version of HTTP: 2 is agreed on in the TLS handshake, and assumed of http:// targets; auto takes what the \
      TLS handshake chooses [default: 1.1]",
 );
 
 /// The flags of HTTP.
 pub(super) const FLAGS: [Flag; 14] = [
-    Flag::new("method", Takes::Text("M"), "The method [default: GET, or POST with a body]").short('m').checked(method),
+    Flag::new("method", ValueKind::Text("M"), "The method [default: GET, or POST with a body]").short('m').checked(method),
     HEADER,
-    Flag::new("body", Takes::Text("TEXT"), "The body of every request, as it is")
+    Flag::new("body", ValueKind::Text("TEXT"), "The body of every request, as it is")
         .conflicts_with(&["body-file", "body-lines"])
         .shown_by(shown_text),
-    Flag::new("body-file", Takes::File("F"), "The body of every request, from a file").conflicts_with(&["body-lines"]),
-    Flag::new("body-lines", Takes::File("F"), "A body for each request: the lines of a file, in turn over all workers"),
+    Flag::new("body-file", ValueKind::File("F"), "The body of every request, from a file").conflicts_with(&["body-lines"]),
+    Flag::new("body-lines", ValueKind::File("F"), "A body for each request: the lines of a file, in turn over all workers"),
     Flag::new(
         "url-lines",
-        Takes::File("F"),
+        ValueKind::File("F"),
         "A URL for each request: the lines of a file, or of standard input for - (a path, a method and a path, or a request in JSON), in turn over \
          all workers",
     ),
     Flag::new(
         "order",
-        Takes::OneOf("HOW", &["sequential", "random"]),
+        ValueKind::OneOf("HOW", &["sequential", "random"]),
         "The order of lines: from first to last and again, or at random by the seed [default: sequential]",
     ),
     BASIC,
     Flag::new(
         "expect-body",
-        Takes::Text("TEXT"),
+        ValueKind::Text("TEXT"),
         "A text that the body of each answer with a status under 400 must contain, as it is sent; a call without it fails",
     )
     .conflicts_with(&["messages"])
@@ -78,7 +78,7 @@ pub(super) fn options(given: &FlagValues) -> Result<Options, OptionsError> {
         body: body.map(Content),
         url_lines: url_lines(given)?,
         body_lines: Lines::given(given, "body-lines"),
-        order: if given.text("order") == Some("random") { Order::Random } else { Order::Sequential },
+        order: if given.text("order") == Some("random") { RequestOrder::Random } else { RequestOrder::Sequential },
         messages,
         expect_body: given.text("expect-body").map(str::to_owned),
         http: given.text("http").and_then(Version::named).unwrap_or_default(),

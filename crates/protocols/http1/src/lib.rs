@@ -30,12 +30,12 @@ use self::request::{Flood, Requests};
 use brunt_protocol::flags::{Flag, FlagValues, shown_options};
 use brunt_protocol::messages::MessageOptions;
 use brunt_protocol::scenario::Dialect;
+use brunt_protocol::source::RequestSource;
 use brunt_protocol::traced::Tracing;
-use brunt_protocol::user::User;
 use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme, read_options};
 
 pub use self::flags::HTTP;
-pub use self::response::{Parser, Step};
+pub use self::response::{Parser, ReadStep};
 
 /// The highest status (RFC 9110, section 15).
 const MOST_STATUS: u16 = 999;
@@ -116,7 +116,7 @@ impl Prepared for PreparedHttp {
         self.version.client(one, keep, self.is_secure, self.streaming.clone(), Some(&self.redirect))
     }
 
-    fn user(&self) -> Box<dyn User> {
+    fn user(&self) -> Box<dyn RequestSource> {
         Box::new(Flood::new(Arc::clone(&self.requests)))
     }
 
@@ -143,7 +143,7 @@ impl Prepared for PreparedHttp {
 
 #[cfg(test)]
 mod tests {
-    use brunt_plan::plan::{Load, PLAN_VERSION, Plan, Sandbox, Stop, Transport};
+    use brunt_plan::plan::{Load, PLAN_VERSION, Plan, Sandbox, StopRule, Transport};
     use brunt_plan::target::Url;
 
     use super::*;
@@ -160,7 +160,7 @@ mod tests {
             connections: 1.into(),
             workers: 1,
             load: Load::Closed {},
-            stop: Stop { duration_ns: Some(second), requests: None },
+            stop: StopRule { duration_ns: Some(second), requests: None },
             warmup_ns: 0,
             timeout_ns: second,
             connect_timeout_ns: second,

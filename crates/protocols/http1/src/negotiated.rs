@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use brunt_protocol::user::Message;
+use brunt_protocol::source::Message;
 use brunt_protocol::{
     Answer, AnswerParts, Client, FailedCall, KeptAnswer, Malformed, Opening, Pending, Progress, Started,
 };
@@ -104,16 +104,16 @@ impl Client for Negotiated {
         self.chosen().excerpt(came)
     }
 
-    fn look(&mut self) -> bool {
-        self.chosen_mut().look()
+    fn request_sample(&mut self) -> bool {
+        self.chosen_mut().request_sample()
     }
 
-    fn looked(&self) -> Option<Look<'_>> {
-        self.chosen().looked()
+    fn take_sample(&self) -> Option<Look<'_>> {
+        self.chosen().take_sample()
     }
 
-    fn give_up(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
-        self.chosen_mut().give_up(position, out)
+    fn cancel(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
+        self.chosen_mut().cancel(position, out)
     }
 
     fn is_framed(&self) -> bool {
@@ -148,7 +148,7 @@ impl Client for Negotiated {
         self.chosen().parts()
     }
 
-    fn hand_over(&mut self, kept: &mut KeptAnswer) {
-        self.chosen_mut().hand_over(kept);
+    fn take_answer(&mut self, kept: &mut KeptAnswer) {
+        self.chosen_mut().take_answer(kept);
     }
 }

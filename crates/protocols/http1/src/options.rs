@@ -36,7 +36,7 @@ pub struct Options {
     /// A body for each call.
     pub body_lines: Option<Lines>,
     /// The order in which lines are taken.
-    pub order: Order,
+    pub order: RequestOrder,
     /// Options for answers that come as messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessageOptions>,
@@ -61,7 +61,7 @@ impl Default for Options {
             body: None,
             url_lines: None,
             body_lines: None,
-            order: Order::default(),
+            order: RequestOrder::default(),
             messages: None,
             expect_body: None,
             http: Version::default(),
@@ -207,7 +207,7 @@ impl Version {
 /// The order in which lines are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
+pub enum RequestOrder {
     /// In turn, over all workers, from the top again after the last.
     #[default]
     Sequential,

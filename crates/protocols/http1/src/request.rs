@@ -17,11 +17,11 @@ use brunt_protocol::headers::{Header, authorization, check_token, header_value};
 use self::framing::{Framing, in_chunks};
 use super::hints::{KEEPS, asks_to_close, closing_hint};
 use super::line::Line;
-use super::options::{Lines, Options, Order};
+use super::options::{Lines, Options, RequestOrder};
 use brunt_protocol::lines::{is_same, place_of};
-use brunt_protocol::names;
+use brunt_protocol::request_names;
+use brunt_protocol::source::{Message, RequestSource, SourceEnd, Tail};
 use brunt_protocol::traced::{TRACEPARENT, TraceIds, Tracing};
-use brunt_protocol::user::{Message, Refusal, Tail, User};
 
 /// The source of every request of a run, shared by the workers.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(super) struct Requests {
     bodies: Bodies,
     /// The same bodies in chunks; none where no request is framed so.
     chunked: Bodies,
-    order: Order,
+    order: RequestOrder,
     seed: u64,
     /// Which calls are traced, if some are.
     tracing: Option<Tracing>,
@@ -177,8 +177,8 @@ impl Requests {
     /// Which of `count` lines the call with this number takes.
     fn pick(&self, index: u64, count: usize) -> usize {
         let number = match self.order {
-            Order::Sequential => index,
-            Order::Random => choice(self.seed, index),
+            RequestOrder::Sequential => index,
+            RequestOrder::Random => choice(self.seed, index),
         };
         (number % (count.max(1) as u64)) as usize
     }
@@ -368,7 +368,7 @@ fn url_lines(
         let path = part(&line.path);
         format!("{} {place}{}", part(&line.method), path.split('?').next().unwrap_or_default())
     };
-    let (names, named) = names::names(|| request_lines.iter().map(called));
+    let (names, named) = request_names::names(|| request_lines.iter().map(called));
     let targets = if is_elsewhere { targets } else { Vec::new() };
     let turns = turns::turns(&weights).map_err(|problem| OptionsError(format!("{}: {problem}", lines.file)))?;
     Ok(RequestLines { lines: request_lines, text, turns, targets, names, named })
@@ -491,7 +491,7 @@ impl Flood {
     }
 }
 
-impl User for Flood {
+impl RequestSource for Flood {
     fn names(&self) -> &[String] {
         &self.requests.asked.names
     }
@@ -506,7 +506,7 @@ impl User for Flood {
         lines.get(self.requests.line(index)).map_or(0, |line| line.target)
     }
 
-    fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
+    fn request(&mut self, index: u64) -> Result<Message<'_>, SourceEnd> {
         let idempotent = self.encoded.idempotent;
         if self.is_whole {
             return Ok(Message { bytes: &self.bytes, idempotent, hint: self.hint, ..Message::default() });

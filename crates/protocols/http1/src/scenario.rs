@@ -16,7 +16,7 @@ use brunt_protocol::headers::header_fields;
 use brunt_protocol::lines::is_same;
 use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_protocol::scenario::{
-    Caller, CompleteAnswer, Dialect, Encoded, Fields, LEAST_SHARED_BYTES, Setting, Value, shared_body,
+    Caller, ClientSetting, CompleteAnswer, Dialect, Encoded, Fields, LEAST_SHARED_BYTES, Value, shared_body,
 };
 use brunt_protocol::traced::TraceIds;
 use brunt_protocol::{AnswerParts, Client, OptionsError};
@@ -48,7 +48,7 @@ impl Dialect for HttpDialect {
         include_str!("types.lua")
     }
 
-    fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
+    fn client(&self, options: &Value<'_>, setting: &ClientSetting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         // The other options of `brunt.http` are its library's.
         let fields =
             Fields::parse("brunt.http", options, &["headers", "http", "last_message", "stall_timeout", "is_of_base"])?;
@@ -453,7 +453,7 @@ mod tests {
     fn caller(options: &[(&'static str, Value<'static>)]) -> Box<dyn Caller> {
         let options = Value::Table(options.iter().map(|(name, value)| (Value::text(name), value.clone())).collect());
         let base = Url::parse("http://127.0.0.1:8080/").unwrap().target;
-        HttpDialect.client(&options, &Setting::alone(Some(&base))).unwrap()
+        HttpDialect.client(&options, &ClientSetting::alone(Some(&base))).unwrap()
     }
 
     fn encoded(caller: &dyn Caller, values: &[Value<'_>]) -> Result<(String, Encoded), String> {
@@ -543,7 +543,7 @@ mod tests {
         assert!(caller.examine(&smuggled).is_err(), "it is known before the load");
         let named = Value::Table(vec![(Value::text("X"), Value::Table(vec![(Value::text("a"), Value::Number(1.0))]))]);
         assert!(error(&[Value::text("GET"), Value::text("/"), named]).contains("not a table of names"));
-        let without = HttpDialect.client(&Value::Nil, &Setting::alone(None)).unwrap();
+        let without = HttpDialect.client(&Value::Nil, &ClientSetting::alone(None)).unwrap();
         assert!(encoded(&*without, &[Value::text("GET"), Value::text("/")]).unwrap_err().contains("needs a base"));
     }
 

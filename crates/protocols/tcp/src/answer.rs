@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-use super::options::{Framing, LengthPrefix};
+use super::options::{AnswerFraming, LengthPrefix};
 use brunt_protocol::Malformed;
 
 /// The longest answer, in bytes.
@@ -12,7 +12,7 @@ const KEPT_BYTES: usize = 1024;
 
 /// Reads one answer after the other.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct AnswerReader {
     /// Received bytes that were not returned, behind those that were.
     buffer: Vec<u8>,
     /// The number of returned bytes.
@@ -21,7 +21,7 @@ pub struct Reader {
     searched: usize,
 }
 
-impl Reader {
+impl AnswerReader {
     /// Takes bytes, up to the end of one answer at most. Returns how many it took, and the answer if it is complete,
     /// without the bytes that only mark its length or its end.
     ///
@@ -31,7 +31,7 @@ impl Reader {
     pub fn receive<'a>(
         &'a mut self,
         bytes: &'a [u8],
-        framing: &Framing,
+        framing: &AnswerFraming,
     ) -> Result<(usize, Option<&'a [u8]>), Malformed> {
         self.tidy();
         let before = self.buffer.len() - self.given;
@@ -74,7 +74,7 @@ impl Reader {
     ///
     /// # Errors
     /// When it is longer than [`MOST_ANSWER_BYTES`].
-    pub(super) fn take(&mut self, framing: &Framing) -> Result<Option<&[u8]>, Malformed> {
+    pub(super) fn take(&mut self, framing: &AnswerFraming) -> Result<Option<&[u8]>, Malformed> {
         self.tidy();
         let rest = self.buffer.get(self.given..).unwrap_or_default();
         let length = rest.len();
@@ -130,10 +130,10 @@ pub(super) struct Cut {
 
 /// The answer at the beginning of `bytes`; the first `searched` bytes were searched before, without finding its end.
 #[inline]
-pub(super) fn cut(bytes: &[u8], searched: usize, framing: &Framing) -> Result<Option<Cut>, Malformed> {
+pub(super) fn cut(bytes: &[u8], searched: usize, framing: &AnswerFraming) -> Result<Option<Cut>, Malformed> {
     let (head, length) = match framing {
-        Framing::None => return Ok(Some(Cut { whole: bytes.len(), body: 0..bytes.len() })),
-        Framing::Until(end) => {
+        AnswerFraming::None => return Ok(Some(Cut { whole: bytes.len(), body: 0..bytes.len() })),
+        AnswerFraming::Until(end) => {
             let end = end.0.as_slice();
             // The end may lie across two pieces.
             let from = searched.saturating_sub(end.len().saturating_sub(1));
@@ -143,8 +143,8 @@ pub(super) fn cut(bytes: &[u8], searched: usize, framing: &Framing) -> Result<Op
                 found => Ok(found.map(|at| Cut { whole: at + end.len(), body: 0..at })),
             };
         }
-        Framing::Bytes(count) => (0, *count as usize),
-        Framing::LengthPrefix(prefix) => match length(*prefix, bytes) {
+        AnswerFraming::Bytes(count) => (0, *count as usize),
+        AnswerFraming::LengthPrefix(prefix) => match length(*prefix, bytes) {
             Some(length) => (usize::from(prefix.bytes), length),
             None => return Ok(None),
         },
@@ -169,8 +169,11 @@ mod tests {
 
     use super::*;
 
-    fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, framing: &Framing) -> Result<Vec<Vec<u8>>, Malformed> {
-        let (mut reader, mut answers) = (Reader::default(), Vec::new());
+    fn read<'a>(
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+        framing: &AnswerFraming,
+    ) -> Result<Vec<Vec<u8>>, Malformed> {
+        let (mut reader, mut answers) = (AnswerReader::default(), Vec::new());
         for piece in pieces {
             let mut rest = piece;
             while !rest.is_empty() {
@@ -183,20 +186,20 @@ mod tests {
         Ok(answers)
     }
 
-    fn until(end: &[u8]) -> Framing {
-        Framing::Until(Content(end.to_vec()))
+    fn until(end: &[u8]) -> AnswerFraming {
+        AnswerFraming::Until(Content(end.to_vec()))
     }
 
-    fn prefix(text: &str) -> Framing {
-        Framing::LengthPrefix(LengthPrefix::parse(text).unwrap())
+    fn prefix(text: &str) -> AnswerFraming {
+        AnswerFraming::LengthPrefix(LengthPrefix::parse(text).unwrap())
     }
 
     #[test]
     fn answers_end_where_they_are_said_to() {
-        let answers = |bytes: &[u8], framing: &Framing| read([bytes], framing).unwrap();
+        let answers = |bytes: &[u8], framing: &AnswerFraming| read([bytes], framing).unwrap();
         assert_eq!(answers(b"+PONG\r\n+OK\r\nhalf", &until(b"\r\n")), [b"+PONG".to_vec(), b"+OK".to_vec()]);
         assert_eq!(answers(b"\r\n\r\n", &until(b"\r\n")), [b"", b""]);
-        assert_eq!(answers(b"abcdefgh", &Framing::Bytes(3)), [b"abc", b"def"]);
+        assert_eq!(answers(b"abcdefgh", &AnswerFraming::Bytes(3)), [b"abc", b"def"]);
         assert_eq!(answers(b"\x02ab\x00\x01cX", &prefix("1")), [b"ab".to_vec(), b"".to_vec(), b"c".to_vec()]);
         assert_eq!(answers(b"\x00\x02ab", &prefix("2")), [b"ab"]);
         assert_eq!(answers(b"\x02\x00ab", &prefix("2le")), [b"ab"]);
@@ -217,7 +220,7 @@ mod tests {
             bytes in prop::collection::vec(prop_oneof![Just(b'a'), Just(b'\r'), Just(b'\n'), 0_u8..4], 0..200),
             size in 1_usize..9,
         ) {
-            for framing in [until(b"\r\n"), until(b"aa\n"), Framing::Bytes(7), prefix("1"), prefix("2"), prefix("4le")] {
+            for framing in [until(b"\r\n"), until(b"aa\n"), AnswerFraming::Bytes(7), prefix("1"), prefix("2"), prefix("4le")] {
                 let whole = read([bytes.as_slice()], &framing);
                 let cut = read(bytes.chunks(size), &framing);
                 prop_assert_eq!(whole, cut, "{:?}", framing);

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use brunt_plan::content::Content;
-use brunt_protocol::user::Message;
+use brunt_protocol::source::Message;
 use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, Malformed, Opening, Progress, Started};
 use brunt_record::outcome::Failure;
 
-use super::answer::{Reader, TOO_LONG};
-use super::options::{Framing, Options};
+use super::answer::{AnswerReader, TOO_LONG};
+use super::options::{AnswerFraming, Options};
 use super::piece::Piece;
 
 /// Plain TCP has no status.
@@ -42,9 +42,9 @@ struct Conversation {
 
 /// The state of one connection, of a flood or of a user.
 pub(super) struct TcpClient {
-    reader: Reader,
+    reader: AnswerReader,
     /// The end of the peer's greeting, until it has come.
-    greeting: Option<Framing>,
+    greeting: Option<AnswerFraming>,
     /// The peer sends no more.
     ended: bool,
     purpose: Purpose,
@@ -64,13 +64,13 @@ impl TcpClient {
     }
 
     fn new(greeting: Option<Content>, purpose: Purpose) -> Self {
-        Self { reader: Reader::default(), greeting: greeting.map(Framing::Until), ended: false, purpose }
+        Self { reader: AnswerReader::default(), greeting: greeting.map(AnswerFraming::Until), ended: false, purpose }
     }
 }
 
 impl Conversation {
     /// Takes the awaited piece out of bytes that came before. False if it is not there.
-    fn find(&mut self, reader: &mut Reader, ended: bool) -> Result<bool, Malformed> {
+    fn find(&mut self, reader: &mut AnswerReader, ended: bool) -> Result<bool, Malformed> {
         let found = match &self.waits {
             Piece::Rest if ended => Some(reader.take_rest()),
             Piece::Rest | Piece::None | Piece::Finish => None,
@@ -83,11 +83,11 @@ impl Conversation {
         Ok(true)
     }
 
-    fn receive(&mut self, reader: &mut Reader, bytes: &[u8]) -> Result<(usize, Progress), Malformed> {
+    fn receive(&mut self, reader: &mut AnswerReader, bytes: &[u8]) -> Result<(usize, Progress), Malformed> {
         let Piece::Framed(framing) = &self.waits else {
             reader.store(bytes)?;
             let waits = self.waits == Piece::Rest;
-            return Ok((bytes.len(), if waits { Progress::More } else { Progress::Aside }));
+            return Ok((bytes.len(), if waits { Progress::More } else { Progress::ControlFrame }));
         };
         let (taken, found) = reader.receive(bytes, framing)?;
         let Some(found) = found else { return Ok((taken, Progress::More)) };
@@ -117,7 +117,7 @@ impl Client for TcpClient {
         match &mut self.purpose {
             Purpose::Flood { options, in_flight } => {
                 out.extend_from_slice(message.bytes);
-                if options.framing == Framing::None {
+                if options.framing == AnswerFraming::None {
                     return Started::Sent(NO_STATUS);
                 }
                 *in_flight += 1;
@@ -158,16 +158,16 @@ impl Client for TcpClient {
         }
         let (options, in_flight) = match &mut self.purpose {
             Purpose::Conversation(conversation) => return conversation.receive(&mut self.reader, bytes),
-            Purpose::Flood { options, .. } if options.framing == Framing::None => {
-                return Ok((bytes.len(), Progress::Aside));
+            Purpose::Flood { options, .. } if options.framing == AnswerFraming::None => {
+                return Ok((bytes.len(), Progress::ControlFrame));
             }
             Purpose::Flood { options, in_flight } => (options, in_flight),
         };
         let (taken, answer) = self.reader.receive(bytes, &options.framing)?;
         let progress = match answer {
             None if *in_flight > 0 => Progress::More,
-            None => Progress::Aside,
-            Some(_) if *in_flight == 0 => Progress::Unasked,
+            None => Progress::ControlFrame,
+            Some(_) if *in_flight == 0 => Progress::Unsolicited,
             Some(answer) => {
                 *in_flight -= 1;
                 match &options.expect {
@@ -197,7 +197,7 @@ impl Client for TcpClient {
         matches!(&self.purpose, Purpose::Conversation(conversation) if conversation.has_finished)
     }
 
-    fn give_up(&mut self, _position: usize, _out: &mut Vec<u8>) -> bool {
+    fn cancel(&mut self, _position: usize, _out: &mut Vec<u8>) -> bool {
         let Purpose::Conversation(conversation) = &mut self.purpose else { return false };
         conversation.waits = Piece::None;
         !conversation.has_sent
@@ -226,15 +226,15 @@ mod tests {
     }
 
     fn until(end: &str) -> Piece {
-        Piece::Framed(Framing::Until(Content(end.as_bytes().to_vec())))
+        Piece::Framed(AnswerFraming::Until(Content(end.as_bytes().to_vec())))
     }
 
     fn prefixed(text: &str) -> Piece {
-        Piece::Framed(Framing::LengthPrefix(LengthPrefix::parse(text).unwrap()))
+        Piece::Framed(AnswerFraming::LengthPrefix(LengthPrefix::parse(text).unwrap()))
     }
 
     fn bytes(count: u32) -> Piece {
-        Piece::Framed(Framing::Bytes(count))
+        Piece::Framed(AnswerFraming::Bytes(count))
     }
 
     fn conversation() -> TcpClient {
@@ -243,7 +243,7 @@ mod tests {
 
     /// A flood whose answers end at a line end, and must be `+`.
     fn flood() -> TcpClient {
-        let framing = Framing::Until(Content(b"\n".to_vec()));
+        let framing = AnswerFraming::Until(Content(b"\n".to_vec()));
         let expect = Some(Content(b"+".to_vec()));
         let options = Options { send: Content(b"?".to_vec()), framing, expect, ..Options::default() };
         TcpClient::flood(Arc::new(options))
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_greeting_is_no_answer_however_it_is_cut() {
         let greeting = Some(Content(b"\r\n".to_vec()));
-        let flood = Options { framing: Framing::Bytes(2), greeting: greeting.clone(), ..Options::default() };
+        let flood = Options { framing: AnswerFraming::Bytes(2), greeting: greeting.clone(), ..Options::default() };
         for size in 1..9 {
             for mut client in [TcpClient::flood(Arc::new(flood.clone())), TcpClient::conversation(greeting.clone())] {
                 assert_eq!(client.open(None, &mut Vec::new()), Ok(Opening::Exchange));
@@ -295,8 +295,8 @@ mod tests {
         assert_eq!(client.receive(b"+", &mut Vec::new()), Ok((1, Progress::More)));
         assert_eq!(client.receive(b"\n+\n+\n", &mut Vec::new()), Ok((1, Progress::Answered(ANSWERED))));
         assert_eq!(client.receive(b"+\n+\n", &mut Vec::new()), Ok((2, Progress::Answered(ANSWERED))));
-        assert_eq!(client.receive(b"+\n", &mut Vec::new()), Ok((2, Progress::Unasked)));
-        assert_eq!(client.receive(b"+", &mut Vec::new()), Ok((1, Progress::Aside)));
+        assert_eq!(client.receive(b"+\n", &mut Vec::new()), Ok((2, Progress::Unsolicited)));
+        assert_eq!(client.receive(b"+", &mut Vec::new()), Ok((1, Progress::ControlFrame)));
         assert_eq!(client.closed(), None);
     }
 
@@ -329,11 +329,11 @@ mod tests {
         let mut stream = conversation();
         start(&mut stream, &bytes(3), b"");
         assert_eq!(stream.receive(b"ab", &mut Vec::new()), Ok((2, Progress::More)));
-        assert!(stream.give_up(0, &mut Vec::new()));
-        assert_eq!(stream.receive(b"c", &mut Vec::new()), Ok((1, Progress::Aside)));
+        assert!(stream.cancel(0, &mut Vec::new()));
+        assert_eq!(stream.receive(b"c", &mut Vec::new()), Ok((1, Progress::ControlFrame)));
         assert_eq!(start(&mut stream, &bytes(3), b"x").0, Started::Sent(0), "nothing of it is lost");
         start(&mut stream, &bytes(3), b"x");
-        assert!(!stream.give_up(0, &mut Vec::new()));
+        assert!(!stream.cancel(0, &mut Vec::new()));
     }
 
     #[test]

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use brunt_plan::plan::{Plan, ProtocolOptions};
 
 use self::client::TcpClient;
-use self::options::{Framing, Options};
+use self::options::{AnswerFraming, Options};
 use brunt_protocol::flags::{Flag, FlagValues};
 use brunt_protocol::scenario::Dialect;
-use brunt_protocol::user::{RepeatingUser, User};
+use brunt_protocol::source::{RepeatingSource, RequestSource};
 use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
 
-pub use self::answer::{MOST_ANSWER_BYTES, Reader};
+pub use self::answer::{AnswerReader, MOST_ANSWER_BYTES};
 
 /// Plain TCP, also over TLS and Unix sockets.
 pub struct Tcp;
@@ -51,9 +51,11 @@ impl Protocol for Tcp {
             return Err(wrong("the terminator of a greeting must not be empty"));
         }
         match &options.framing {
-            Framing::Until(end) if end.0.is_empty() => Err(wrong("the terminator of an answer must not be empty")),
-            Framing::Bytes(0) => Err(wrong("an answer has 0 bytes")),
-            Framing::LengthPrefix(prefix) if !matches!(prefix.bytes, 1 | 2 | 4) => {
+            AnswerFraming::Until(end) if end.0.is_empty() => {
+                Err(wrong("the terminator of an answer must not be empty"))
+            }
+            AnswerFraming::Bytes(0) => Err(wrong("an answer has 0 bytes")),
+            AnswerFraming::LengthPrefix(prefix) if !matches!(prefix.bytes, 1 | 2 | 4) => {
                 Err(wrong("a length has 1, 2 or 4 bytes"))
             }
             _ => Ok(Arc::new(PreparedTcp(Arc::new(options)))),
@@ -72,7 +74,7 @@ impl Prepared for PreparedTcp {
         Box::new(TcpClient::flood(Arc::clone(&self.0)))
     }
 
-    fn user(&self) -> Box<dyn User> {
-        Box::new(RepeatingUser::new(self.0.send.0.as_slice(), false))
+    fn user(&self) -> Box<dyn RequestSource> {
+        Box::new(RepeatingSource::new(self.0.send.0.as_slice(), false))
     }
 }

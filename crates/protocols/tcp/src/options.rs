@@ -11,7 +11,7 @@ pub struct Options {
     /// What each call sends.
     pub send: Content,
     /// The end of its answer.
-    pub framing: Framing,
+    pub framing: AnswerFraming,
     /// The expected answer, without bytes that only mark its length or its end.
     pub expect: Option<Content>,
     /// The end of what the peer says first on each connection, before it takes calls.
@@ -30,7 +30,7 @@ impl Options {
 /// Where an answer ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Framing {
+pub enum AnswerFraming {
     /// No answer: a call ends when it is sent, and bytes from the peer are discarded.
     #[default]
     None,

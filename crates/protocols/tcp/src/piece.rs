@@ -2,7 +2,7 @@
 
 use brunt_plan::content::Content;
 
-use super::options::{Framing, LengthPrefix};
+use super::options::{AnswerFraming, LengthPrefix};
 
 /// The input that a call waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(super) enum Piece {
     /// None: the call ends when it is sent.
     None,
     /// A piece that ends as a flood's answers do.
-    Framed(Framing),
+    Framed(AnswerFraming),
     /// Everything until the peer closes its side.
     Rest,
     /// None, and none will be sent: our side is closed.
@@ -22,13 +22,13 @@ impl Piece {
     pub(super) fn pack(&self, bytes: &mut Vec<u8>) -> u32 {
         let packed = |kind: u32, number: usize| kind | (number as u32) << 3;
         match self {
-            Self::None | Self::Framed(Framing::None) => 0,
-            Self::Framed(Framing::Until(end)) => {
+            Self::None | Self::Framed(AnswerFraming::None) => 0,
+            Self::Framed(AnswerFraming::Until(end)) => {
                 bytes.extend_from_slice(&end.0);
                 packed(1, end.0.len())
             }
-            Self::Framed(Framing::Bytes(count)) => packed(2, *count as usize),
-            Self::Framed(Framing::LengthPrefix(prefix)) => {
+            Self::Framed(AnswerFraming::Bytes(count)) => packed(2, *count as usize),
+            Self::Framed(AnswerFraming::LengthPrefix(prefix)) => {
                 packed(3, usize::from(prefix.bytes) << 1 | usize::from(prefix.little_endian))
             }
             Self::Rest => 4,
@@ -43,12 +43,12 @@ impl Piece {
             1 => {
                 let (bytes, end) =
                     bytes.split_at_checked(bytes.len().saturating_sub(number as usize)).unwrap_or((bytes, &[]));
-                (Self::Framed(Framing::Until(Content(end.to_vec()))), bytes)
+                (Self::Framed(AnswerFraming::Until(Content(end.to_vec()))), bytes)
             }
-            2 => (Self::Framed(Framing::Bytes(number)), bytes),
+            2 => (Self::Framed(AnswerFraming::Bytes(number)), bytes),
             3 => {
                 let prefix = LengthPrefix { bytes: (number >> 1) as u8, little_endian: number & 1 == 1 };
-                (Self::Framed(Framing::LengthPrefix(prefix)), bytes)
+                (Self::Framed(AnswerFraming::LengthPrefix(prefix)), bytes)
             }
             4 => (Self::Rest, bytes),
             5 => (Self::Finish, bytes),
@@ -64,9 +64,9 @@ mod tests {
     #[test]
     fn pieces_are_packed_into_hints() {
         let framed = |framing| Piece::Framed(framing);
-        let until = framed(Framing::Until(Content(b"\r\n".to_vec())));
-        let prefixed = |text| framed(Framing::LengthPrefix(LengthPrefix::parse(text).unwrap()));
-        let bytes = framed(Framing::Bytes(16 << 20));
+        let until = framed(AnswerFraming::Until(Content(b"\r\n".to_vec())));
+        let prefixed = |text| framed(AnswerFraming::LengthPrefix(LengthPrefix::parse(text).unwrap()));
+        let bytes = framed(AnswerFraming::Bytes(16 << 20));
         for piece in [Piece::None, until, bytes, prefixed("4le"), prefixed("1"), Piece::Rest, Piece::Finish] {
             let mut packed = b"call".to_vec();
             let hint = piece.pack(&mut packed);

@@ -6,9 +6,9 @@ use brunt_plan::content::Content;
 
 use super::answer::MOST_ANSWER_BYTES;
 use super::client::TcpClient;
-use super::options::{Framing, LengthPrefix};
+use super::options::{AnswerFraming, LengthPrefix};
 use super::piece::Piece;
-use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
+use brunt_protocol::scenario::{Caller, ClientSetting, CompleteAnswer, Dialect, Encoded, Fields, Value};
 use brunt_protocol::{Client, OptionsError};
 
 /// The longest text that ends a piece, in bytes.
@@ -30,7 +30,7 @@ impl Dialect for TcpDialect {
         include_str!("types.lua")
     }
 
-    fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
+    fn client(&self, options: &Value<'_>, setting: &ClientSetting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         // The other options of `brunt.tcp` are the engine's.
         let fields = Fields::parse("brunt.tcp", options, &["greeting"])?;
         let greeting = match fields.value("greeting") {
@@ -75,19 +75,19 @@ fn piece(how: &Value<'_>, by: &Value<'_>) -> Result<Piece, OptionsError> {
                     "the text that ends what is received has 1 to {MOST_END_BYTES} bytes"
                 )));
             }
-            Piece::Framed(Framing::Until(Content(end.to_vec())))
+            Piece::Framed(AnswerFraming::Until(Content(end.to_vec())))
         }
         "exactly" => {
             let count = by.as_number().filter(|n| n.fract() == 0.0 && (0.0..=MOST_ANSWER_BYTES as f64).contains(n));
             let expected = format!("a number of bytes from 0 to {MOST_ANSWER_BYTES}");
-            Piece::Framed(Framing::Bytes(count.ok_or_else(|| wrong(&expected))? as u32))
+            Piece::Framed(AnswerFraming::Bytes(count.ok_or_else(|| wrong(&expected))? as u32))
         }
         "framed" => {
             let number = by.as_number().map(|number| number.to_string());
             let text = number.as_deref().or(by.as_str());
             let prefix = text.and_then(LengthPrefix::parse);
             let expected = "the length before a frame: 1, 2 or 4 bytes, \"2le\" or \"4le\"";
-            Piece::Framed(Framing::LengthPrefix(prefix.ok_or_else(|| wrong(expected))?))
+            Piece::Framed(AnswerFraming::LengthPrefix(prefix.ok_or_else(|| wrong(expected))?))
         }
         "rest" => Piece::Rest,
         "finish" => Piece::Finish,
@@ -132,10 +132,10 @@ mod tests {
     fn what_is_waited_for_is_checked() {
         let of = |how: &'static str, by: Value<'static>| piece(&Value::text(how), &by).map_err(|e| e.0);
         let framed = |framing| Ok(Piece::Framed(framing));
-        assert_eq!(of("until", Value::text("\n")), framed(Framing::Until(Content(b"\n".to_vec()))));
-        assert_eq!(of("exactly", Value::Number(5.0)), framed(Framing::Bytes(5)));
+        assert_eq!(of("until", Value::text("\n")), framed(AnswerFraming::Until(Content(b"\n".to_vec()))));
+        assert_eq!(of("exactly", Value::Number(5.0)), framed(AnswerFraming::Bytes(5)));
         let prefix = LengthPrefix { bytes: 4, little_endian: false };
-        assert_eq!(of("framed", Value::Number(4.0)), framed(Framing::LengthPrefix(prefix)));
+        assert_eq!(of("framed", Value::Number(4.0)), framed(AnswerFraming::LengthPrefix(prefix)));
         assert!(of("until", Value::text("")).unwrap_err().contains("1 to 1024 bytes"));
         assert!(of("exactly", Value::Number(-1.0)).unwrap_err().contains("not -1"));
         assert!(of("exactly", Value::Number(1e9)).is_err() && of("exactly", Value::Nil).is_err());

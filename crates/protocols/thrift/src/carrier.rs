@@ -9,7 +9,7 @@ use brunt_plan::target::Target;
 use brunt_protocol::Malformed;
 
 use super::options::{TransportName, WireName};
-use super::reply::{Fault, Framing};
+use super::reply::{Fault, ReplyFraming};
 
 /// The longest head of an HTTP answer, and the longest line between chunks, in bytes.
 const MOST_HEAD_BYTES: usize = 16 * 1024;
@@ -52,10 +52,10 @@ impl Transport {
     }
 
     /// How messages are cut, where that takes no carrier.
-    pub(super) fn framing(&self, wire: WireName) -> Option<Framing> {
+    pub(super) fn framing(&self, wire: WireName) -> Option<ReplyFraming> {
         match (self, wire) {
-            (Self::Framed, WireName::Binary | WireName::Compact) => Some(Framing::Framed),
-            (Self::Unframed, WireName::Binary | WireName::Compact) => Some(Framing::Unframed),
+            (Self::Framed, WireName::Binary | WireName::Compact) => Some(ReplyFraming::Framed),
+            (Self::Unframed, WireName::Binary | WireName::Compact) => Some(ReplyFraming::Unframed),
             _ => None,
         }
     }

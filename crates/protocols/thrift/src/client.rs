@@ -11,11 +11,11 @@ use super::conforming::{fault, has_parts};
 use super::json;
 use super::method::{Method, Unfit};
 use super::options::WireName;
-use super::reply::{Fault, Framing, Reply, ReplyReader};
+use super::reply::{Fault, Reply, ReplyFraming, ReplyReader};
 use super::schema::{Function, Schema};
 use super::value::{WireType, WireValue};
 use super::wire::{Binary, Compact, MessageKind, Wire, read_value, write_value};
-use brunt_protocol::user::Message;
+use brunt_protocol::source::Message;
 use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, Malformed, Progress, Started};
 
 /// The longest result that is kept to compare the next one with, in bytes.
@@ -76,7 +76,7 @@ impl<W: Wire> ThriftClient<W> {
     pub(super) fn new(calls: Arc<Calls>, keep: bool) -> Self {
         let keeps = keep || calls.expected.is_some() || calls.functions.iter().any(has_parts);
         let carrier = Carrier::new(&calls.transport, calls.wire, calls.limit);
-        let framing = calls.transport.framing(calls.wire).unwrap_or(Framing::Unframed);
+        let framing = calls.transport.framing(calls.wire).unwrap_or(ReplyFraming::Unframed);
         let reader = ReplyReader::new(framing, calls.limit, keeps);
         let mut expected = Vec::new();
         if let Some(value) = &calls.expected {
@@ -120,7 +120,7 @@ impl<W: Wire> ThriftClient<W> {
 
     /// The progress that a message makes which a carrier has cut out.
     fn carried(&mut self, arrived: Arrived) -> Result<Progress, Fault> {
-        let Some(carrier) = &self.carrier else { return Ok(Progress::Aside) };
+        let Some(carrier) = &self.carrier else { return Ok(Progress::ControlFrame) };
         let Some((_, method)) = self.in_flight.front().copied() else {
             return Err(Malformed::because("an answer that nobody asked for").into());
         };

@@ -42,7 +42,7 @@ use brunt_protocol::Direction;
 use brunt_protocol::arguments::place_of;
 use brunt_protocol::flags::{Flag, FlagValues};
 use brunt_protocol::scenario::Dialect;
-use brunt_protocol::user::{Message, Refusal, User};
+use brunt_protocol::source::{Message, RequestSource, SourceEnd};
 use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme};
 
 /// Thrift over TCP, TLS and Unix sockets.
@@ -125,7 +125,7 @@ impl Prepared for PreparedThrift {
         meaning::of_message(&self.calls, self.calls.wire, direction, bytes)
     }
 
-    fn user(&self) -> Box<dyn User> {
+    fn user(&self) -> Box<dyn RequestSource> {
         Box::new(FloodUser(Arc::clone(&self.flood)))
     }
 }
@@ -232,8 +232,8 @@ impl Flood {
 
 struct FloodUser(Arc<Flood>);
 
-impl User for FloodUser {
-    fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
+impl RequestSource for FloodUser {
+    fn request(&mut self, index: u64) -> Result<Message<'_>, SourceEnd> {
         let Flood { calls, hint } = &*self.0;
         let bytes = calls.get((index % calls.len().max(1) as u64) as usize).map_or(&[][..], Vec::as_slice);
         // An IDL does not tell whether a method is idempotent.

@@ -9,7 +9,7 @@ use brunt_protocol::OptionsError;
 use brunt_protocol::arguments::{
     ARGS, ARGS_LINES, ArgumentLines, CALL, MAX_ANSWER, arguments, json, most_answer_bytes,
 };
-use brunt_protocol::flags::{Flag, FlagValues, Takes};
+use brunt_protocol::flags::{Flag, FlagValues, ValueKind};
 
 /// How the calls of a flood over Thrift are made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -78,25 +78,25 @@ pub enum TransportName {
 
 /// The flags of Thrift.
 pub(super) const FLAGS: [Flag; 10] = [
-    Flag::new("idl", Takes::Text("FILE"), "The IDL that defines the service; its includes are read, too"),
-    Flag::new("idl-path", Takes::Texts("DIR"), "A directory to search for includes, repeatable"),
+    Flag::new("idl", ValueKind::Text("FILE"), "The IDL that defines the service; its includes are read, too"),
+    Flag::new("idl-path", ValueKind::Texts("DIR"), "A directory to search for includes, repeatable"),
     CALL,
     ARGS,
     ARGS_LINES,
     Flag::new(
         "result",
-        Takes::TextOrFile("JSON|@F"),
+        ValueKind::TextOrFile("JSON|@F"),
         "The expected result; a call with another fails as mismatch. Struct fields that are not named may have any value",
     ),
-    Flag::new("protocol", Takes::Text("NAME"), "The encoding of messages: binary, compact or json [default: binary]")
+    Flag::new("protocol", ValueKind::Text("NAME"), "The encoding of messages: binary, compact or json [default: binary]")
         .checked(|name| protocol(name).map(drop)),
     Flag::new(
         "transport",
-        Takes::Text("NAME"),
+        ValueKind::Text("NAME"),
         "What carries messages: unframed (also known as buffered), framed, header (THeader), or http, with the URL's path [default: unframed]",
     )
     .checked(|name| transport(name).map(drop)),
-    Flag::new("multiplexed", Takes::Nothing, "Name the service in each call, for servers with several of them"),
+    Flag::new("multiplexed", ValueKind::Nothing, "Name the service in each call, for servers with several of them"),
     MAX_ANSWER,
 ];
 

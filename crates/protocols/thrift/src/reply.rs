@@ -6,7 +6,7 @@ use brunt_protocol::Malformed;
 
 /// How messages follow each other (`thrift-rpc.md`, "Framed vs. unframed transport").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Framing {
+pub enum ReplyFraming {
     /// Each message has its length before it, in four bytes.
     Framed,
     /// Each message ends where its struct ends.
@@ -77,7 +77,7 @@ enum Level {
 #[derive(Debug)]
 pub struct ReplyReader<W> {
     wire: std::marker::PhantomData<W>,
-    framing: Framing,
+    framing: ReplyFraming,
     /// The most bytes of one message.
     limit: u32,
     keeps: bool,
@@ -103,7 +103,7 @@ pub struct ReplyReader<W> {
 
 impl<W: Wire> ReplyReader<W> {
     /// A reader of messages of at most `limit` bytes. With `keeps`, each is kept until the next one begins.
-    pub fn new(framing: Framing, limit: u32, keeps: bool) -> Self {
+    pub fn new(framing: ReplyFraming, limit: u32, keeps: bool) -> Self {
         let reply = Reply { kind: MessageKind::Reply, sequence: 0, field: None, fields: 0 };
         let mut reader = Self {
             wire: std::marker::PhantomData,
@@ -183,8 +183,8 @@ impl<W: Wire> ReplyReader<W> {
 
     fn beyond(&self, in_frame: &'static str) -> Fault {
         match self.framing {
-            Framing::Framed => Malformed::because(in_frame).into(),
-            Framing::Unframed => Fault::Oversize,
+            ReplyFraming::Framed => Malformed::because(in_frame).into(),
+            ReplyFraming::Unframed => Fault::Oversize,
         }
     }
 
@@ -428,7 +428,7 @@ impl<W: Wire> ReplyReader<W> {
 
     /// The message has ended.
     fn complete(&mut self) -> Result<Reply, Fault> {
-        if self.framing == Framing::Framed && self.taken < self.end {
+        if self.framing == ReplyFraming::Framed && self.taken < self.end {
             return Err(Malformed::because("a frame that is longer than its message").into());
         }
         self.begin();
@@ -437,7 +437,7 @@ impl<W: Wire> ReplyReader<W> {
 
     /// Prepares for the next message. What was kept stays until that one's head has come.
     fn begin(&mut self) {
-        self.place = if self.framing == Framing::Framed { Place::Frame } else { Place::Head };
+        self.place = if self.framing == ReplyFraming::Framed { Place::Frame } else { Place::Head };
         self.taken = 0;
         self.end = self.limit;
     }

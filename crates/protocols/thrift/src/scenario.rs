@@ -11,7 +11,7 @@ use super::schema::{Function, Schema, Service};
 use super::untyped::Untyped;
 use super::{idl, meaning, method_of, named_service, options};
 use brunt_protocol::arguments::DEFAULT_MOST_ANSWER_BYTES;
-use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value as LuaValue};
+use brunt_protocol::scenario::{Caller, ClientSetting, CompleteAnswer, Dialect, Encoded, Fields, Value as LuaValue};
 use brunt_protocol::{Client, OptionsError};
 use brunt_record::outcome::OkStatus;
 
@@ -34,7 +34,7 @@ impl Dialect for ThriftDialect {
         include_str!("types.lua")
     }
 
-    fn client(&self, options: &LuaValue<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
+    fn client(&self, options: &LuaValue<'_>, setting: &ClientSetting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         let known = ["idl", "idl_path", "service", "protocol", "transport", "multiplexed", "max_answer"];
         let fields = Fields::parse("brunt.thrift", options, &known)?;
         let Some(base) = setting.base else {
@@ -253,7 +253,9 @@ mod tests {
         let table =
             LuaValue::Table(options.iter().map(|(name, value)| (LuaValue::text(name), value.clone())).collect());
         let read = |path: &str| Ok((path == "shop.thrift").then(|| IDL.as_bytes().to_vec()));
-        ThriftDialect.client(&table, &Setting { read: &read, ..Setting::alone(Some(&base)) }).map_err(|e| e.0)
+        ThriftDialect
+            .client(&table, &ClientSetting { read: &read, ..ClientSetting::alone(Some(&base)) })
+            .map_err(|e| e.0)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use brunt_plan::random::Random;
-use brunt_protocol::user::Message;
+use brunt_protocol::source::Message;
 use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, Malformed, Opening, Progress, Started};
 use brunt_record::outcome::Failure;
 
@@ -13,7 +13,7 @@ use super::flood::Echo;
 use super::frame::{self, Opcode};
 use super::handshake;
 use super::mailbox::{Kind, Mailbox, hint};
-use super::message::{Reader, Step};
+use super::message::{FrameReader, ReadStep};
 
 /// The status of a call that is not a handshake. Handshakes have that of HTTP; a message has none.
 const NO_STATUS: u16 = 0;
@@ -50,7 +50,7 @@ enum Purpose {
 pub(super) struct WebSocketClient {
     request: Arc<handshake::Request>,
     phase: Phase,
-    reader: Reader,
+    reader: FrameReader,
     /// Masking keys, and the nonce of the handshake.
     random: Random,
     /// Whether permessage-deflate was agreed upon.
@@ -78,7 +78,7 @@ impl WebSocketClient {
         Self {
             request,
             phase: Phase::Fresh,
-            reader: Reader::default(),
+            reader: FrameReader::default(),
             random,
             deflate: false,
             purpose,
@@ -100,7 +100,7 @@ impl WebSocketClient {
     }
 
     fn opening(&mut self, bytes: &[u8]) -> Result<(usize, Progress), Malformed> {
-        let Phase::Opening(reader) = &mut self.phase else { return Ok((bytes.len(), Progress::Aside)) };
+        let Phase::Opening(reader) = &mut self.phase else { return Ok((bytes.len(), Progress::ControlFrame)) };
         let (taken, answer) = reader.receive(bytes, &self.request)?;
         let Some(answer) = answer else { return Ok((taken, Progress::More)) };
         if let Purpose::Conversation(mailbox) = &mut self.purpose {
@@ -132,7 +132,7 @@ impl WebSocketClient {
         match received {
             MessageRole::Taken(position) => answered(position, NO_STATUS, true),
             MessageRole::Echo { closes: false } => answered(0, NO_STATUS, true),
-            MessageRole::Unasked => Progress::Unasked,
+            MessageRole::Unasked => Progress::Unsolicited,
             // With a connection for each call, the call ends with the connection.
             MessageRole::Echo { closes: true } => {
                 self.say_goodbye(&frame::NORMAL, out);
@@ -336,24 +336,24 @@ impl Client for WebSocketClient {
             Phase::Fresh => return Err(Malformed::because("bytes before the handshake")),
             Phase::Opening(_) => return self.opening(bytes),
             // Whatever follows a Close frame is ignored (RFC 6455, section 5.5.1).
-            Phase::Left => return Ok((bytes.len(), Progress::Aside)),
+            Phase::Left => return Ok((bytes.len(), Progress::ControlFrame)),
             Phase::Open | Phase::Leaving => {}
         }
         let (taken, step) = self.reader.receive(bytes)?;
         let progress = match step {
-            Step::More if self.purpose.waits() => Progress::More,
-            Step::More => Progress::Aside,
-            Step::Pong(payload) => {
+            ReadStep::More if self.purpose.waits() => Progress::More,
+            ReadStep::More => Progress::ControlFrame,
+            ReadStep::Pong(payload) => {
                 match self.purpose.receive_pong(payload).or_else(|| self.purpose.hear(Kind::Pong, payload)) {
                     Some(position) => answered(position, NO_STATUS, true),
-                    None => Progress::Aside,
+                    None => Progress::ControlFrame,
                 }
             }
-            Step::Message { text, body } => {
+            ReadStep::Message { text, body } => {
                 let received = self.purpose.receive(text, body);
                 self.messaged(received, out)
             }
-            Step::Ping(payload) => {
+            ReadStep::Ping(payload) => {
                 match self.phase {
                     Phase::Open if self.stalled => self.pong = Some(payload.into()),
                     Phase::Open => frame::write(Opcode::Pong, false, payload, self.random.next_u64() as u32, out),
@@ -361,10 +361,10 @@ impl Client for WebSocketClient {
                 }
                 match self.purpose.hear(Kind::Ping, payload) {
                     Some(position) => answered(position, NO_STATUS, true),
-                    None => Progress::Aside,
+                    None => Progress::ControlFrame,
                 }
             }
-            Step::Close(close) => {
+            ReadStep::Close(close) => {
                 let (code, words) = (close.code, close.words());
                 let code_bytes = code.map(u16::to_be_bytes);
                 let said = [code_bytes.as_ref().map_or(&[][..], |bytes| bytes), close.reason.as_bytes()].concat();
@@ -383,14 +383,14 @@ impl Client for WebSocketClient {
         Some(Ok(Answer { position, status: NO_STATUS, reusable: false }))
     }
 
-    fn give_up(&mut self, position: usize, _out: &mut Vec<u8>) -> bool {
+    fn cancel(&mut self, position: usize, _out: &mut Vec<u8>) -> bool {
         match &mut self.purpose {
             Purpose::Flood { .. } => false,
             Purpose::Conversation(mailbox) => mailbox.give_up(position),
         }
     }
 
-    fn passed_on(&mut self) -> Option<Answer> {
+    fn take_superseded(&mut self) -> Option<Answer> {
         let Purpose::Conversation(mailbox) = &mut self.purpose else { return None };
         Some(Answer { position: mailbox.pass_on()?, status: NO_STATUS, reusable: true })
     }

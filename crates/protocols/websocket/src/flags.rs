@@ -6,7 +6,7 @@ use brunt_plan::units;
 use super::message::MOST_MESSAGE_BYTES;
 use super::options::Options;
 use brunt_protocol::OptionsError;
-use brunt_protocol::flags::{Flag, FlagValues, Takes};
+use brunt_protocol::flags::{Flag, FlagValues, ValueKind};
 use brunt_protocol::headers::{BASIC, HEADER, basic, headers};
 use brunt_protocol::lines::Lines;
 
@@ -16,25 +16,25 @@ pub(super) const FLAGS: [Flag; 8] = [
     BASIC,
     Flag::new(
         "message",
-        Takes::TextOrFile("TEXT|@FILE|SIZE"),
+        ValueKind::TextOrFile("TEXT|@FILE|SIZE"),
         "The message to send, which must come back: a text, the content of a file, or this many bytes (125B, 16KB) \
          [default: hello]",
     )
     .conflicts_with(&["body-lines"]),
     Flag::new(
         "url-lines",
-        Takes::File("F"),
+        ValueKind::File("F"),
         "A URL for each connection: the lines of a file, or of standard input for - (a path, or a whole URL of the same host), in turn over \
          all workers",
     ),
     Flag::new(
         "body-lines",
-        Takes::File("F"),
+        ValueKind::File("F"),
         "A message for each connection, which sends it over and over: the lines of a file, in turn over all workers",
     ),
-    Flag::new("binary", Takes::Nothing, "Send it as a binary message"),
-    Flag::new("subprotocol", Takes::Texts("NAME"), "Offer this subprotocol, repeatable, by preference"),
-    Flag::new("deflate", Takes::Nothing, "Offer permessage-deflate: messages are compressed if the server agrees"),
+    Flag::new("binary", ValueKind::Nothing, "Send it as a binary message"),
+    Flag::new("subprotocol", ValueKind::Texts("NAME"), "Offer this subprotocol, repeatable, by preference"),
+    Flag::new("deflate", ValueKind::Nothing, "Offer permessage-deflate: messages are compressed if the server agrees"),
 ];
 
 /// The options that the flags ask for.

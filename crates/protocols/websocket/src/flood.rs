@@ -7,8 +7,8 @@ use brunt_plan::plan::Plan;
 use brunt_plan::secret::{REDACTED, Template};
 use brunt_protocol::OptionsError;
 use brunt_protocol::lines::{Lines, is_same, place_of};
-use brunt_protocol::names;
-use brunt_protocol::user::{Message, Refusal, User};
+use brunt_protocol::request_names;
+use brunt_protocol::source::{Message, RequestSource, SourceEnd};
 
 use super::handshake::Request;
 use super::message::MOST_MESSAGE_BYTES;
@@ -122,15 +122,15 @@ fn requests(lines: &Lines, options: &Options, plan: &Plan) -> Result<Named, Opti
     }
     let requests =
         Cycle::new(requests).ok_or_else(|| OptionsError(format!("{}: there is no URL in it", lines.file)))?;
-    let (names, named) = names::names(|| paths.iter().cloned());
+    let (names, named) = request_names::names(|| paths.iter().cloned());
     Ok((requests, names, Cycle::new(named)))
 }
 
 /// The source of a flood's calls, which say nothing themselves.
 pub(super) struct Calls(pub(super) Arc<Turns>);
 
-impl User for Calls {
-    fn call(&mut self, _index: u64) -> Result<Message<'_>, Refusal> {
+impl RequestSource for Calls {
+    fn request(&mut self, _index: u64) -> Result<Message<'_>, SourceEnd> {
         Ok(Message::default())
     }
 

@@ -24,11 +24,11 @@ use self::options::Options;
 use brunt_protocol::Direction;
 use brunt_protocol::flags::{Flag, FlagValues, shown_options};
 use brunt_protocol::scenario::Dialect;
-use brunt_protocol::user::User;
+use brunt_protocol::source::RequestSource;
 use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
 
 pub use self::handshake::accept;
-pub use self::message::{Close, MOST_MESSAGE_BYTES, Reader, Step, close_name};
+pub use self::message::{Close, FrameReader, MOST_MESSAGE_BYTES, ReadStep, close_name};
 
 /// WebSocket over TCP, TLS and Unix sockets.
 pub struct WebSocket;
@@ -89,7 +89,7 @@ impl Prepared for PreparedWebSocket {
         Box::new(WebSocketClient::flood(request, echo, self.reconnect, random))
     }
 
-    fn user(&self) -> Box<dyn User> {
+    fn user(&self) -> Box<dyn RequestSource> {
         Box::new(Calls(Arc::clone(&self.turns)))
     }
 

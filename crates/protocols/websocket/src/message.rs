@@ -13,7 +13,7 @@ const KEPT_BYTES: usize = 1024;
 
 /// What the bytes contained.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step<'a> {
+pub enum ReadStep<'a> {
     /// No complete frame yet.
     More,
     /// A message.
@@ -86,7 +86,7 @@ struct Message {
 
 /// Reads the frames of one connection.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct FrameReader {
     /// The beginning of an incomplete head.
     carry: [u8; MOST_HEAD_BYTES],
     carried: u8,
@@ -103,7 +103,7 @@ pub struct Reader {
     inflater: Option<Box<Inflater>>,
 }
 
-impl Reader {
+impl FrameReader {
     /// Accepts compressed messages from now on. `takes_over`: whether the server keeps its context from message to
     /// message.
     pub fn accept_compressed(&mut self, takes_over: bool) {
@@ -115,7 +115,7 @@ impl Reader {
     /// # Errors
     /// When the bytes break RFC 6455, RFC 7692 or a limit.
     #[inline]
-    pub fn receive<'a>(&'a mut self, bytes: &'a [u8]) -> Result<(usize, Step<'a>), Malformed> {
+    pub fn receive<'a>(&'a mut self, bytes: &'a [u8]) -> Result<(usize, ReadStep<'a>), Malformed> {
         self.forget();
         let (head, left, before) = match self.frame {
             Some((head, left)) => (head, left, 0),
@@ -124,7 +124,7 @@ impl Reader {
                     self.begin(head)?;
                     (head, head.length, taken)
                 }
-                (None, taken) => return Ok((taken, Step::More)),
+                (None, taken) => return Ok((taken, ReadStep::More)),
             },
         };
         let rest = bytes.get(before..).unwrap_or_default();
@@ -138,13 +138,13 @@ impl Reader {
         if head.opcode.is_control() {
             let payload = if at_once { payload } else { keep(&mut self.control, payload) };
             self.given = is_whole;
-            return Ok((taken, if is_whole { control(head.opcode, payload)? } else { Step::More }));
+            return Ok((taken, if is_whole { control(head.opcode, payload)? } else { ReadStep::More }));
         }
         let plain = self.message.is_some_and(|message| !message.compressed);
         if !(at_once && head.is_final && plain && self.body.is_empty()) {
             self.body.extend_from_slice(payload);
             if !(is_whole && head.is_final) {
-                return Ok((taken, Step::More));
+                return Ok((taken, ReadStep::More));
             }
         }
         let message = self.message.take().unwrap_or(Message { text: false, compressed: false });
@@ -156,7 +156,7 @@ impl Reader {
         if message.text && std::str::from_utf8(body).is_err() {
             return Err(Malformed::because("a text message that is not UTF-8 (RFC 6455, section 8.1)"));
         }
-        Ok((taken, Step::Message { text: message.text, body }))
+        Ok((taken, ReadStep::Message { text: message.text, body }))
     }
 
     /// Drops what was handed out, which has been used by now.
@@ -237,11 +237,11 @@ fn keep<'a>(control: &'a mut Vec<u8>, payload: &[u8]) -> &'a [u8] {
     control
 }
 
-fn control(opcode: Opcode, payload: &[u8]) -> Result<Step<'_>, Malformed> {
+fn control(opcode: Opcode, payload: &[u8]) -> Result<ReadStep<'_>, Malformed> {
     match opcode {
-        Opcode::Ping => Ok(Step::Ping(payload)),
-        Opcode::Close => close(payload).map(Step::Close),
-        _ => Ok(Step::Pong(payload)),
+        Opcode::Ping => Ok(ReadStep::Ping(payload)),
+        Opcode::Close => close(payload).map(ReadStep::Close),
+        _ => Ok(ReadStep::Pong(payload)),
     }
 }
 

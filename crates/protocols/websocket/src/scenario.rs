@@ -14,7 +14,7 @@ use super::handshake;
 use super::mailbox::{Kind, hint};
 use super::message::{MOST_MESSAGE_BYTES, close_name};
 use brunt_protocol::headers::header_fields;
-use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
+use brunt_protocol::scenario::{Caller, ClientSetting, CompleteAnswer, Dialect, Encoded, Fields, Value};
 use brunt_protocol::traced::TraceIds;
 use brunt_protocol::{Client, OptionsError};
 use brunt_record::outcome::OkStatus;
@@ -41,7 +41,7 @@ impl Dialect for WebSocketDialect {
         include_str!("types.lua")
     }
 
-    fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
+    fn client(&self, options: &Value<'_>, setting: &ClientSetting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         let fields = Fields::parse("brunt.ws", options, &["headers", "subprotocols", "deflate"])?;
         let mut subprotocols = Vec::new();
         for (_, name) in fields.value("subprotocols").entries() {

@@ -17,7 +17,7 @@ const ROLES: [&str; 13] = [
 /// The places of a log's fields: for each role the names to look for, in this order. A name with dots leads into
 /// objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fields {
+pub struct JsonFields {
     names: Vec<(&'static str, Vec<String>)>,
     /// The unit of a duration, in nanoseconds.
     unit_ns: u64,
@@ -31,7 +31,7 @@ pub struct Fields {
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-impl Fields {
+impl JsonFields {
     fn of(names: &[(&'static str, &[&str])]) -> Self {
         let names = names.iter().map(|(role, names)| (*role, names.iter().map(|&name| name.to_owned()).collect()));
         Self { names: names.collect(), unit_ns: SECOND_NS, ..Self::default() }

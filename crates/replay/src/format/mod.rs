@@ -15,7 +15,7 @@ use tokens::Layout;
 use w3c::Columns;
 
 use crate::entry::{Entry, Skip, Stamp};
-pub use json::Fields;
+pub use json::JsonFields;
 pub use template::{Template, TemplateError};
 
 /// The most bytes of a line.
@@ -187,7 +187,7 @@ pub struct Options {
     /// A `log_format` of nginx or a `LogFormat` of Apache.
     pub template: Option<String>,
     /// Fields by name, instead of the format's own.
-    pub fields: Option<Fields>,
+    pub fields: Option<JsonFields>,
     /// The property that makes a session.
     pub session: SessionBy,
     /// The offset from UTC of local times without a zone, in seconds.
@@ -204,13 +204,13 @@ pub struct Parser {
 #[derive(Debug, Clone)]
 enum Kind {
     Template(Template),
-    Json(Fields),
+    Json(JsonFields),
     Tokens(Layout),
     /// Envoy's, whose lines are JSON or tokens.
-    Envoy(Fields),
+    Envoy(JsonFields),
     W3c(Columns),
     /// The fields, and the columns once the first line was read.
-    Table(Fields, Option<Vec<String>>),
+    Table(JsonFields, Option<Vec<String>>),
     Har,
 }
 
@@ -229,13 +229,13 @@ impl Parser {
             Format::Haproxy => Kind::Tokens(Layout::Haproxy),
             Format::Elb => Kind::Tokens(Layout::Elb),
             Format::S3 => Kind::Tokens(Layout::S3),
-            Format::Caddy => Kind::Json(fields().unwrap_or_else(Fields::caddy)),
-            Format::Traefik => Kind::Json(fields().unwrap_or_else(Fields::traefik)),
-            Format::Envoy => Kind::Envoy(fields().unwrap_or_else(Fields::envoy)),
-            Format::Proxy => Kind::Json(fields().unwrap_or_else(Fields::proxy)),
-            Format::Ndjson => Kind::Json(fields().unwrap_or_else(Fields::own)),
-            Format::Vegeta => Kind::Json(fields().unwrap_or_else(Fields::vegeta)),
-            Format::Csv => Kind::Table(fields().unwrap_or_else(Fields::own), None),
+            Format::Caddy => Kind::Json(fields().unwrap_or_else(JsonFields::caddy)),
+            Format::Traefik => Kind::Json(fields().unwrap_or_else(JsonFields::traefik)),
+            Format::Envoy => Kind::Envoy(fields().unwrap_or_else(JsonFields::envoy)),
+            Format::Proxy => Kind::Json(fields().unwrap_or_else(JsonFields::proxy)),
+            Format::Ndjson => Kind::Json(fields().unwrap_or_else(JsonFields::own)),
+            Format::Vegeta => Kind::Json(fields().unwrap_or_else(JsonFields::vegeta)),
+            Format::Csv => Kind::Table(fields().unwrap_or_else(JsonFields::own), None),
             Format::Har => Kind::Har,
         };
         Ok(Self { kind, options })

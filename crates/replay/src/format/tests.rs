@@ -169,14 +169,14 @@ fn sessions_are_what_was_asked_for() {
 
 #[test]
 fn fields_by_name() {
-    let fields = Fields::parse("time=@t:end,path=req.p,query=req.q,duration=took:ms").unwrap();
+    let fields = JsonFields::parse("time=@t:end,path=req.p,query=req.q,duration=took:ms").unwrap();
     let options = Options { fields: Some(fields), ..Options::default() };
     let mut parser = Parser::new(Format::Ndjson, options).unwrap();
     let line = br#"{"@t":1767225602,"req":{"p":"/a","q":"b=c"},"took":500}"#;
     let entry = parser.line(line).unwrap().unwrap();
     assert_eq!((entry.url.as_str(), entry.at.unwrap().ns), ("/a?b=c", 1_767_225_601_500_000_000));
     for wrong in ["path=a", "time=a", "time", "when=a,path=b", "time=a,path=b,duration=c:h"] {
-        assert!(Fields::parse(wrong).is_err(), "{wrong}");
+        assert!(JsonFields::parse(wrong).is_err(), "{wrong}");
     }
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::json::Fields;
+use super::json::JsonFields;
 use super::{Entry, Options, Skip};
 
 /// The columns of a log, once its line `#Fields:` was read.
@@ -75,7 +75,7 @@ impl Columns {
                 headers.insert(name.to_owned(), Value::String(self.unescaped(value)));
             }
         }
-        let mut entry = Fields::w3c().read(&row, options)?;
+        let mut entry = JsonFields::w3c().read(&row, options)?;
         entry.headers.extend(headers.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned()))));
         Ok(entry)
     }

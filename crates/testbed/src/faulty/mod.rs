@@ -4,9 +4,9 @@
 //! connection: made for tests with few connections, not for load.
 //!
 //! ```
-//! use brunt_testbed::faulty::{Fault, Server};
+//! use brunt_testbed::faulty::{Fault, FaultyServer};
 //!
-//! let server = Server::start(Fault::CloseMidBody)?;
+//! let server = FaultyServer::start(Fault::CloseMidBody)?;
 //! println!("aim at {}", server.url());
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -99,7 +99,7 @@ pub enum ConnectionFate {
 
 /// A running misbehaving server on 127.0.0.1. It ends, with all its connections, when dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct FaultyServer {
     address: SocketAddr,
     shared: Arc<Shared>,
     acceptor: Option<JoinHandle<()>>,
@@ -140,7 +140,7 @@ impl Shared {
     }
 }
 
-impl Server {
+impl FaultyServer {
     /// Starts a server with this fault on a free port of 127.0.0.1.
     ///
     /// # Errors
@@ -190,7 +190,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for FaultyServer {
     fn drop(&mut self) {
         self.shared.open().stopping = true;
         self.shared.stopped.notify_all();

@@ -7,8 +7,8 @@ use super::*;
 
 /// What a client gets that sends one request (with these bytes after its head) and reads until
 /// the server ends, or until it has `enough` bytes.
-fn ask(fault: Fault, head: &str, enough: usize) -> (Vec<u8>, Option<ErrorKind>, Server) {
-    let server = Server::start(fault).unwrap();
+fn ask(fault: Fault, head: &str, enough: usize) -> (Vec<u8>, Option<ErrorKind>, FaultyServer) {
+    let server = FaultyServer::start(fault).unwrap();
     let mut stream = TcpStream::connect(server.addr()).unwrap();
     stream.write_all(head.as_bytes()).unwrap();
     let mut got = Vec::new();
@@ -27,7 +27,7 @@ const GET: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
 #[test]
 fn close_after_accept_ends_before_any_request() {
-    let server = Server::start(Fault::CloseAfterAccept).unwrap();
+    let server = FaultyServer::start(Fault::CloseAfterAccept).unwrap();
     let mut stream = TcpStream::connect(server.addr()).unwrap();
     assert_eq!(stream.read(&mut [0; 10]).unwrap(), 0);
     assert_eq!(server.connections(), 1);
@@ -36,14 +36,14 @@ fn close_after_accept_ends_before_any_request() {
 
 #[test]
 fn never_accept_leaves_a_connect_hanging() {
-    let server = Server::start(Fault::NeverAccept).unwrap();
+    let server = FaultyServer::start(Fault::NeverAccept).unwrap();
     let error = TcpStream::connect_timeout(&server.addr(), Duration::from_millis(50)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
 }
 
 #[test]
 fn never_answer_reads_the_request_and_ends_with_its_server() {
-    let server = Server::start(Fault::NeverAnswer).unwrap();
+    let server = FaultyServer::start(Fault::NeverAnswer).unwrap();
     let mut stream = TcpStream::connect(server.addr()).unwrap();
     stream.write_all(GET.as_bytes()).unwrap();
     while server.requests() == 0 {

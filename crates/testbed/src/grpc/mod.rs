@@ -45,7 +45,7 @@ const UNAVAILABLE: u32 = 14;
 
 /// The settings of an echo.
 #[derive(Debug, Clone)]
-pub struct Config {
+pub struct EchoConfig {
     /// The address to listen on.
     pub address: Listen,
     /// The number of threads, at least one.
@@ -63,8 +63,8 @@ pub struct Config {
     pub message_log: Option<PathBuf>,
 }
 
-/// A running echo. It ends with [`Server::stop`] or when dropped.
-pub struct Server {
+/// A running echo. It ends with [`EchoServer::stop`] or when dropped.
+pub struct EchoServer {
     address: Listen,
     certificate_pem: Option<String>,
     counters: Arc<Counters>,
@@ -78,7 +78,7 @@ struct Counters {
     connections: AtomicU64,
 }
 
-impl fmt::Debug for Server {
+impl fmt::Debug for EchoServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
     }
@@ -94,12 +94,12 @@ struct Worker {
     log: Option<Arc<Log>>,
 }
 
-impl Server {
+impl EchoServer {
     /// Starts the workers. When this returns, the address takes connections.
     ///
     /// # Errors
     /// An address that cannot be had, certificates that cannot be used, or a system without descriptors or threads left.
-    pub fn start(config: &Config) -> Result<Self, StartError> {
+    pub fn start(config: &EchoConfig) -> Result<Self, StartError> {
         let made = config.tls.as_ref().map(server_config).transpose()?;
         let (tls, certificate_pem) = made.unzip();
         let acceptor = tls.map(|tls| {
@@ -163,7 +163,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for EchoServer {
     fn drop(&mut self) {
         let _ = self.stop.send(true);
         for worker in self.workers.drain(..) {

@@ -2,7 +2,7 @@
 //!
 //! # What it answers
 //!
-//! Every method and path gets `200 OK` with a plain-text body of [`Config::body_bytes`](crate::server::Config::body_bytes), except for
+//! Every method and path gets `200 OK` with a plain-text body of [`ServerConfig::body_bytes`](crate::server::ServerConfig::body_bytes), except for
 //! a few paths with answers of their own ([`PATHS`]):
 //!
 //! | path | answer |

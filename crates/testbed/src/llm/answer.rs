@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::config::{Answers, Config, Faults};
+use super::config::{Answers, Faults, ModelConfig};
 use super::endpoint::{Api, Endpoint, Place};
 use super::plan::{Fault, Plan, Speed};
 use super::prefixes::Prefixes;
@@ -14,8 +14,8 @@ use super::refusal::{Reason, Refusal};
 use super::request::{Asked, MOST_TOKENS};
 use super::slots::{Slots, Ticket};
 use super::telling::{Events, Facts, Finish, Moment, Telling, Voice};
+use super::token_words::Prompt;
 use super::totals::{End, Line, Log, Totals};
-use super::words::Prompt;
 use super::{anthropic, ollama, openai};
 use crate::service::Random;
 
@@ -148,7 +148,7 @@ impl Model {
     ///
     /// # Errors
     /// The log cannot be created.
-    pub(crate) fn new(config: Config, seed: u64, since: Duration, totals: Arc<Totals>) -> io::Result<Self> {
+    pub(crate) fn new(config: ModelConfig, seed: u64, since: Duration, totals: Arc<Totals>) -> io::Result<Self> {
         let log = config.log.as_deref().map(Log::create).transpose()?;
         Ok(Self {
             voice: Voice {

@@ -6,9 +6,9 @@ use std::time::Duration;
 pub use super::plan::Speed;
 use super::request::MOST_TOKENS;
 
-/// A simulated language model. [`Config::default`] reads 20,000 prompt tokens a second, writes 50, and does nothing wrong.
+/// A simulated language model. [`ModelConfig::default`] reads 20,000 prompt tokens a second, writes 50, and does nothing wrong.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Config {
+pub struct ModelConfig {
     /// Its name.
     pub model: String,
     /// How fast it is.
@@ -76,7 +76,7 @@ pub struct Quirks {
     pub stamps: bool,
 }
 
-impl Default for Config {
+impl Default for ModelConfig {
     fn default() -> Self {
         Self {
             model: "brunt-sim".to_owned(),
@@ -94,7 +94,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl ModelConfig {
     /// The first figure that makes no sense, as what it is, what was expected and what it was.
     pub(crate) fn wrong(&self) -> Option<(&'static str, &'static str, String)> {
         let rates = [("prefill", self.speed.prefill), ("decode", self.speed.decode)];
@@ -132,18 +132,18 @@ mod tests {
 
     #[test]
     fn figures_that_make_no_sense_are_named() {
-        let ok = Config::default();
+        let ok = ModelConfig::default();
         assert_eq!(ok.wrong(), None);
-        let name = |config: Config| config.wrong().unwrap().0;
-        assert_eq!(name(Config { speed: Speed { prefill: 0.0, ..ok.speed }, ..ok.clone() }), "prefill");
-        assert_eq!(name(Config { speed: Speed { decode: f64::NAN, ..ok.speed }, ..ok.clone() }), "decode");
-        assert_eq!(name(Config { faults: Faults { cut: 1.5, ..ok.faults }, ..ok.clone() }), "cut");
-        assert_eq!(name(Config { slots: 0, ..ok.clone() }), "slots");
-        assert_eq!(name(Config { answers: Answers { burst: 0, ..ok.answers }, ..ok.clone() }), "burst");
-        assert_eq!(name(Config { model: String::new(), ..ok.clone() }), "model");
+        let name = |config: ModelConfig| config.wrong().unwrap().0;
+        assert_eq!(name(ModelConfig { speed: Speed { prefill: 0.0, ..ok.speed }, ..ok.clone() }), "prefill");
+        assert_eq!(name(ModelConfig { speed: Speed { decode: f64::NAN, ..ok.speed }, ..ok.clone() }), "decode");
+        assert_eq!(name(ModelConfig { faults: Faults { cut: 1.5, ..ok.faults }, ..ok.clone() }), "cut");
+        assert_eq!(name(ModelConfig { slots: 0, ..ok.clone() }), "slots");
+        assert_eq!(name(ModelConfig { answers: Answers { burst: 0, ..ok.answers }, ..ok.clone() }), "burst");
+        assert_eq!(name(ModelConfig { model: String::new(), ..ok.clone() }), "model");
         let quirks = Quirks { comments: Some(Duration::ZERO), ..Quirks::default() };
-        assert_eq!(name(Config { quirks, ..ok.clone() }), "comments");
+        assert_eq!(name(ModelConfig { quirks, ..ok.clone() }), "comments");
         let stall = Some((Duration::MAX, 0.1));
-        assert_eq!(name(Config { faults: Faults { stall, ..ok.faults }, ..ok }), "stall");
+        assert_eq!(name(ModelConfig { faults: Faults { stall, ..ok.faults }, ..ok }), "stall");
     }
 }

@@ -26,10 +26,10 @@ mod slots;
 mod telling;
 #[cfg(test)]
 mod tests;
+mod token_words;
 mod totals;
-mod words;
 
-pub use config::{Answers, Config, Faults, Quirks, Speed};
+pub use config::{Answers, Faults, ModelConfig, Quirks, Speed};
 pub use totals::Totals;
 
 pub(crate) use answer::{Answer, Ask, Document, MAX_BODY, Model, Reply, Told};

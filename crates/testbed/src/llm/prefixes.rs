@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::words::{BLOCK, Prompt};
+use super::token_words::{BLOCK, Prompt};
 
 /// Blocks in one of the cache's two generations.
 const GENERATION: usize = 131_072;

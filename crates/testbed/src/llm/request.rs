@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::endpoint::Endpoint;
 use super::refusal::{Reason, Refusal};
-use super::words::Part;
+use super::token_words::Part;
 
 /// The most tokens that a request may ask for.
 pub(super) const MOST_TOKENS: u64 = 131_072;

@@ -8,7 +8,7 @@ use super::config::Quirks;
 use super::endpoint::Endpoint;
 use super::plan::Plan;
 use super::request::Usage;
-use super::words::push_token;
+use super::token_words::push_token;
 
 /// Why an answer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

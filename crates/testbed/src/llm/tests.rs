@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::answer::{Answer, Model, Reply, Told};
-use super::config::{Answers, Config, Faults, Quirks};
+use super::config::{Answers, Faults, ModelConfig, Quirks};
 use super::telling::Events;
 use super::totals::Totals;
 
@@ -26,7 +26,7 @@ struct Heard {
 }
 
 impl Server {
-    fn new(config: Config) -> Self {
+    fn new(config: ModelConfig) -> Self {
         assert_eq!(config.wrong(), None);
         let totals = Arc::<Totals>::default();
         Self { model: Model::new(config, 1, Duration::ZERO, Arc::clone(&totals)).unwrap(), totals }
@@ -89,7 +89,7 @@ impl Heard {
 }
 
 fn answers(tokens: u64) -> Answers {
-    Answers { tokens, ..Config::default().answers }
+    Answers { tokens, ..ModelConfig::default().answers }
 }
 
 const CHAT: &str = "/v1/chat/completions";
@@ -105,7 +105,7 @@ fn prompt(words: usize, limit: u64) -> String {
 
 #[test]
 fn a_chat_is_a_role_then_tokens_by_the_formula_then_an_end() {
-    let mut server = Server::new(Config { answers: answers(3), ..Config::default() });
+    let mut server = Server::new(ModelConfig { answers: answers(3), ..ModelConfig::default() });
     let answer = server.ask(5, CHAT, &prompt(1000, 3)).unwrap();
     let heard = server.hear(answer);
     // The role at acceptance, which is at 5 ms in a test that hears from 0 on; 1000 / 20000 = 50 ms of prefill; 20 ms a token.
@@ -121,7 +121,7 @@ fn a_chat_is_a_role_then_tokens_by_the_formula_then_an_end() {
 
 #[test]
 fn usage_is_told_as_asked() {
-    let mut server = Server::new(Config { answers: answers(2), ..Config::default() });
+    let mut server = Server::new(ModelConfig { answers: answers(2), ..ModelConfig::default() });
     let mut usage = |options: &str| {
         let body = HI.replace("\"stream\"", &format!(r#""stream_options":{options},"stream""#));
         server.hear_all(CHAT, &body).data()
@@ -139,7 +139,7 @@ fn usage_is_told_as_asked() {
 
 #[test]
 fn limits_and_the_models_own_end_give_their_reasons() {
-    let mut server = Server::new(Config { answers: answers(4), ..Config::default() });
+    let mut server = Server::new(ModelConfig { answers: answers(4), ..ModelConfig::default() });
     let mut whole = |fields: &str| {
         let body = format!(r#"{{"model":"brunt-sim","prompt":"a b",{fields}}}"#);
         let (status, document) = server.hear_all("/v1/completions", &body).whole();
@@ -157,7 +157,8 @@ fn limits_and_the_models_own_end_give_their_reasons() {
 
 #[test]
 fn anthropics_stream_has_its_events_in_order() {
-    let mut server = Server::new(Config { answers: Answers { reasoning: 1, ..answers(3) }, ..Config::default() });
+    let mut server =
+        Server::new(ModelConfig { answers: Answers { reasoning: 1, ..answers(3) }, ..ModelConfig::default() });
     let body = r#"{"model":"brunt-sim","max_tokens":9,"stream":true,"system":"be short","messages":[{"role":"user","content":"hi"}]}"#;
     let heard = server.hear_all("/v1/messages", body);
     let data = heard.data();
@@ -197,7 +198,8 @@ fn anthropics_stream_has_its_events_in_order() {
 
 #[test]
 fn ollamas_lines_end_with_counts_and_durations() {
-    let mut server = Server::new(Config { answers: Answers { reasoning: 1, ..answers(3) }, ..Config::default() });
+    let mut server =
+        Server::new(ModelConfig { answers: Answers { reasoning: 1, ..answers(3) }, ..ModelConfig::default() });
     let chat = r#"{"model":"brunt-sim","messages":[{"role":"user","content":"a b c d"}],"options":{"num_predict":3}}"#;
     let lines = server.hear_all("/api/chat", chat).data();
     assert_eq!(lines.len(), 4);
@@ -217,7 +219,7 @@ fn ollamas_lines_end_with_counts_and_durations() {
 
 #[test]
 fn requests_wait_in_line_and_beyond_it_are_refused() {
-    let config = Config { answers: answers(2), slots: 1, queue: Some(1), ..Config::default() };
+    let config = ModelConfig { answers: answers(2), slots: 1, queue: Some(1), ..ModelConfig::default() };
     let mut server = Server::new(config);
     let first = server.ask(0, CHAT, &prompt(200, 2)).unwrap();
     let second = server.ask(1, CHAT, &prompt(100, 2)).unwrap();
@@ -232,7 +234,7 @@ fn requests_wait_in_line_and_beyond_it_are_refused() {
 
 #[test]
 fn a_client_that_leaves_frees_its_slot_once() {
-    let mut server = Server::new(Config { slots: 1, ..Config::default() });
+    let mut server = Server::new(ModelConfig { slots: 1, ..ModelConfig::default() });
     let mut first = server.ask(0, CHAT, HI).unwrap();
     let second = server.ask(0, CHAT, &prompt(100, 1)).unwrap();
     assert_eq!(server.model.due(&second), Some(Duration::ZERO));
@@ -245,7 +247,7 @@ fn a_client_that_leaves_frees_its_slot_once() {
 
 #[test]
 fn prefixes_of_earlier_prompts_cost_nothing_and_are_told() {
-    let config = Config { prefix_cache: true, template_tokens: 8, answers: answers(1), ..Config::default() };
+    let config = ModelConfig { prefix_cache: true, template_tokens: 8, answers: answers(1), ..ModelConfig::default() };
     let mut server = Server::new(config);
     let body =
         prompt(1032, 1).replace("\"stream\":true", "\"stream\":true,\"stream_options\":{\"include_usage\":true}");
@@ -266,10 +268,10 @@ fn prefixes_of_earlier_prompts_cost_nothing_and_are_told() {
 
 #[test]
 fn errors_and_cuts_come_after_some_tokens_in_each_apis_way() {
-    let faulty = |error_in_stream, cut| Config {
-        faults: Faults { error_in_stream, cut, ..Config::default().faults },
+    let faulty = |error_in_stream, cut| ModelConfig {
+        faults: Faults { error_in_stream, cut, ..ModelConfig::default().faults },
         answers: answers(10),
-        ..Config::default()
+        ..ModelConfig::default()
     };
     let anthropic = r#"{"model":"brunt-sim","max_tokens":10,"stream":true,"messages":[]}"#;
     let ollama = r#"{"model":"brunt-sim","prompt":"a"}"#;
@@ -303,7 +305,7 @@ fn errors_and_cuts_come_after_some_tokens_in_each_apis_way() {
 #[test]
 fn quirks_leave_things_out_and_put_things_in() {
     let quirks = Quirks { no_done: true, no_usage: true, stamps: true, ..Quirks::default() };
-    let mut server = Server::new(Config { quirks, answers: answers(2), ..Config::default() });
+    let mut server = Server::new(ModelConfig { quirks, answers: answers(2), ..ModelConfig::default() });
     let body = HI.replace("\"stream\"", r#""stream_options":{"include_usage":true},"stream""#);
     let data = server.hear_all(CHAT, &body).data();
     assert_eq!(data.len(), 4, "a role, two tokens, a finish reason: {data:?}");
@@ -323,7 +325,7 @@ fn quirks_leave_things_out_and_put_things_in() {
 #[test]
 fn comments_come_until_the_first_token() {
     let quirks = Quirks { comments: Some(MS(20)), ..Quirks::default() };
-    let mut server = Server::new(Config { quirks, answers: answers(1), slots: 1, ..Config::default() });
+    let mut server = Server::new(ModelConfig { quirks, answers: answers(1), slots: 1, ..ModelConfig::default() });
     let first = server.ask(0, CHAT, &prompt(1000, 1)).unwrap();
     let second = server.ask(0, CHAT, &prompt(1000, 1)).unwrap();
     let comments = |heard: &Heard| heard.events.iter().filter(|(_, event)| event == ": keep-alive\n\n").count();
@@ -335,8 +337,8 @@ fn comments_come_until_the_first_token() {
 #[test]
 fn chance_is_by_the_requests_number() {
     let fates = |refuse: f64, cut: f64| {
-        let faults = Faults { refuse, cut, ..Config::default().faults };
-        let mut server = Server::new(Config { faults, answers: answers(3), ..Config::default() });
+        let faults = Faults { refuse, cut, ..ModelConfig::default().faults };
+        let mut server = Server::new(ModelConfig { faults, answers: answers(3), ..ModelConfig::default() });
         let fate = |_| match server.ask(0, CHAT, HI) {
             Err((status, _)) => status,
             Ok(answer) => {
@@ -360,7 +362,7 @@ fn chance_is_by_the_requests_number() {
 
 #[test]
 fn keys_models_and_methods_are_checked() {
-    let mut server = Server::new(Config { api_key: Some("s3cret".to_owned()), ..Config::default() });
+    let mut server = Server::new(ModelConfig { api_key: Some("s3cret".to_owned()), ..ModelConfig::default() });
     let mut status = |line: &str, path: &str, head: &str| {
         let ask = server.model.ask(path.as_bytes(), format!("{line} HTTP/1.1\r\nHost: x\r\n{head}\r\n").as_bytes());
         match server.model.answer(&ask, HI.as_bytes(), MS(0), 0) {
@@ -388,7 +390,7 @@ proptest! {
         head in proptest::collection::vec(any::<u8>(), 0..60),
         body in proptest::collection::vec(any::<u8>(), 0..60),
     ) {
-        let mut server = Server::new(Config { api_key: Some("k".to_owned()), ..Config::default() });
+        let mut server = Server::new(ModelConfig { api_key: Some("k".to_owned()), ..ModelConfig::default() });
         let ask = server.model.ask(path.as_bytes(), &head);
         let _ = server.model.answer(&ask, &body, MS(0), 0);
     }
@@ -403,7 +405,7 @@ proptest! {
         path in prop::sample::select(vec!["/v1/chat/completions", "/v1/completions", "/v1/messages", "/api/chat", "/api/generate"]),
     ) {
         let answers = Answers { tokens, reasoning, per_chunk, burst };
-        let mut server = Server::new(Config { answers, ..Config::default() });
+        let mut server = Server::new(ModelConfig { answers, ..ModelConfig::default() });
         let body = r#"{"model":"brunt-sim","stream":true,"max_tokens":100,"messages":[],"prompt":""}"#;
         let heard = server.hear_all(path, body);
         let mut said = String::new();
@@ -414,7 +416,7 @@ proptest! {
             }
         }
         let mut expected = String::new();
-        (1..=tokens).for_each(|token| super::words::push_token(token, &mut expected));
+        (1..=tokens).for_each(|token| super::token_words::push_token(token, &mut expected));
         prop_assert_eq!(said, expected);
         prop_assert!(heard.times().is_sorted());
     }

@@ -2,9 +2,9 @@
 //! be. What they say is [`http`](crate::http), or an echo of WebSocket or Thrift ([`ServedProtocol`]).
 //!
 //! ```
-//! use brunt_testbed::server::{Config, Server};
+//! use brunt_testbed::server::{Server, ServerConfig};
 //!
-//! let server = Server::start(Config { body_bytes: 100, ..Config::default() })?;
+//! let server = Server::start(ServerConfig { body_bytes: 100, ..ServerConfig::default() })?;
 //! println!("aim at {}", server.url());
 //! server.stop();
 //! # Ok::<(), brunt_testbed::server::StartError>(())
@@ -15,7 +15,7 @@
 //! [`Delay`] makes default answers slow, each on its own; a [`Queue`] makes them wait for one of a few servers, so
 //! that the target has a capacity; `error_share` makes some of them 503;
 //! [`Stall`] freezes the server as a whole at times that are known beforehand; `close_after` ends
-//! connections early. Chance is fixed by [`Config::seed`]. For servers that break HTTP itself see
+//! connections early. Chance is fixed by [`ServerConfig::seed`]. For servers that break HTTP itself see
 //! [`faulty`](crate::faulty).
 //!
 //! # How it is built
@@ -39,12 +39,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-pub use crate::service::{Config, Delay, Listen, ListenError, Queue, ServedProtocol, Stall, StartError, Tokens};
+pub use crate::service::{Delay, Listen, ListenError, Queue, ServedProtocol, ServerConfig, Stall, StartError, Tokens};
 pub use listen::listen_on_unix;
 
 pub(crate) use listen::{Listener, bind};
 
-use rustls::ServerConfig;
 
 use crate::http::Site;
 use crate::llm::{self, Model};
@@ -79,7 +78,7 @@ impl Server {
     /// # Errors
     /// Figures that make no sense, an address that cannot be had, certificates that cannot be used,
     /// or a system without descriptors or threads left.
-    pub fn start(config: Config) -> Result<Self, StartError> {
+    pub fn start(config: ServerConfig) -> Result<Self, StartError> {
         Self::start_with(config, None)
     }
 
@@ -87,7 +86,7 @@ impl Server {
     ///
     /// # Errors
     /// The same, and a log that cannot be created.
-    pub fn start_model(config: Config, model: llm::Config) -> Result<Self, StartError> {
+    pub fn start_model(config: ServerConfig, model: llm::ModelConfig) -> Result<Self, StartError> {
         if let Some((field, expected, got)) = model.wrong() {
             return Err(StartError::Config { field, expected, got });
         }
@@ -98,7 +97,7 @@ impl Server {
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "a configuration is made for the call")]
-    fn start_with(config: Config, mut model: Option<llm::Config>) -> Result<Self, StartError> {
+    fn start_with(config: ServerConfig, mut model: Option<llm::ModelConfig>) -> Result<Self, StartError> {
         config.validate()?;
         let tls = config.tls.as_ref().map(server_config).transpose()?;
         let (tls, certificate_pem) = tls.unzip();
@@ -209,7 +208,7 @@ impl Server {
 }
 
 /// The same, by which a client may choose HTTP/2 as well.
-fn offering_http2(tls: &ServerConfig) -> Arc<ServerConfig> {
+fn offering_http2(tls: &rustls::ServerConfig) -> Arc<rustls::ServerConfig> {
     let mut tls = tls.clone();
     tls.alpn_protocols.insert(0, b"h2".to_vec());
     Arc::new(tls)

@@ -132,10 +132,10 @@ pub enum ServedProtocol {
     Thrift,
 }
 
-/// What a server listens on and how it behaves. [`Config::default`] is the fastest: one worker, a
+/// What a server listens on and how it behaves. [`ServerConfig::default`] is the fastest: one worker, a
 /// 13-byte body, no delay, no faults.
 #[derive(Debug, Clone)]
-pub struct Config {
+pub struct ServerConfig {
     /// Where to listen; 127.0.0.1 on a free port by default.
     pub address: Listen,
     /// Threads, each with its own event loop, and on TCP its own listening socket. At least 1. The
@@ -166,7 +166,7 @@ pub struct Config {
     pub seed: u64,
 }
 
-impl Default for Config {
+impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             address: Listen::Tcp((Ipv4Addr::LOCALHOST, 0).into()),
@@ -186,7 +186,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl ServerConfig {
     /// Whether all figures make sense, on their own and together.
     pub(crate) fn validate(&self) -> Result<(), StartError> {
         let wrong = |field, expected, got: String| Err(StartError::Config { field, expected, got });
@@ -266,15 +266,15 @@ mod tests {
 
     #[test]
     fn figures_that_make_no_sense_are_refused_with_their_name() {
-        let ok = Config::default;
-        let delay = |delay| Config { delay, ..ok() };
-        let queue = |count, service_time| Config { queue: Some(Queue { count, service_time }), ..ok() };
-        let stall = |length, period| Config { stall: Some(Stall { length, period }), ..ok() };
+        let ok = ServerConfig::default;
+        let delay = |delay| ServerConfig { delay, ..ok() };
+        let queue = |count, service_time| ServerConfig { queue: Some(Queue { count, service_time }), ..ok() };
+        let stall = |length, period| ServerConfig { stall: Some(Stall { length, period }), ..ok() };
         let wrong = [
-            (Config { workers: 0, ..ok() }, "workers: expected 1 to 1024, got 0"),
-            (Config { error_share: 1.5, ..ok() }, "error share: expected a number from 0 to 1, got 1.5"),
-            (Config { error_share: f64::NAN, ..ok() }, "error share: expected a number from 0 to 1, got NaN"),
-            (Config { close_after: Some(0), ..ok() }, "close after: expected at least 1 answer, got 0"),
+            (ServerConfig { workers: 0, ..ok() }, "workers: expected 1 to 1024, got 0"),
+            (ServerConfig { error_share: 1.5, ..ok() }, "error share: expected a number from 0 to 1, got 1.5"),
+            (ServerConfig { error_share: f64::NAN, ..ok() }, "error share: expected a number from 0 to 1, got NaN"),
+            (ServerConfig { close_after: Some(0), ..ok() }, "close after: expected at least 1 answer, got 0"),
             (delay(Delay::Fixed(Duration::MAX)), "delay: expected at most 1 hour"),
             (delay(Delay::Exponential { mean: MS(3_600_001) }), "delay: expected at most 1 hour"),
             (delay(Delay::Uniform { min: MS(2), max: MS(1) }), "delay: expected min not above max, got 2ms to 1ms"),

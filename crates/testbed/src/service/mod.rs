@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use config::{Config, Delay, Queue, ServedProtocol, Stall, Tokens};
+pub use config::{Delay, Queue, ServedProtocol, ServerConfig, Stall, Tokens};
 pub use error::StartError;
 pub use listen::{Listen, ListenError};
 
@@ -75,7 +75,7 @@ pub(crate) struct Service {
 
 impl Service {
     pub(crate) fn new(
-        config: &Config,
+        config: &ServerConfig,
         started: Instant,
         all: Arc<[Counters]>,
         servers: Option<Arc<Mutex<Servers>>>,

@@ -11,11 +11,11 @@ use brunt_engine::simulated::{Act, Peer, Reaction};
 use brunt_judge::summary::Summary;
 use brunt_plan::share::Portion;
 use brunt_plan::target::Url;
-use brunt_protocol::replay::{Ended, Replay, Upcoming};
-use brunt_protocol::user::{Message, Refusal};
+use brunt_protocol::replay::{ReplayedEnd, Upcoming, WorkerReplay};
+use brunt_protocol::source::{Message, SourceEnd};
 use brunt_record::catalogue::Counter;
 use brunt_record::time::Tick;
-use brunt_replay::config::Config;
+use brunt_replay::config::ReplayConfig;
 use brunt_replay::format::Options;
 use brunt_replay::log::Log;
 use brunt_replay::schedule::Scaling;
@@ -104,7 +104,7 @@ impl Drop for File {
 /// A log that is waited for: made-up time must not pass while it is read.
 struct Awaited(WorkerLog);
 
-impl Replay for Awaited {
+impl WorkerReplay for Awaited {
     fn next(&mut self) -> Upcoming {
         loop {
             match self.0.next() {
@@ -114,7 +114,7 @@ impl Replay for Awaited {
         }
     }
 
-    fn call(&mut self, number: u64) -> Result<Message<'_>, Refusal> {
+    fn call(&mut self, number: u64) -> Result<Message<'_>, SourceEnd> {
         self.0.call(number)
     }
 
@@ -122,7 +122,7 @@ impl Replay for Awaited {
         self.0.name(number)
     }
 
-    fn ended(&mut self, number: u64, ended: Ended<'_>) {
+    fn ended(&mut self, number: u64, ended: ReplayedEnd<'_>) {
         self.0.ended(number, ended);
     }
 }
@@ -154,7 +154,7 @@ fn replay(day: &Day, name: &str, speed: f64, scale: f64, window: Option<&str>) -
     fs::write(&file.0, &day.text).unwrap();
     let mut selection = Selection::new(Url::parse("http://127.0.0.1/").unwrap().target);
     selection.window = window.map(|window| Window::parse(window).unwrap());
-    let config = Config {
+    let config = ReplayConfig {
         path: file.0.clone(),
         more: Vec::new(),
         format: None,
@@ -171,7 +171,8 @@ fn replay(day: &Day, name: &str, speed: f64, scale: f64, window: Option<&str>) -
     };
     let log = Log::open(config).unwrap();
     let watch = log.watch();
-    let logs = log.begin(Portion::whole(1)).unwrap().into_iter().map(|log| Box::new(Awaited(log)) as Box<dyn Replay>);
+    let logs =
+        log.begin(Portion::whole(1)).unwrap().into_iter().map(|log| Box::new(Awaited(log)) as Box<dyn WorkerReplay>);
     let came = Arc::new(Mutex::new(Vec::new()));
     let summary = carried_out(|_| (), logs.collect(), Server(Arc::clone(&came)));
     let came = std::mem::take(&mut *came.lock().unwrap());

@@ -6,9 +6,9 @@ use std::time::Duration;
 use brunt_engine::Gate;
 use brunt_engine::simulated::VirtualNet;
 use brunt_judge::summary::Summary;
-use brunt_plan::plan::{Load, Plan, Stop};
-use brunt_protocol::replay::{Ended, Replay, Upcoming};
-use brunt_protocol::user::{Message, Refusal};
+use brunt_plan::plan::{Load, Plan, StopRule};
+use brunt_protocol::replay::{ReplayedEnd, Upcoming, WorkerReplay};
+use brunt_protocol::source::{Message, SourceEnd};
 use brunt_record::catalogue::Counter;
 use brunt_record::time::Tick;
 
@@ -20,7 +20,7 @@ const HORIZON_NS: u64 = 1_500 * MS;
 const WAY_NS: u64 = 5 * MS;
 
 fn four_seconds(plan: &mut Plan, thinks: bool) {
-    plan.stop = Stop { duration_ns: Some(4 * SECOND_NS), requests: None };
+    plan.stop = StopRule { duration_ns: Some(4 * SECOND_NS), requests: None };
     if let Load::Replay(replay) = &mut plan.load {
         replay.think = thinks;
     }
@@ -80,17 +80,17 @@ fn who_stood_still_beyond_its_horizon_makes_no_call_that_is_due_there() {
 
 /// A log that moves the horizon on once a call of it has ended: on made-up time, as everything else.
 struct Extending {
-    log: Box<dyn Replay>,
+    log: Box<dyn WorkerReplay>,
     gate: Gate,
     on: u64,
 }
 
-impl Replay for Extending {
+impl WorkerReplay for Extending {
     fn next(&mut self) -> Upcoming {
         self.log.next()
     }
 
-    fn call(&mut self, number: u64) -> Result<Message<'_>, Refusal> {
+    fn call(&mut self, number: u64) -> Result<Message<'_>, SourceEnd> {
         self.log.call(number)
     }
 
@@ -98,7 +98,7 @@ impl Replay for Extending {
         self.log.name(number)
     }
 
-    fn ended(&mut self, number: u64, ended: Ended<'_>) {
+    fn ended(&mut self, number: u64, ended: ReplayedEnd<'_>) {
         if number == self.on {
             self.gate.extend(3600 * SECOND_NS);
         }
@@ -119,7 +119,7 @@ fn a_horizon_that_moves_on_lets_calls_go_on_without_a_burst() {
             .enumerate()
             .map(|(place, (due, session))| (due, if place as u64 + 1 == SLOW { Some(99) } else { session }));
         let log = Log::of(calls).remove(0);
-        let logs: Vec<Box<dyn Replay>> = vec![Box::new(Extending { log, gate: gate.clone(), on: SLOW })];
+        let logs: Vec<Box<dyn WorkerReplay>> = vec![Box::new(Extending { log, gate: gate.clone(), on: SLOW })];
         let summary = carried_out_on(&net, |plan| four_seconds(plan, thinks), logs, Some(gate));
         let came = came.lock().unwrap();
         let began = came[0].0;

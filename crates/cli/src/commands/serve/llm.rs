@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use brunt_plan::units;
-use brunt_testbed::llm::{Answers, Config, Faults, Quirks, Speed};
+use brunt_testbed::llm::{Answers, Faults, ModelConfig, Quirks, Speed};
 use clap::Args;
 
 use crate::args::values;
@@ -102,11 +102,11 @@ impl Flags {
     ///
     /// # Errors
     /// A file that cannot be read or written.
-    pub fn config(self) -> Result<Config> {
+    pub fn config(self) -> Result<ModelConfig> {
         if let Some(log) = &self.log {
             files::check_writable(log)?;
         }
-        Ok(Config {
+        Ok(ModelConfig {
             model: self.model,
             speed: Speed { prefill: self.prefill, decode: self.decode },
             slots: self.slots as usize,

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use brunt_judge::summary::Summary;
-use brunt_metrics::otlp::{self, Interval, Sender, Taken, Temporality};
+use brunt_metrics::otlp::{self, PointInterval, Sender, Taken, Temporality};
 use brunt_metrics::{Names, Subject, Sums};
 use brunt_plan::plan::Plan;
 use brunt_record::delivery::Delivery;
@@ -171,7 +171,7 @@ impl Courier {
             Temporality::Cumulative => {
                 let from_unix_ns = *self.began_unix_ns.get_or_insert(interval.from_unix_ns);
                 self.sums.add(metrics);
-                let interval = Interval { from_unix_ns, ..interval };
+                let interval = PointInterval { from_unix_ns, ..interval };
                 otlp::metrics(&self.sender, self.sums.metrics(), interval, temporality)
             }
         };

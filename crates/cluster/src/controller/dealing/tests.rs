@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use brunt_plan::plan::{ProtocolOptions, Stop};
+use brunt_plan::plan::{ProtocolOptions, StopRule};
 use brunt_plan::target::Url;
 
 use super::*;
@@ -10,7 +10,7 @@ const LOOK_NS: u64 = SECOND_NS / 4;
 
 fn plan(requests: u64) -> Plan {
     let target = Url::parse("http://127.0.0.1/").unwrap().target;
-    let stop = Stop { duration_ns: None, requests: Some(requests) };
+    let stop = StopRule { duration_ns: None, requests: Some(requests) };
     Plan { stop, connections: 20.into(), ..Plan::of_calls(target, ProtocolOptions::default()) }
 }
 
@@ -18,7 +18,7 @@ fn plan(requests: u64) -> Plan {
 struct Agents {
     dealing: Dealing,
     rates: Vec<u64>,
-    numbers: Vec<VecDeque<Numbers>>,
+    numbers: Vec<VecDeque<DealtNumbers>>,
     waits: Vec<bool>,
     made: Vec<Vec<u64>>,
     ended_s: Vec<Option<f64>>,
@@ -30,7 +30,7 @@ impl Agents {
         let plan = plan(requests);
         let of = rates.len() as u32;
         let portions: Vec<_> = (0..of).map(|first| Portion::new(first, 1, of).unwrap()).collect();
-        let numbers = |portion| VecDeque::from([Numbers::by_connection(portion, Some(requests), 20)]);
+        let numbers = |portion| VecDeque::from([DealtNumbers::by_connection(portion, Some(requests), 20)]);
         Self {
             dealing: Dealing::new(1, &plan, portions.iter().copied()).unwrap(),
             rates: rates.to_vec(),

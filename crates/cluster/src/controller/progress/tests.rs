@@ -3,7 +3,7 @@ use std::sync::mpsc::channel;
 
 use brunt_engine::{Observer, RunningTotal};
 use brunt_plan::arrivals::{Arrivals, Spread};
-use brunt_plan::plan::{Load, ProtocolOptions, Stop};
+use brunt_plan::plan::{Load, ProtocolOptions, StopRule};
 use brunt_plan::target::Url;
 use brunt_protocol::scenario::Value;
 use brunt_record::live::Live;
@@ -46,7 +46,7 @@ struct Agent {
 fn plan(profile: &str, spread: Spread, duration_ns: u64) -> Plan {
     let target = Url::parse("http://127.0.0.1/").unwrap().target;
     let load = Load::Open { profile: profile.parse().unwrap(), arrivals: spread };
-    let stop = Stop { duration_ns: Some(duration_ns), requests: None };
+    let stop = StopRule { duration_ns: Some(duration_ns), requests: None };
     Plan { load, stop, seed: 5, connections: 500.into(), ..Plan::of_calls(target, ProtocolOptions::default()) }
 }
 

@@ -2,7 +2,7 @@
 
 use brunt_plan::plan::{Load, Plan, ProtocolOptions};
 use brunt_plan::random::Random;
-use brunt_plan::replay::Replay;
+use brunt_plan::replay::LogReplay;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::outcome::Failure;
@@ -196,7 +196,7 @@ fn connections_that_the_target_closes_are_counted() {
     plan.reconnect = true;
     assert_eq!(remarks((plan, run)), [], "it was asked for");
     let (mut plan, run) = with(5000, 4);
-    plan.load = Load::Replay(Box::new(Replay::new("a.log", "combined")));
+    plan.load = Load::Replay(Box::new(LogReplay::new("a.log", "combined")));
     assert_eq!(remarks((plan, run)), [], "each session of a log ends its own");
 }
 

@@ -12,8 +12,8 @@ use brunt_plan::secret::escaped;
 use brunt_plan::target::Target;
 
 use self::remembered::{Call, Calls};
-use brunt_protocol::flags::{Flag, FlagValue, FlagValues, Takes};
-use brunt_protocol::scenario::{Caller, CompleteAnswer, Dialect, Encoded, Fields, Setting, Value};
+use brunt_protocol::flags::{Flag, FlagValue, FlagValues, ValueKind};
+use brunt_protocol::scenario::{Caller, ClientSetting, CompleteAnswer, Dialect, Encoded, Fields, Value};
 use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Registry, Scheme};
 use brunt_record::outcome::OkStatus;
 
@@ -59,7 +59,7 @@ impl Dialect for ByFlags {
         include_str!("../library/by_flags.lua")
     }
 
-    fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
+    fn client(&self, options: &Value<'_>, setting: &ClientSetting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
         let whose = format!("brunt.{}", self.name);
         let Some(base) = setting.base else {
             return Err(OptionsError(format!("{whose} needs an address: brunt.{}{{ address = \"…\" }}", self.name)));
@@ -130,7 +130,7 @@ impl ClientOptions {
     fn encode(&self, own: &[(String, Value<'static>)]) -> Result<Call, OptionsError> {
         let prepared = self.prepare("call", own)?;
         let mut user = prepared.user();
-        let message = user.call(0).map_err(|refusal| OptionsError(format!("there is no call: {refusal:?}")))?;
+        let message = user.request(0).map_err(|refusal| OptionsError(format!("there is no call: {refusal:?}")))?;
         if message.tail.is_some() {
             return Err(OptionsError("a call with a body so large is for floods".to_owned()));
         }
@@ -151,20 +151,20 @@ fn push(given: &mut FlagValues, flag: &Flag, name: &str, fields: &Fields<'_>) ->
         Ok(if flag.may_be_secret() { escaped(&text) } else { text })
     };
     let value = fields.value(name);
-    let flagged = match flag.takes {
-        Takes::Nothing => {
+    let flagged = match flag.value {
+        ValueKind::Nothing => {
             if fields.flag(name)? == Some(true) {
                 given.push(flag.name, FlagValue::Set);
             }
             return Ok(());
         }
-        Takes::Texts(_) if !value.entries().is_empty() => {
+        ValueKind::Texts(_) if !value.entries().is_empty() => {
             for (_, one) in value.entries() {
                 given.push(flag.name, FlagValue::Text(text(one)?));
             }
             return Ok(());
         }
-        Takes::OneOf(_, known) => {
+        ValueKind::OneOf(_, known) => {
             let text = text(value)?;
             if !known.contains(&text.as_str()) {
                 return Err(fields.wrong(name, &format!("one of {}", known.join(", "))));
@@ -172,13 +172,13 @@ fn push(given: &mut FlagValues, flag: &Flag, name: &str, fields: &Fields<'_>) ->
             FlagValue::Text(text)
         }
         // A file's content is given as it is, and belongs to the script.
-        Takes::File(_) | Takes::TextOrFile(_) => match value {
+        ValueKind::File(_) | ValueKind::TextOrFile(_) => match value {
             Value::Text(bytes) => {
                 FlagValue::File { name: name.to_owned(), content: Content(bytes.clone().into_owned()) }
             }
             other => FlagValue::Text(text(other)?),
         },
-        Takes::Text(_) | Takes::Texts(_) => FlagValue::Text(text(value)?),
+        ValueKind::Text(_) | ValueKind::Texts(_) => FlagValue::Text(text(value)?),
     };
     given.push(flag.name, flagged);
     Ok(())
@@ -227,7 +227,7 @@ mod tests {
 
     use brunt_plan::plan::ProtocolOptions;
     use brunt_plan::target::Url;
-    use brunt_protocol::user::{RepeatingUser, User};
+    use brunt_protocol::source::{RepeatingSource, RequestSource};
     use brunt_protocol::{Malformed, Progress, Started, write_options};
 
     use super::*;
@@ -240,7 +240,7 @@ mod tests {
         slow: Mutex<Option<(Sender<()>, Receiver<()>)>>,
     }
 
-    const FLAGS: [Flag; 1] = [Flag::new("item", Takes::Text("KEY"), "The item")];
+    const FLAGS: [Flag; 1] = [Flag::new("item", ValueKind::Text("KEY"), "The item")];
 
     impl Protocol for Counted {
         fn name(&self) -> &'static str {
@@ -269,17 +269,17 @@ mod tests {
 
         fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
             let item: String = brunt_protocol::read_options(plan, self.name())?;
-            Ok(Arc::new(Gets(RepeatingUser::new(item.into_bytes(), true))))
+            Ok(Arc::new(Gets(RepeatingSource::new(item.into_bytes(), true))))
         }
     }
 
-    struct Gets(RepeatingUser);
+    struct Gets(RepeatingSource);
 
     impl Prepared for Gets {
         fn client(&self, _keep: bool) -> Box<dyn Client> {
             struct Silent;
             impl Client for Silent {
-                fn start(&mut self, _: &brunt_protocol::user::Message<'_>, _: &mut Vec<u8>) -> Started {
+                fn start(&mut self, _: &brunt_protocol::source::Message<'_>, _: &mut Vec<u8>) -> Started {
                     Started::Awaited
                 }
                 fn receive(&mut self, bytes: &[u8], _: &mut Vec<u8>) -> Result<(usize, Progress), Malformed> {
@@ -289,7 +289,7 @@ mod tests {
             Box::new(Silent)
         }
 
-        fn user(&self) -> Box<dyn User> {
+        fn user(&self) -> Box<dyn RequestSource> {
             Box::new(self.0.clone())
         }
     }
@@ -297,7 +297,7 @@ mod tests {
     fn caller(protocol: Counted) -> Box<dyn Caller> {
         let protocol: Arc<dyn Protocol> = Arc::new(protocol);
         let base = Url::parse("counted://a/").unwrap().target;
-        let setting = Setting::alone(Some(&base));
+        let setting = ClientSetting::alone(Some(&base));
         ByFlags::from_protocol(&protocol).unwrap().client(&Value::Nil, &setting).unwrap()
     }
 

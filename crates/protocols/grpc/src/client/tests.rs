@@ -94,7 +94,7 @@ fn ends(client: &mut GrpcClient, mut bytes: &[u8]) -> Result<Vec<Progress>, Malf
     while !bytes.is_empty() {
         let (taken, progress) = client.receive(bytes, &mut out)?;
         bytes = &bytes[taken..];
-        if !matches!(progress, Progress::Aside | Progress::More | Progress::Part { .. }) {
+        if !matches!(progress, Progress::ControlFrame | Progress::More | Progress::Part { .. }) {
             all.push(progress);
         }
     }
@@ -193,7 +193,7 @@ fn what_is_left_of_a_stream_that_is_given_up_is_nobodys() {
             break;
         }
     }
-    assert!(client.give_up(0, &mut Vec::new()));
+    assert!(client.cancel(0, &mut Vec::new()));
     assert_eq!(ends(&mut client, rest), Ok(vec![answered(0, 0)]), "the other call has its own answer");
 }
 
@@ -401,7 +401,7 @@ fn a_user_says_its_messages_one_by_one() {
     assert_eq!(sent[1].2, b"\0\0\0\0\x05hello");
     out.clear();
     let more = said(b"more");
-    assert_eq!(client.say(0, &Message { bytes: &more, ..Message::default() }, &mut out), Ok(()));
+    assert_eq!(client.send_message(0, &Message { bytes: &more, ..Message::default() }, &mut out), Ok(()));
     assert_eq!(frames(&out), [(kind::DATA, false, b"\0\0\0\0\x04more".to_vec())]);
     // Messages come while more is said, and each is kept alone.
     let bytes = Server::default().begin(1).message(1, b"one").message(1, b"two").take();
@@ -411,7 +411,7 @@ fn a_user_says_its_messages_one_by_one() {
     let mut nothing = Vec::new();
     crate::request::write_path("/shop.Cart/Chat", &mut nothing);
     let finish = Message { bytes: &nothing, hint: FINISH, ..Message::default() };
-    assert_eq!(client.say(0, &finish, &mut out), Ok(()));
+    assert_eq!(client.send_message(0, &finish, &mut out), Ok(()));
     assert_eq!(frames(&out), [(kind::DATA, true, Vec::new())]);
     let bytes = Server::default().status(1, "0").take();
     assert_eq!(ends(&mut client, &bytes), Ok(vec![answered(0, 0)]));
@@ -432,13 +432,13 @@ fn one_message_is_taken_as_well() {
 fn what_a_server_does_not_take_is_bounded() {
     let mut client = started(&[STREAMS | OPEN | TAKEN]);
     let (mut out, large) = (Vec::new(), said(&vec![7; 1 << 20]));
-    let mut say = || client.say(0, &Message { bytes: &large, ..Message::default() }, &mut out);
+    let mut say = || client.send_message(0, &Message { bytes: &large, ..Message::default() }, &mut out);
     let taken = (0..10).take_while(|_| say() == Ok(())).count();
     assert_eq!((taken, say()), (4, Err(UNTAKEN)));
     // One message may be longer than that.
     let mut client = started(&[STREAMS | OPEN | TAKEN]);
     let huge = said(&vec![7; 6 << 20]);
-    assert_eq!(client.say(0, &Message { bytes: &huge, ..Message::default() }, &mut out), Ok(()));
+    assert_eq!(client.send_message(0, &Message { bytes: &huge, ..Message::default() }, &mut out), Ok(()));
 }
 
 /// A server that is silent is pinged, one that answers anything lives, and one that does not is given up.

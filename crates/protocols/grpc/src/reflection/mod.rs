@@ -10,7 +10,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use brunt_plan::content::Content;
-use brunt_protocol::discovery::{Inquiry, Reply};
+use brunt_protocol::discovery::{DiscoveryReply, Inquiry};
 use brunt_protocol::headers::Header;
 use prost::Message as _;
 use serde_json::json;
@@ -355,7 +355,7 @@ impl<'a> Reflection<'a> {
 }
 
 /// The requests, each with its answer.
-fn told(requests: &[Request], reply: &Reply) -> Result<Vec<(Request, MessageResponse)>, ReflectionError> {
+fn told(requests: &[Request], reply: &DiscoveryReply) -> Result<Vec<(Request, MessageResponse)>, ReflectionError> {
     if reply.status != 0 {
         let field = |name: &str| {
             let head = String::from_utf8_lossy(&reply.kept.head).into_owned();

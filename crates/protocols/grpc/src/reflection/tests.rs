@@ -48,12 +48,12 @@ fn answered(files: &BTreeMap<String, FileDescriptorProto>, request: &serde_json:
     MessageResponse::Services(Services { services: services.map(|name| Service { name: name.to_owned() }).into() })
 }
 
-fn reply(told: Vec<MessageResponse>) -> Reply {
+fn reply(told: Vec<MessageResponse>) -> DiscoveryReply {
     let mut kept = KeptAnswer::default();
     for told in told {
         framing::write_message(&Response { told: Some(told) }.encode_to_vec(), false, &mut kept.body);
     }
-    Reply { status: 0, kept }
+    DiscoveryReply { status: 0, kept }
 }
 
 /// The version that is asked for, and the requests.
@@ -64,7 +64,9 @@ fn asked(call: &ProtocolOptions) -> (String, Vec<serde_json::Value>) {
     (version, options["args"][0].as_array().unwrap().clone())
 }
 
-fn serving(files: BTreeMap<String, FileDescriptorProto>) -> impl Fn(&ProtocolOptions) -> Result<Reply, String> {
+fn serving(
+    files: BTreeMap<String, FileDescriptorProto>,
+) -> impl Fn(&ProtocolOptions) -> Result<DiscoveryReply, String> {
     move |call| Ok(reply(asked(call).1.iter().map(|request| answered(&files, request)).collect()))
 }
 
@@ -122,13 +124,13 @@ fn the_older_version_is_asked_where_there_is_no_other() {
         let (version, requests) = asked(call);
         versions.borrow_mut().push(version.clone());
         if version == "v1" {
-            return Ok(Reply { status: 12, ..Reply::default() });
+            return Ok(DiscoveryReply { status: 12, ..DiscoveryReply::default() });
         }
         Ok(reply(requests.iter().map(|request| answered(&files, request)).collect()))
     };
     of_cart(&ask).unwrap();
     assert_eq!(versions.borrow()[..3], ["v1", "v1alpha", "v1alpha"]);
-    let never = |_: &ProtocolOptions| Ok(Reply { status: 12, ..Reply::default() });
+    let never = |_: &ProtocolOptions| Ok(DiscoveryReply { status: 12, ..DiscoveryReply::default() });
     assert_eq!(of_cart(&never).unwrap_err(), ReflectionError::Unimplemented);
 }
 
@@ -198,16 +200,18 @@ fn hostile_servers_are_named() {
     item.message_type[0].field[2].type_name = Some(".types.Nothing".to_owned());
     assert!(error(&with(vec![item])).starts_with("server reflection: the files do not make a schema: "));
     // No answers of reflection.
-    let said = |told: Reply| move |_: &ProtocolOptions| Ok(told.clone());
-    let garbage =
-        Reply { kept: KeptAnswer { head: Vec::new(), body: vec![0, 0, 0, 0, 2, 0xff, 0xff] }, ..Reply::default() };
+    let said = |told: DiscoveryReply| move |_: &ProtocolOptions| Ok(told.clone());
+    let garbage = DiscoveryReply {
+        kept: KeptAnswer { head: Vec::new(), body: vec![0, 0, 0, 0, 2, 0xff, 0xff] },
+        ..DiscoveryReply::default()
+    };
     assert!(error(&said(garbage)).contains("an answer that is not a reflection response"));
-    assert!(error(&said(Reply::default())).contains("1 requests, and 0 answers"));
+    assert!(error(&said(DiscoveryReply::default())).contains("1 requests, and 0 answers"));
     let files_for_services = || MessageResponse::Files(Files { files: Vec::new() });
     assert!(error(&said(reply(vec![files_for_services()]))).contains("files where services were asked for"));
     let refused = KeptAnswer { head: b"grpc-status: 16\r\ngrpc-message: no%0Atoken\r\n".to_vec(), body: Vec::new() };
     assert_eq!(
-        error(&said(Reply { status: 16, kept: refused })),
+        error(&said(DiscoveryReply { status: 16, kept: refused })),
         "server reflection ended with status 16 UNAUTHENTICATED: notoken"
     );
     assert_eq!(
@@ -261,7 +265,7 @@ proptest! {
         for body in &bodies {
             framing::write_message(body, false, &mut kept.body);
         }
-        let ask = move |_: &ProtocolOptions| Ok(Reply { status, kept: kept.clone() });
+        let ask = move |_: &ProtocolOptions| Ok(DiscoveryReply { status, kept: kept.clone() });
         let _ = of_cart(&ask);
         let _ = Reflection::new(&ask, &[]).services();
     }

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use brunt_http2::{Connection, Counters, Violation};
 use brunt_http2_calls::{CallError, EndedBy, MOST_KEPT_BYTES, StreamClient, StreamProtocol};
-use brunt_protocol::messages::Reader;
-use brunt_protocol::user::Message;
+use brunt_protocol::messages::MessageReader;
+use brunt_protocol::source::Message;
 use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
 use brunt_record::kinds::Look;
 use brunt_record::outcome::Failure;
@@ -30,7 +30,7 @@ pub(crate) struct Call {
     /// The kept parts of its answer, if answers are kept.
     kept: Option<Box<KeptAnswer>>,
     /// The reader of its answer's messages, if it comes as messages.
-    reader: Option<Box<Reader>>,
+    reader: Option<Box<MessageReader>>,
     /// The look at its answer, if it is sampled.
     seen: Option<Box<Seen>>,
     /// What looks for the expected text in its answer's body, if one is expected.
@@ -57,7 +57,7 @@ pub(crate) struct Http2 {
     streaming: Streaming,
     /// Readers whose answers have ended, for the next ones.
     #[expect(clippy::vec_box, reason = "a reader goes from call to call as it is, without an allocation")]
-    spare: Vec<Box<Reader>>,
+    spare: Vec<Box<MessageReader>>,
     /// The location of the first redirect, if it is noted.
     redirect: Option<Arc<OnceLock<String>>>,
     /// The last complete answer, or the last message with its answer's head.
@@ -100,7 +100,7 @@ impl Http2 {
 
     /// A reader of messages for the answer to a request with this hint, if it comes as messages.
     #[inline]
-    fn reader(&mut self, hint: u32) -> Option<Box<Reader>> {
+    fn reader(&mut self, hint: u32) -> Option<Box<MessageReader>> {
         let messages = self.streaming.messages(hint)?;
         let framing = messages.framing;
         let spare = self.spare.iter().rposition(|reader| reader.framing() == framing);
@@ -120,7 +120,7 @@ impl Http2 {
         }
     }
 
-    fn give_back(&mut self, reader: Option<Box<Reader>>) {
+    fn give_back(&mut self, reader: Option<Box<MessageReader>>) {
         if let Some(reader) = reader
             && self.spare.len() < MOST_SPARE
         {

@@ -12,7 +12,7 @@ fn requests(options: &Options, indices: Range<u64>) -> Result<Vec<String>, Strin
     let env = |name: &str| (name == "TOKEN").then(|| "t0p".to_owned());
     let requests = Requests::prepare(options, &plan(), env).map_err(|e| e.to_string())?;
     let mut flood = Flood::new(Arc::new(requests));
-    Ok(indices.map(|i| String::from_utf8_lossy(flood.call(i).unwrap().bytes).into_owned()).collect())
+    Ok(indices.map(|i| String::from_utf8_lossy(flood.request(i).unwrap().bytes).into_owned()).collect())
 }
 
 fn lines(content: &str) -> Lines {
@@ -128,7 +128,7 @@ fn lines_may_go_to_several_hosts() {
     let mut flood = Flood::new(requests);
     let mut sent = |index| {
         let target = flood.target(index);
-        (target, String::from_utf8_lossy(flood.call(index).unwrap().bytes).into_owned())
+        (target, String::from_utf8_lossy(flood.request(index).unwrap().bytes).into_owned())
     };
     for (index, target, line, host) in [
         (0, 0, "GET /here", "127.0.0.1:8080"),
@@ -148,8 +148,8 @@ fn large_bodies_are_parts_of_what_all_requests_share() {
     let options = Options { body_lines: Some(lines(&format!("a\n{long}\n"))), ..Options::default() };
     let requests = Arc::new(Requests::prepare(&options, &plan(), |_| None).unwrap());
     let mut flood = Flood::new(Arc::clone(&requests));
-    assert_eq!(flood.call(0).unwrap().tail, None);
-    let message = flood.call(1).unwrap();
+    assert_eq!(flood.request(0).unwrap().tail, None);
+    let message = flood.request(1).unwrap();
     let head = String::from_utf8_lossy(message.bytes);
     assert!(head.ends_with(&format!("Content-Length: {LARGE_BODY_BYTES}\r\n\r\n")), "{head}");
     let tail = message.tail.unwrap();
@@ -198,7 +198,7 @@ fn a_body_is_sent_in_chunks_where_a_field_says_so() {
     let options =
         Options { method: "POST".into(), url_lines: Some(lines(content)), body: body(&long), ..Options::default() };
     let mut flood = Flood::new(Arc::new(Requests::prepare(&options, &plan(), |_| None).unwrap()));
-    let tail = |flood: &mut Flood, index| flood.call(index).unwrap().tail.unwrap().bytes().to_vec();
+    let tail = |flood: &mut Flood, index| flood.request(index).unwrap().tail.unwrap().bytes().to_vec();
     assert_eq!(tail(&mut flood, 0), in_chunks(&[long.as_bytes()]));
     assert_eq!(tail(&mut flood, 1), long.as_bytes());
 }
@@ -219,7 +219,7 @@ fn a_method_in_other_letters_is_named() {
 
 #[test]
 fn random_order_depends_on_the_index_alone() {
-    let options = Options { url_lines: Some(lines("/1\n/2\n/3\n")), order: Order::Random, ..Options::default() };
+    let options = Options { url_lines: Some(lines("/1\n/2\n/3\n")), order: RequestOrder::Random, ..Options::default() };
     let all = requests(&options, 0..300).unwrap();
     assert_eq!(requests(&options, 100..101).unwrap()[0], all[100]);
     for path in ["/1", "/2", "/3"] {
@@ -264,19 +264,19 @@ fn a_traced_request_has_a_field_more_and_others_are_as_they_were() {
         ..Options::default()
     };
     let flood = |options: &Options| Flood::new(Arc::new(Requests::prepare(options, &plan(), |_| None).unwrap()));
-    let plain = flood(&options(Vec::new(), None)).call(0).unwrap().bytes.to_vec();
+    let plain = flood(&options(Vec::new(), None)).request(0).unwrap().bytes.to_vec();
     let mut traced = flood(&options(Vec::new(), Some(1.0)));
     let ids = traced.trace(7).unwrap();
-    let text = String::from_utf8(traced.call(7).unwrap().bytes.to_vec()).unwrap();
+    let text = String::from_utf8(traced.request(7).unwrap().bytes.to_vec()).unwrap();
     let field = format!("traceparent: {ids}\r\n");
     assert!(text.starts_with("POST ") && text.matches(&field).count() == 1, "{text}");
     assert_eq!(text.replace(&field, "").as_bytes(), plain);
     // What the user sets goes before.
     let mut own = flood(&options(vec![Header::new("TraceParent", "00-mine")], Some(1.0)));
     assert_eq!(own.trace(7), None);
-    let text = String::from_utf8(own.call(7).unwrap().bytes.to_vec()).unwrap();
+    let text = String::from_utf8(own.request(7).unwrap().bytes.to_vec()).unwrap();
     assert!(text.contains("TraceParent: 00-mine\r\n") && !text.contains("traceparent"), "{text}");
     let mut few = flood(&options(Vec::new(), Some(0.01)));
-    let count = (0..10_000).filter(|index| few.call(*index).unwrap().bytes.len() > plain.len()).count();
+    let count = (0..10_000).filter(|index| few.request(*index).unwrap().bytes.len() > plain.len()).count();
     assert!((50..170).contains(&count), "{count}");
 }

@@ -12,7 +12,7 @@ use super::chunked::Decoded;
 use super::expected::Search;
 use super::hints::Streaming;
 use super::seen::{Seen, shown_location};
-use brunt_protocol::messages::Reader;
+use brunt_protocol::messages::MessageReader;
 use brunt_protocol::{KeptAnswer, Malformed};
 use brunt_record::kinds::Look;
 
@@ -26,7 +26,7 @@ pub(super) const ENDED_EARLY: &str = "the stream ended without its last message"
 
 /// The meaning of received bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum ReadStep {
     /// All bytes were taken and the answer is not complete.
     More,
     /// A message of the answer is complete.
@@ -125,7 +125,7 @@ impl Parser {
     }
 
     /// Cuts the bodies of the answers that begin from now on into messages, if they are streams.
-    pub fn cut_body(&mut self, reader: Option<Box<Reader>>) {
+    pub fn cut_body(&mut self, reader: Option<Box<MessageReader>>) {
         self.sink.cut_body(reader);
     }
 
@@ -143,12 +143,12 @@ impl Parser {
     ///
     /// # Errors
     /// When they break the grammar or a limit. The parser cannot be used after that.
-    pub fn receive(&mut self, bytes: &[u8], head_request: bool) -> Result<(usize, Step), Malformed> {
+    pub fn receive(&mut self, bytes: &[u8], head_request: bool) -> Result<(usize, ReadStep), Malformed> {
         let mut taken = 0;
         loop {
             let rest = bytes.get(taken..).unwrap_or(&[]);
             if rest.is_empty() {
-                return Ok((taken, Step::More));
+                return Ok((taken, ReadStep::More));
             }
             let (n, step) = match &mut self.body {
                 None => self.receive_head(rest, head_request)?,
@@ -159,22 +159,22 @@ impl Parser {
                         body.decode(rest, |content, ends_chunk| self.sink.take(content, ends_chunk))?
                     };
                     let step = match decoded {
-                        Decoded::More => Step::More,
-                        Decoded::Stopped => Step::Message { status: self.status },
+                        Decoded::More => ReadStep::More,
+                        Decoded::Stopped => ReadStep::Message { status: self.status },
                         Decoded::Complete => self.complete(),
                     };
                     (n, step)
                 }
             };
             taken += n;
-            if step != Step::More {
+            if step != ReadStep::More {
                 return Ok((taken, step));
             }
         }
     }
 
     /// The peer closed its side. Returns the answer that is complete by that, if there is one.
-    pub fn closed(&mut self) -> Option<Step> {
+    pub fn closed(&mut self) -> Option<ReadStep> {
         let is_complete = matches!(self.body, Some(BodyDecoder::UntilClose));
         is_complete.then(|| self.complete())
     }
@@ -186,18 +186,18 @@ impl Parser {
 
     /// The answer under way is complete.
     #[inline]
-    fn complete(&mut self) -> Step {
+    fn complete(&mut self) -> ReadStep {
         self.body = None;
         self.head.begin();
         if self.sink.end_body() {
-            return Step::EndedEarly { reusable: self.reusable };
+            return ReadStep::EndedEarly { reusable: self.reusable };
         }
-        Step::Done { status: self.status, reusable: self.reusable }
+        ReadStep::Done { status: self.status, reusable: self.reusable }
     }
 
-    fn receive_head(&mut self, bytes: &[u8], head_request: bool) -> Result<(usize, Step), Malformed> {
+    fn receive_head(&mut self, bytes: &[u8], head_request: bool) -> Result<(usize, ReadStep), Malformed> {
         let Some(CompleteHead { taken, head, text }) = self.head.read(bytes)? else {
-            return Ok((bytes.len(), Step::More));
+            return Ok((bytes.len(), ReadStep::More));
         };
         if matches!(head.status, 301..=303 | 307 | 308) {
             self.redirected(&text);
@@ -223,12 +223,12 @@ impl Parser {
     }
 
     /// Decides what follows a head (RFC 9112 §6.3).
-    fn begin_body(&mut self, head: &Head, head_request: bool) -> Result<Step, Malformed> {
+    fn begin_body(&mut self, head: &Head, head_request: bool) -> Result<ReadStep, Malformed> {
         match head.status {
             101 => return Err(Malformed::because("status 101: nobody asked to switch protocols")),
             100..=199 => {
                 self.head.note_interim()?;
-                return Ok(Step::More);
+                return Ok(ReadStep::More);
             }
             _ => {}
         }
@@ -250,7 +250,7 @@ impl Parser {
                 self.body = Some(BodyDecoder::UntilClose);
             }
         }
-        Ok(Step::More)
+        Ok(ReadStep::More)
     }
 }
 

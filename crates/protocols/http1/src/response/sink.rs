@@ -4,7 +4,7 @@
 use crate::expected::Search;
 use crate::fields::fields_of;
 use crate::hints::Streaming;
-use brunt_protocol::messages::{Message, Reader};
+use brunt_protocol::messages::{KeptMessage, MessageReader};
 use brunt_protocol::{KeptAnswer, Malformed};
 
 /// Limit on a kept body, in bytes.
@@ -16,7 +16,7 @@ pub(super) struct Sink {
     /// The answer as received, where answers are kept or searched.
     kept: Option<Keeping>,
     /// The reader of messages, for answers that come as messages.
-    reader: Option<Box<Reader>>,
+    reader: Option<Box<MessageReader>>,
     /// Which answers are streams.
     streaming: Streaming,
     /// Whether the current body is cut into messages.
@@ -90,7 +90,7 @@ impl Sink {
     }
 
     /// Cuts the bodies of the answers that begin from now on into messages, if they are streams.
-    pub(super) fn cut_body(&mut self, reader: Option<Box<Reader>>) {
+    pub(super) fn cut_body(&mut self, reader: Option<Box<MessageReader>>) {
         self.reader = reader;
     }
 
@@ -172,7 +172,7 @@ impl Sink {
 }
 
 /// Writes a message as a body: the first line is its event, the second its id, the rest its data.
-pub(crate) fn keep_message(message: &Message, body: &mut Vec<u8>) {
+pub(crate) fn keep_message(message: &KeptMessage, body: &mut Vec<u8>) {
     body.clear();
     for part in [&message.event, &message.id] {
         body.extend_from_slice(part);

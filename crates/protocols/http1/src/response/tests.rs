@@ -17,13 +17,13 @@ fn read(pieces: &[&[u8]], head_request: bool) -> Result<Vec<(u16, bool)>, String
             assert!(taken > 0 && taken <= rest.len());
             rest = &rest[taken..];
             match step {
-                Step::Done { status, reusable } => answers.push((status, reusable)),
-                Step::More => assert!(rest.is_empty(), "More while {} bytes are left", rest.len()),
-                Step::Message { .. } | Step::EndedEarly { .. } => unreachable!("nothing is cut into messages"),
+                ReadStep::Done { status, reusable } => answers.push((status, reusable)),
+                ReadStep::More => assert!(rest.is_empty(), "More while {} bytes are left", rest.len()),
+                ReadStep::Message { .. } | ReadStep::EndedEarly { .. } => unreachable!("nothing is cut into messages"),
             }
         }
     }
-    if let Some(Step::Done { status, reusable }) = parser.closed() {
+    if let Some(ReadStep::Done { status, reusable }) = parser.closed() {
         answers.push((status, reusable));
     } else if !parser.is_between_answers() {
         return Err("incomplete".to_owned());
@@ -38,7 +38,7 @@ fn whole(bytes: &str) -> Result<Vec<(u16, bool)>, String> {
 /// What a connection means whose answers come as messages.
 fn read_messages(pieces: &[&[u8]], framing: Framing, last: Option<&str>) -> Result<Vec<String>, String> {
     let mut parser = Parser::keeping();
-    parser.cut_body(Some(Box::new(Reader::new(framing, last.map(|last| last.as_bytes().into()), true))));
+    parser.cut_body(Some(Box::new(MessageReader::new(framing, last.map(|last| last.as_bytes().into()), true))));
     let mut seen = Vec::new();
     for piece in pieces {
         let mut rest = *piece;
@@ -46,19 +46,19 @@ fn read_messages(pieces: &[&[u8]], framing: Framing, last: Option<&str>) -> Resu
             let (taken, step) = parser.receive(rest, false).map_err(|e| e.to_string())?;
             rest = &rest[taken..];
             match step {
-                Step::Message { status } => {
+                ReadStep::Message { status } => {
                     let body = String::from_utf8_lossy(parser.kept().1).into_owned();
                     seen.push(format!("{status} {}", body.split('\n').collect::<Vec<_>>().join("|")));
                 }
-                Step::Done { status, reusable } => seen.push(format!("done {status} {reusable}")),
-                Step::EndedEarly { reusable } => seen.push(format!("early {reusable}")),
-                Step::More => assert!(rest.is_empty()),
+                ReadStep::Done { status, reusable } => seen.push(format!("done {status} {reusable}")),
+                ReadStep::EndedEarly { reusable } => seen.push(format!("early {reusable}")),
+                ReadStep::More => assert!(rest.is_empty()),
             }
         }
     }
     match parser.closed() {
-        Some(Step::Done { status, .. }) => seen.push(format!("closed {status}")),
-        Some(Step::EndedEarly { .. }) => seen.push("closed early".to_owned()),
+        Some(ReadStep::Done { status, .. }) => seen.push(format!("closed {status}")),
+        Some(ReadStep::EndedEarly { .. }) => seen.push("closed early".to_owned()),
         Some(_) => unreachable!(),
         None if parser.is_between_answers() => {}
         None => seen.push("incomplete".to_owned()),
@@ -101,7 +101,7 @@ fn fields_that_are_folded_or_have_a_blank_before_the_colon_are_taken() {
         for mut piece in all.as_bytes().chunks(size) {
             while !piece.is_empty() {
                 let (taken, step) = parser.receive(piece, false).unwrap();
-                answers += u32::from(step == Step::Done { status: 200, reusable: true });
+                answers += u32::from(step == ReadStep::Done { status: 200, reusable: true });
                 piece = &piece[taken..];
             }
         }
@@ -178,7 +178,7 @@ fn an_answer_is_kept_until_the_next() {
             while !rest.is_empty() {
                 let (taken, step) = parser.receive(rest, false).unwrap();
                 rest = &rest[taken..];
-                if step != Step::More {
+                if step != ReadStep::More {
                     let (head, body) = parser.kept();
                     seen.push((head.to_vec(), body.to_vec()));
                 }
@@ -381,13 +381,13 @@ fn the_first_redirect_is_noted() {
 fn streamed(head: &str, framing: Framing, streaming: Streaming) -> (String, usize) {
     let mut parser = Parser::keeping();
     parser.know_streams(streaming);
-    parser.cut_body(Some(Box::new(Reader::new(framing, None, true))));
+    parser.cut_body(Some(Box::new(MessageReader::new(framing, None, true))));
     let answer = format!("HTTP/1.1 {head}\r\nContent-Length: 9\r\n\r\ndata: 1\n\n");
     let (mut rest, mut messages) = (answer.as_bytes(), 0);
     while !rest.is_empty() {
         let (taken, step) = parser.receive(rest, false).unwrap();
         rest = &rest[taken..];
-        messages += usize::from(matches!(step, Step::Message { .. }));
+        messages += usize::from(matches!(step, ReadStep::Message { .. }));
     }
     let mut kept = KeptAnswer::default();
     parser.hand_over(&mut kept);

@@ -63,14 +63,14 @@ impl IdlError {
 }
 
 /// Reads the content at a path; `None` if there is no such file.
-pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Option<Vec<u8>>, String> + 'a;
+pub type ReadIdlFile<'a> = dyn FnMut(&str) -> Result<Option<Vec<u8>>, String> + 'a;
 
 /// Reads the IDL file `main` and all that it includes. `read` gives the content of a path, or nothing if there is no such
 /// file; an include is looked for beside the file that it stands in, beside the main file, and in `include_dirs`.
 ///
 /// # Errors
 /// Says in which file, line and column something is wrong. Errors of `read` are passed on with the path.
-pub fn load(main: &str, include_dirs: &[String], read: &mut ReadFile<'_>) -> Result<Schema, IdlError> {
+pub fn load(main: &str, include_dirs: &[String], read: &mut ReadIdlFile<'_>) -> Result<Schema, IdlError> {
     let mut loader =
         Loader { include_dirs, read, main_dir: parent(main), places: HashMap::new(), programs: Vec::new() };
     let main = normal(Path::new(main));
@@ -83,7 +83,7 @@ pub fn load(main: &str, include_dirs: &[String], read: &mut ReadFile<'_>) -> Res
 
 struct Loader<'a, 'r> {
     include_dirs: &'a [String],
-    read: &'a mut ReadFile<'r>,
+    read: &'a mut ReadIdlFile<'r>,
     main_dir: PathBuf,
     /// Paths of files that were read, and which program each is.
     places: HashMap<String, usize>,

@@ -9,21 +9,21 @@ use super::*;
 
 const LIMIT: u32 = 2000;
 
-fn message<W: Wire>(framing: Framing, kind: MessageKind, sequence: i32, fields: &[(i16, WireValue)]) -> Vec<u8> {
+fn message<W: Wire>(framing: ReplyFraming, kind: MessageKind, sequence: i32, fields: &[(i16, WireValue)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     W::write_head_before_sequence(&mut bytes, kind, b"add");
     W::write_sequence(&mut bytes, sequence);
     W::write_head_after_sequence(&mut bytes, b"add");
     write_value::<W>(&mut bytes, &WireValue::Struct(fields.to_vec()));
     match framing {
-        Framing::Framed => [&(bytes.len() as u32).to_be_bytes()[..], &bytes].concat(),
-        Framing::Unframed => bytes,
+        ReplyFraming::Framed => [&(bytes.len() as u32).to_be_bytes()[..], &bytes].concat(),
+        ReplyFraming::Unframed => bytes,
     }
 }
 
 /// What is read from bytes in pieces: the answers with all of their bytes that are kept, and the fault that ended it.
 fn read<'a, W: Wire>(
-    framing: Framing,
+    framing: ReplyFraming,
     keeps: bool,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Vec<(Reply, Vec<u8>)>, Option<Fault>) {
@@ -58,7 +58,7 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[prop::sample::Index]) -> Vec<&'a [u8]> {
     at.windows(2).map(|two| &bytes[two[0]..two[1]]).collect()
 }
 
-fn the_same_however_it_is_cut<W: Wire>(framing: Framing, bytes: &[u8], cuts: &[prop::sample::Index]) {
+fn the_same_however_it_is_cut<W: Wire>(framing: ReplyFraming, bytes: &[u8], cuts: &[prop::sample::Index]) {
     for keeps in [false, true] {
         let whole = read::<W>(framing, keeps, [bytes]);
         assert_eq!(read::<W>(framing, keeps, pieces(bytes, cuts)), whole);
@@ -66,9 +66,9 @@ fn the_same_however_it_is_cut<W: Wire>(framing: Framing, bytes: &[u8], cuts: &[p
     }
 }
 
-fn comes_in<W: Wire>(framing: Framing, value: &WireValue, cuts: &[prop::sample::Index]) {
+fn comes_in<W: Wire>(framing: ReplyFraming, value: &WireValue, cuts: &[prop::sample::Index]) {
     let one = message::<W>(framing, MessageKind::Reply, -5, &[(0, value.clone())]);
-    let head = if framing == Framing::Framed { 4 } else { 0 };
+    let head = if framing == ReplyFraming::Framed { 4 } else { 0 };
     let bytes = [one.as_slice(), &one].concat();
     the_same_however_it_is_cut::<W>(framing, &bytes, cuts);
     if one.len() - head > LIMIT as usize {
@@ -83,7 +83,7 @@ fn comes_in<W: Wire>(framing: Framing, value: &WireValue, cuts: &[prop::sample::
 proptest! {
     #[test]
     fn answers_come_in_any_pieces(value in any_value(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8)) {
-        for framing in [Framing::Framed, Framing::Unframed] {
+        for framing in [ReplyFraming::Framed, ReplyFraming::Unframed] {
             comes_in::<Binary>(framing, &value, &cuts);
             comes_in::<Compact>(framing, &value, &cuts);
         }
@@ -96,7 +96,7 @@ proptest! {
         byte in any::<u8>(),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
     ) {
-        for framing in [Framing::Framed, Framing::Unframed] {
+        for framing in [ReplyFraming::Framed, ReplyFraming::Unframed] {
             let mut binary = message::<Binary>(framing, MessageKind::Reply, 5, &[(0, value.clone())]);
             let at = broken.index(binary.len());
             binary[at] = byte;
@@ -110,7 +110,7 @@ proptest! {
 
     #[test]
     fn no_bytes_can_hurt(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        for framing in [Framing::Framed, Framing::Unframed] {
+        for framing in [ReplyFraming::Framed, ReplyFraming::Unframed] {
             the_same_however_it_is_cut::<Binary>(framing, &bytes, &[]);
             the_same_however_it_is_cut::<Compact>(framing, &bytes, &[]);
         }
@@ -119,9 +119,9 @@ proptest! {
 
 #[test]
 fn frames_end_with_their_messages() {
-    let message = message::<Binary>(Framing::Unframed, MessageKind::Reply, 1, &[(0, WireValue::I32(7))]);
+    let message = message::<Binary>(ReplyFraming::Unframed, MessageKind::Reply, 1, &[(0, WireValue::I32(7))]);
     let framed = |length: usize| [&(length as u32).to_be_bytes()[..], &message].concat();
-    let fault = |bytes: &[u8]| match read::<Binary>(Framing::Framed, false, [bytes]).1 {
+    let fault = |bytes: &[u8]| match read::<Binary>(ReplyFraming::Framed, false, [bytes]).1 {
         Some(Fault::Malformed(malformed)) => malformed.0.into_owned(),
         other => format!("{other:?}"),
     };
@@ -135,7 +135,7 @@ fn frames_end_with_their_messages() {
 
 #[test]
 fn lengths_that_lie_are_found_out_before_their_bytes_come() {
-    let head = message::<Binary>(Framing::Unframed, MessageKind::Reply, 1, &[]);
+    let head = message::<Binary>(ReplyFraming::Unframed, MessageKind::Reply, 1, &[]);
     let head = &head[..head.len() - 1];
     for body in [
         b"\x0b\0\0\0\x10\0\0".as_slice(),
@@ -144,19 +144,19 @@ fn lengths_that_lie_are_found_out_before_their_bytes_come() {
         b"\x0d\0\0\x0b\x0b\0\0\x04\0",
     ] {
         let bytes = [head, body].concat();
-        assert_eq!(read::<Binary>(Framing::Unframed, false, [bytes.as_slice()]).1, Some(Fault::Oversize));
+        assert_eq!(read::<Binary>(ReplyFraming::Unframed, false, [bytes.as_slice()]).1, Some(Fault::Oversize));
     }
     // A limit that is reached token by token.
     let bytes = [head, b"\x02\0\x01\0".repeat(600).as_slice()].concat();
-    assert_eq!(read::<Binary>(Framing::Unframed, false, [bytes.as_slice()]).1, Some(Fault::Oversize));
+    assert_eq!(read::<Binary>(ReplyFraming::Unframed, false, [bytes.as_slice()]).1, Some(Fault::Oversize));
 }
 
 #[test]
 fn an_exceptions_words_are_kept_and_no_more() {
     let fields = [(1, WireValue::Bytes(b"why".to_vec())), (2, WireValue::I32(6))];
-    let bytes = message::<Compact>(Framing::Framed, MessageKind::Exception, 1, &fields);
-    let reply = message::<Compact>(Framing::Framed, MessageKind::Reply, 1, &[]);
-    let (replies, fault) = read::<Compact>(Framing::Framed, false, [[bytes.clone(), reply].concat().as_slice()]);
+    let bytes = message::<Compact>(ReplyFraming::Framed, MessageKind::Exception, 1, &fields);
+    let reply = message::<Compact>(ReplyFraming::Framed, MessageKind::Reply, 1, &[]);
+    let (replies, fault) = read::<Compact>(ReplyFraming::Framed, false, [[bytes.clone(), reply].concat().as_slice()]);
     assert_eq!(fault, None);
     // Without its head: 4 bytes of frame, 3 of protocol, kind and sequence id, 4 of the name.
     assert_eq!((replies[0].1.as_slice(), replies[1].1.len()), (&bytes[11..], 0));
@@ -169,9 +169,9 @@ fn nesting_has_a_limit() {
     let fault = |depth: usize| {
         let WireValue::Struct(fields) = nested(depth) else { panic!() };
         read::<Binary>(
-            Framing::Unframed,
+            ReplyFraming::Unframed,
             false,
-            [message::<Binary>(Framing::Unframed, MessageKind::Reply, 1, &fields).as_slice()],
+            [message::<Binary>(ReplyFraming::Unframed, MessageKind::Reply, 1, &fields).as_slice()],
         )
         .1
     };

@@ -1,8 +1,8 @@
 //! When a connection can be used for a further call, and when it has to end.
 
 use brunt_plan::target::Url;
-use brunt_protocol::scenario::{Caller, Encoded, Setting, Value};
-use brunt_protocol::user::Message;
+use brunt_protocol::scenario::{Caller, ClientSetting, Encoded, Value};
+use brunt_protocol::source::Message;
 use brunt_protocol::{Client, Progress, Protocol as _};
 use brunt_record::outcome::Failure;
 use brunt_websocket::WebSocket;
@@ -35,7 +35,7 @@ fn pongs_for_a_peer_that_reads_nothing_do_not_pile_up() {
     client.stalled();
     for number in 0..10_000_u32 {
         let (progress, out) = feed(client.as_mut(), &ping(&number.to_be_bytes()), usize::MAX);
-        assert_eq!((progress.as_slice(), out.as_slice()), ([Progress::Aside].as_slice(), [].as_slice()));
+        assert_eq!((progress.as_slice(), out.as_slice()), ([Progress::ControlFrame].as_slice(), [].as_slice()));
     }
     let mut out = Vec::new();
     client.resumed(&mut out);
@@ -73,7 +73,7 @@ fn hanging_up_answers_a_close() {
 /// The caller of `brunt.ws "ws://127.0.0.1/"`.
 fn caller() -> Box<dyn Caller> {
     let base = Url::parse("ws://127.0.0.1/").unwrap().target;
-    let setting = Setting::alone(Some(&base));
+    let setting = ClientSetting::alone(Some(&base));
     WebSocket.dialect().unwrap().client(&Value::Nil, &setting).unwrap()
 }
 
@@ -99,8 +99,8 @@ fn conversing() -> Box<dyn Client> {
 fn a_connection_outlives_a_request_that_took_too_long() {
     let mut client = conversing();
     call(client.as_mut(), &[Value::text("request"), Value::text("a")]);
-    assert!(client.give_up(0, &mut Vec::new()), "its answer is a message that can be received later");
+    assert!(client.cancel(0, &mut Vec::new()), "its answer is a message that can be received later");
     let mut client = conversing();
     call(client.as_mut(), &[Value::text("receive")]);
-    assert!(client.give_up(0, &mut Vec::new()), "nothing is owed to who only listens");
+    assert!(client.cancel(0, &mut Vec::new()), "nothing is owed to who only listens");
 }

@@ -1,7 +1,7 @@
 //! RFC 7692: permessage-deflate, negotiated and used.
 
 use brunt_protocol::Progress;
-use brunt_protocol::user::Message;
+use brunt_protocol::source::Message;
 use brunt_websocket::options::Options;
 
 use crate::Outcome::{Broken, Echo, Mismatch};

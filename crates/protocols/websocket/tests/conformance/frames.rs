@@ -160,7 +160,7 @@ fn any_bytes_are_read_the_same_in_any_pieces() {
         let meanings = |piece: usize| {
             let mut client = calling(prepared.as_ref(), "");
             let (mut progress, _) = feed(client.as_mut(), &bytes, piece);
-            progress.retain(|progress| !matches!(progress, Progress::More | Progress::Aside));
+            progress.retain(|progress| !matches!(progress, Progress::More | Progress::ControlFrame));
             progress
         };
         let whole = meanings(usize::MAX);

@@ -109,5 +109,5 @@ fn rfc_6455_the_answer_to_a_handshake() {
     let mut bytes = granting(key(&String::from_utf8(request).unwrap()), "").into_bytes();
     bytes.extend(frame(0x81, b"welcome"));
     let (progress, _) = feed(client.as_mut(), &bytes, usize::MAX);
-    assert_eq!(progress, [Progress::Opened, Progress::Unasked]);
+    assert_eq!(progress, [Progress::Opened, Progress::Unsolicited]);
 }

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brunt_plan::content::Content;
-use brunt_plan::plan::{Load, PLAN_VERSION, Plan, Sandbox, Stop, Transport};
+use brunt_plan::plan::{Load, PLAN_VERSION, Plan, Sandbox, StopRule, Transport};
 use brunt_plan::target::Url;
-use brunt_protocol::user::Message;
+use brunt_protocol::source::Message;
 use brunt_protocol::{Client, Opening, Prepared, Progress, Registry};
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_websocket::WebSocket;
@@ -49,7 +49,7 @@ fn plan(options: &Options) -> Plan {
         connections: 1.into(),
         workers: 1,
         load: Load::Closed {},
-        stop: Stop { duration_ns: Some(1), requests: None },
+        stop: StopRule { duration_ns: Some(1), requests: None },
         warmup_ns: 0,
         timeout_ns: 1,
         connect_timeout_ns: 1,
@@ -137,7 +137,7 @@ fn calling(prepared: &dyn Prepared, more: &str) -> Box<dyn Client> {
 }
 
 fn outcome(progress: &[Progress]) -> Outcome {
-    let last = progress.iter().rfind(|progress| !matches!(progress, Progress::More | Progress::Aside));
+    let last = progress.iter().rfind(|progress| !matches!(progress, Progress::More | Progress::ControlFrame));
     match last {
         None => Nothing,
         Some(Progress::Answered(answer)) if answer.position == 0 && answer.reusable => Echo,

@@ -5,15 +5,15 @@ use std::time::Instant;
 use proptest::prelude::*;
 
 use super::*;
-use crate::service::{Config, Counters, Delay, Service};
+use crate::service::{Counters, Delay, ServerConfig, Service};
 
-fn site(config: &Config) -> Site {
+fn site(config: &ServerConfig) -> Site {
     let service = Service::new(config, Instant::now(), [Counters::default()].into(), None, 0);
     Site::new(service, config.body_bytes)
 }
 
 /// All that a session says to these pieces of input, and who ends it.
-fn converse(pieces: &[&[u8]], config: &Config) -> (String, Option<Closing>, u64) {
+fn converse(pieces: &[&[u8]], config: &ServerConfig) -> (String, Option<Closing>, u64) {
     let (mut session, mut site) = (Session::new(), site(config));
     let (mut all, mut out) = (Vec::new(), Vec::new());
     for piece in pieces {
@@ -55,7 +55,7 @@ fn answers_to_pipeline() -> String {
 
 #[test]
 fn pipelined_requests_of_all_kinds_are_answered_in_order() {
-    let (said, closing, answered) = converse(&[PIPELINE.as_bytes()], &Config::default());
+    let (said, closing, answered) = converse(&[PIPELINE.as_bytes()], &ServerConfig::default());
     assert_eq!(said, answers_to_pipeline());
     assert_eq!(closing, Some(Closing::Asked));
     assert_eq!(answered, 7);
@@ -72,7 +72,7 @@ proptest! {
             pieces.push(&PIPELINE.as_bytes()[start..cut]);
             start = cut;
         }
-        let (said, ..) = converse(&pieces, &Config::default());
+        let (said, ..) = converse(&pieces, &ServerConfig::default());
         prop_assert_eq!(said, answers_to_pipeline());
     }
 }
@@ -93,7 +93,7 @@ proptest! {
     ) {
         let pieces: Vec<&[u8]> = input.iter().map(String::as_bytes).collect();
         let whole = input.concat();
-        let config = Config::default();
+        let config = ServerConfig::default();
         prop_assert_eq!(converse(&pieces, &config), converse(&[whole.as_bytes()], &config));
     }
 }
@@ -101,7 +101,7 @@ proptest! {
 #[test]
 fn byte_by_byte_is_the_same() {
     let pieces: Vec<&[u8]> = PIPELINE.as_bytes().chunks(1).collect();
-    assert_eq!(converse(&pieces, &Config::default()).0, answers_to_pipeline());
+    assert_eq!(converse(&pieces, &ServerConfig::default()).0, answers_to_pipeline());
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn refusals_say_what_was_expected_and_end_it() {
         (&endless, "431 Request Header Fields Too Large", "at most 16384 bytes"),
         (&big, "413 Content Too Large", "at most 1048576 bytes"),
     ] {
-        let (said, closing, answered) = converse(&[input.as_bytes(), b"more"], &Config::default());
+        let (said, closing, answered) = converse(&[input.as_bytes(), b"more"], &ServerConfig::default());
         assert!(said.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{said}");
         assert!(said.contains("Connection: close\r\n") && said.contains(text), "{said}");
         assert_eq!((closing, answered), (Some(Closing::Ours), 1));
@@ -126,14 +126,14 @@ fn refusals_say_what_was_expected_and_end_it() {
 fn a_chunked_body_too_long_to_echo_is_refused_on_the_way() {
     let head = b"POST /_/echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
     let chunk = [format!("{MAX_ECHO:x}\r\n").into_bytes(), vec![b'x'; MAX_ECHO], b"\r\n".to_vec()].concat();
-    let (said, closing, _) = converse(&[head, &chunk, b"1\r\nx\r\n"], &Config::default());
+    let (said, closing, _) = converse(&[head, &chunk, b"1\r\nx\r\n"], &ServerConfig::default());
     assert!(said.starts_with("HTTP/1.1 413 "), "{said}");
     assert_eq!(closing, Some(Closing::Ours));
 }
 
 #[test]
 fn the_last_answer_before_a_close_announces_it() {
-    let config = Config { close_after: Some(2), body_bytes: 0, ..Config::default() };
+    let config = ServerConfig { close_after: Some(2), body_bytes: 0, ..ServerConfig::default() };
     let (said, closing, answered) = converse(&["GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3).as_bytes()], &config);
     assert_eq!(said.matches("HTTP/1.1 200 OK").count(), 2);
     assert!(said.ends_with("Connection: close\r\n\r\n"), "{said}");
@@ -144,17 +144,17 @@ fn the_last_answer_before_a_close_announces_it() {
 #[test]
 fn the_share_of_errors_is_as_asked_and_fixed_by_the_seed() {
     let requests = "GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(10_000);
-    let config = Config { error_share: 0.25, seed: 7, ..Config::default() };
+    let config = ServerConfig { error_share: 0.25, seed: 7, ..ServerConfig::default() };
     let (said, ..) = converse(&[requests.as_bytes()], &config);
     let errors = said.matches("HTTP/1.1 503 Service Unavailable").count();
     assert!((2400..2600).contains(&errors), "{errors}");
     assert_eq!(said, converse(&[requests.as_bytes()], &config).0);
-    assert_ne!(said, converse(&[requests.as_bytes()], &Config { seed: 8, ..config }).0);
+    assert_ne!(said, converse(&[requests.as_bytes()], &ServerConfig { seed: 8, ..config }).0);
 }
 
 #[test]
 fn what_is_not_due_waits_and_holds_back_what_follows() {
-    let config = Config { delay: Delay::Fixed(Duration::from_secs(3600)), ..Config::default() };
+    let config = ServerConfig { delay: Delay::Fixed(Duration::from_secs(3600)), ..ServerConfig::default() };
     let (mut session, mut site, mut out) = (Session::new(), site(&config), Vec::new());
     let requests = "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /_/count HTTP/1.1\r\nHost: x\r\n\r\n";
     session.receive(requests.as_bytes(), &mut site, &mut out);
@@ -166,7 +166,7 @@ fn what_is_not_due_waits_and_holds_back_what_follows() {
 
 #[test]
 fn a_peer_that_does_not_read_fills_the_session() {
-    let config = Config { body_bytes: 1 << 40, ..Config::default() };
+    let config = ServerConfig { body_bytes: 1 << 40, ..ServerConfig::default() };
     let (mut session, mut site, mut out) = (Session::new(), site(&config), Vec::new());
     let requests = "GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(MAX_QUEUE);
     session.receive(requests.as_bytes(), &mut site, &mut out);

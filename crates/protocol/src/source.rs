@@ -9,7 +9,7 @@ use crate::traced::TraceIds;
 
 /// Why a user asks for no more calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum SourceEnd {
     /// It has no more calls: this worker's share of the run ends, as if its time was up.
     Done,
     /// It failed, for this reason; the whole run ends.
@@ -18,10 +18,10 @@ pub enum Refusal {
 
 /// Optional hooks that a user wants, known before the load begins so that absent ones cost nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Interests {
-    /// [`User::pause`] is asked before each call of the closed model.
+pub struct Hooks {
+    /// [`RequestSource::pause`] is asked before each call of the closed model.
     pub pauses: bool,
-    /// [`User::answered`] sees each answer.
+    /// [`RequestSource::answered`] sees each answer.
     pub answers: bool,
 }
 
@@ -35,17 +35,17 @@ pub struct Interests {
 /// A user whose calls are numbered, and end after three:
 ///
 /// ```
-/// use brunt_protocol::user::{Message, Refusal, User};
+/// use brunt_protocol::source::{Message, RequestSource, SourceEnd};
 ///
 /// #[derive(Default)]
 /// struct Counting {
 ///     line: Vec<u8>,
 /// }
 ///
-/// impl User for Counting {
-///     fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal> {
+/// impl RequestSource for Counting {
+///     fn request(&mut self, index: u64) -> Result<Message<'_>, SourceEnd> {
 ///         if index >= 3 {
-///             return Err(Refusal::Done);
+///             return Err(SourceEnd::Done);
 ///         }
 ///         // The same number gives the same call, so that it may be sent again.
 ///         self.line = format!("GET {index}\n").into_bytes();
@@ -54,16 +54,16 @@ pub struct Interests {
 /// }
 ///
 /// let mut user = Counting::default();
-/// assert_eq!(user.call(2).map(|call| call.bytes), Ok(b"GET 2\n".as_slice()));
-/// assert_eq!(user.call(3), Err(Refusal::Done));
+/// assert_eq!(user.request(2).map(|call| call.bytes), Ok(b"GET 2\n".as_slice()));
+/// assert_eq!(user.request(3), Err(SourceEnd::Done));
 /// ```
-pub trait User: Send {
+pub trait RequestSource: Send {
     /// The call with this number. Numbers are unique over all workers. The number of an idempotent call may be asked
     /// for again while it is in flight, and must give the same call.
     ///
     /// # Errors
     /// When there are no more calls.
-    fn call(&mut self, index: u64) -> Result<Message<'_>, Refusal>;
+    fn request(&mut self, index: u64) -> Result<Message<'_>, SourceEnd>;
 
     /// Which of [`Prepared::targets`](crate::Prepared::targets) the call with this number goes to: the same each time it is
     /// asked.
@@ -104,15 +104,15 @@ pub trait User: Send {
     fn expect(&mut self, _calls: usize) {}
 
     /// The hooks that it wants.
-    fn interests(&self) -> Interests {
-        Interests::default()
+    fn hooks(&self) -> Hooks {
+        Hooks::default()
     }
 
     /// How long a connection waits before its next call, in nanoseconds.
     ///
     /// # Errors
     /// When there are no more calls.
-    fn pause(&mut self) -> Result<u64, Refusal> {
+    fn pause(&mut self) -> Result<u64, SourceEnd> {
         Ok(0)
     }
 
@@ -120,7 +120,7 @@ pub trait User: Send {
     ///
     /// # Errors
     /// When there are no more calls.
-    fn answered(&mut self, _status: u16, _parts: AnswerParts<'_>) -> Result<(), Refusal> {
+    fn answered(&mut self, _status: u16, _parts: AnswerParts<'_>) -> Result<(), SourceEnd> {
         Ok(())
     }
 
@@ -128,7 +128,7 @@ pub trait User: Send {
     ///
     /// # Errors
     /// When there are no more calls.
-    fn settle(&mut self) -> Result<(), Refusal> {
+    fn settle(&mut self) -> Result<(), SourceEnd> {
         Ok(())
     }
 
@@ -140,20 +140,20 @@ pub trait User: Send {
 
 /// A user that asks for the same call each time.
 #[derive(Debug, Clone)]
-pub struct RepeatingUser {
+pub struct RepeatingSource {
     bytes: Arc<[u8]>,
     idempotent: bool,
 }
 
-impl RepeatingUser {
+impl RepeatingSource {
     /// The call that sends `bytes`; `idempotent` as in [`Message::idempotent`].
     pub fn new(bytes: impl Into<Arc<[u8]>>, idempotent: bool) -> Self {
         Self { bytes: bytes.into(), idempotent }
     }
 }
 
-impl User for RepeatingUser {
-    fn call(&mut self, _index: u64) -> Result<Message<'_>, Refusal> {
+impl RequestSource for RepeatingSource {
+    fn request(&mut self, _index: u64) -> Result<Message<'_>, SourceEnd> {
         Ok(Message { bytes: &self.bytes, idempotent: self.idempotent, ..Message::default() })
     }
 }
@@ -161,7 +161,7 @@ impl User for RepeatingUser {
 /// Heartbeat of a worker's user, seen from outside: does the user return from what it was asked? Debug hooks of an
 /// interpreter do not fire in compiled loops, so a script cannot be stopped from inside.
 #[derive(Debug, Clone, Default)]
-pub struct Heart(Arc<Pulse>);
+pub struct Heartbeat(Arc<Pulse>);
 
 #[derive(Debug, Default)]
 struct Pulse {
@@ -173,7 +173,7 @@ struct Pulse {
     calls: AtomicU64,
 }
 
-impl Heart {
+impl Heartbeat {
     /// The user is called; `what` (under 256) names the function. Ends with [`Heart::leave`].
     #[inline]
     pub fn enter(&self, what: u8) {
