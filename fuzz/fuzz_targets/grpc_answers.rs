@@ -6,7 +6,7 @@
 
 #![no_main]
 
-use brunt_grpc::framing::{Fault, Reader, decompressed, messages, write_message};
+use brunt_grpc::framing::{Fault, PrefixedReader, decompressed, messages, write_message};
 use brunt_grpc::status;
 use libfuzzer_sys::fuzz_target;
 
@@ -15,7 +15,7 @@ const LIMIT: u32 = 1000;
 
 /// The messages, each with whether it is compressed, and what ended them.
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<(bool, Vec<u8>)>, Option<Fault>) {
-    let mut reader = Reader::new(LIMIT, true, Vec::new());
+    let mut reader = PrefixedReader::new(LIMIT, true, Vec::new());
     let mut all = Vec::new();
     for piece in pieces {
         let mut rest = piece;

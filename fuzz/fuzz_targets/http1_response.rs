@@ -7,8 +7,8 @@
 #![no_main]
 
 use brunt_fuzz::cut;
-use brunt_http1::{Parser, Step};
-use brunt_protocol::messages::{Framing, Reader};
+use brunt_http1::{Parser, ReadStep};
+use brunt_protocol::messages::{Framing, MessageReader};
 use libfuzzer_sys::fuzz_target;
 
 /// What a parser says about a connection.
@@ -29,7 +29,7 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, head_request: bool, fram
     let mut parser = Parser::default();
     if let Some(framing) = framing {
         parser = Parser::keeping();
-        parser.cut_body(Some(Box::new(Reader::new(framing, Some((*b"end").into()), true))));
+        parser.cut_body(Some(Box::new(MessageReader::new(framing, Some((*b"end").into()), true))));
     }
     let mut answers = Vec::new();
     for piece in pieces {
@@ -39,26 +39,26 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, head_request: bool, fram
                 Ok(progress) => progress,
                 Err(malformed) => return (answers, End::Malformed(malformed.0.into_owned())),
             };
-            let least = usize::from(!matches!(step, Step::Message { .. }));
+            let least = usize::from(!matches!(step, ReadStep::Message { .. }));
             assert!((least..=rest.len()).contains(&taken), "took {taken} of {} bytes", rest.len());
             rest = &rest[taken..];
             match step {
-                Step::Done { status, reusable } => {
+                ReadStep::Done { status, reusable } => {
                     assert!((200..=999).contains(&status), "an answer with status {status}");
                     answers.push((status, reusable, Vec::new()));
                 }
-                Step::EndedEarly { reusable } => answers.push((1, reusable, Vec::new())),
-                Step::Message { .. } => answers.push((0, true, parser.kept().1.to_vec())),
-                Step::More => assert!(rest.is_empty(), "more was asked for while {} bytes are left", rest.len()),
+                ReadStep::EndedEarly { reusable } => answers.push((1, reusable, Vec::new())),
+                ReadStep::Message { .. } => answers.push((0, true, parser.kept().1.to_vec())),
+                ReadStep::More => assert!(rest.is_empty(), "more was asked for while {} bytes are left", rest.len()),
             }
         }
     }
     match parser.closed() {
-        Some(Step::Done { status, reusable }) => {
+        Some(ReadStep::Done { status, reusable }) => {
             answers.push((status, reusable, Vec::new()));
             (answers, End::Clean)
         }
-        Some(Step::EndedEarly { reusable }) => {
+        Some(ReadStep::EndedEarly { reusable }) => {
             answers.push((1, reusable, Vec::new()));
             (answers, End::Clean)
         }

@@ -2,13 +2,13 @@
 
 #![no_main]
 
-use brunt_llm::dialect::Dialect;
+use brunt_llm::dialect::ApiDialect;
 use brunt_llm::prompt::{Prompts, Rate};
 use brunt_plan::content::Content;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    for (_, dialect) in Dialect::NAMED {
+    for (_, dialect) in ApiDialect::NAMED {
         if let Some(event) = dialect.read(data) {
             // A text is no longer than the event that has it.
             assert!(event.text.is_none_or(|(_, bytes)| bytes as usize <= data.len()));

@@ -10,7 +10,7 @@ use std::io::Cursor;
 use brunt_plan::target::Url;
 use brunt_replay::entry::Skips;
 use brunt_replay::format::{Format, MOST_LINE_BYTES, Options, Parser, har};
-use brunt_replay::input::{Lines, unpacked};
+use brunt_replay::input::{LogLines, unpacked};
 use brunt_replay::neighbours::Neighbours;
 use brunt_replay::order::Sorter;
 use brunt_replay::request::Composer;
@@ -28,7 +28,7 @@ const LAYOUTS: [&str; 4] = [
 fuzz_target!(|input: &[u8]| {
     let [choice, layout, bytes @ ..] = input else { return };
     let Ok(whole) = unpacked(Box::new(Cursor::new(bytes.to_vec()))) else { return };
-    let mut lines = Lines::new(whole);
+    let mut lines = LogLines::new(whole);
     let given = Format::ALL.get(usize::from(*choice)).copied();
     let template = LAYOUTS[usize::from(*layout) % LAYOUTS.len()];
     let options = Options { template: Some(template.to_owned()), ..Options::default() };

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use brunt_http1::Http1;
 use brunt_lua::scenario::load;
 use brunt_plan::plan::Sandbox;
-use brunt_protocol::scenario::{Caller, CompleteAnswer, Encoded, Setting, Value};
+use brunt_protocol::scenario::{Caller, ClientSetting, CompleteAnswer, Encoded, Value};
 use brunt_protocol::{AnswerParts, Registry};
 use brunt_script::LoadOptions;
 use libfuzzer_sys::fuzz_target;
@@ -42,7 +42,7 @@ fn folder() -> &'static PathBuf {
 fn http(registry: &Registry) -> Box<dyn Caller> {
     let (protocol, _) = registry.named("http").unwrap();
     let base = brunt_plan::target::Url::parse("http://127.0.0.1/").unwrap().target;
-    protocol.dialect().unwrap().client(&Value::Nil, &Setting::alone(Some(&base))).unwrap()
+    protocol.dialect().unwrap().client(&Value::Nil, &ClientSetting::alone(Some(&base))).unwrap()
 }
 
 fuzz_target!(|input: &[u8]| {

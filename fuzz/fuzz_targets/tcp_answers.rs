@@ -8,25 +8,26 @@
 
 use brunt_fuzz::cut;
 use brunt_plan::content::Content;
-use brunt_protocol::scenario::{Caller, Encoded, Setting, Value};
-use brunt_protocol::user::Message;
+use brunt_protocol::scenario::{Caller, ClientSetting, Encoded, Value};
+use brunt_protocol::source::Message;
 use brunt_protocol::{Progress, Protocol, Started};
-use brunt_tcp::options::{Framing, LengthPrefix};
-use brunt_tcp::{MOST_ANSWER_BYTES, Reader, Tcp};
+use brunt_tcp::options::{AnswerFraming, LengthPrefix};
+use brunt_tcp::{AnswerReader, MOST_ANSWER_BYTES, Tcp};
 use libfuzzer_sys::fuzz_target;
 
 fn framing(choice: u8) -> (Framing, Value<'static>, Value<'static>) {
-    let until =
-        |end: &'static str| (Framing::Until(Content(end.as_bytes().to_vec())), Value::text("until"), Value::text(end));
+    let until = |end: &'static str| {
+        (AnswerFraming::Until(Content(end.as_bytes().to_vec())), Value::text("until"), Value::text(end))
+    };
     let prefix = |text: &'static str| {
-        let framing = Framing::LengthPrefix(LengthPrefix::parse(text).expect("a prefix"));
+        let framing = AnswerFraming::LengthPrefix(LengthPrefix::parse(text).expect("a prefix"));
         (framing, Value::text("framed"), Value::text(text))
     };
     match choice % 7 {
         0 => until("\n"),
         1 => until("\r\n"),
         2 => until("aab"),
-        3 => (Framing::Bytes(3), Value::text("exactly"), Value::Number(3.0)),
+        3 => (AnswerFraming::Bytes(3), Value::text("exactly"), Value::Number(3.0)),
         4 => prefix("1"),
         5 => prefix("2le"),
         _ => prefix("4"),
@@ -35,7 +36,7 @@ fn framing(choice: u8) -> (Framing, Value<'static>, Value<'static>) {
 
 /// The answers that a flood sees, and what was wrong with the rest.
 fn flood(pieces: &[&[u8]], framing: &Framing) -> (Vec<Vec<u8>>, bool) {
-    let (mut reader, mut answers) = (Reader::default(), Vec::new());
+    let (mut reader, mut answers) = (AnswerReader::default(), Vec::new());
     for piece in pieces {
         let mut rest = *piece;
         while !rest.is_empty() {
@@ -66,7 +67,7 @@ fn user(
     let mut coming = pieces.iter();
     for piece in coming.by_ref().take(early) {
         let received = client.receive(piece, &mut out).expect("nothing is asked for, and little has come");
-        assert_eq!(received, (piece.len(), Progress::Aside));
+        assert_eq!(received, (piece.len(), Progress::ControlFrame));
     }
     loop {
         let mut there = client.start(&message, &mut out) == Started::Sent(0);
@@ -88,7 +89,7 @@ fuzz_target!(|input: &[u8]| {
     let (framing, how, by) = framing(choice);
     let whole = flood(&[bytes], &framing);
     let target = brunt_plan::target::Url::parse("tcp://a:1").expect("a URL").target;
-    let setting = Setting::alone(Some(&target));
+    let setting = ClientSetting::alone(Some(&target));
     let caller = Tcp.dialect().expect("there is one").client(&Value::Nil, &setting).expect("it needs no options");
     for pieces in [cut(bytes, seed), bytes.chunks(1).collect()] {
         assert_eq!(

@@ -7,9 +7,9 @@
 #![no_main]
 
 use brunt_fuzz::cut;
-use brunt_thrift::reply::{Fault, Framing, Reply, ReplyReader};
+use brunt_thrift::reply::{Fault, Reply, ReplyFraming, ReplyReader};
 use brunt_thrift::value::{WireType, WireValue};
-use brunt_thrift::wire::{Binary, Compact, Wire, read_message, read_value, write_value};
+use brunt_thrift::wire::{Binary, Compact, WireProtocol, read_message, read_value, write_value};
 use libfuzzer_sys::fuzz_target;
 
 /// The most bytes of an answer, so that the limit is met.
@@ -18,7 +18,7 @@ const LIMIT: u32 = 1000;
 /// The answers read from one connection, each as it came, and the fault that ended them.
 type Reading = (Vec<(Reply, Vec<u8>)>, Option<Fault>);
 
-fn read<'a, W: Wire>(framing: Framing, pieces: impl IntoIterator<Item = &'a [u8]>) -> Reading {
+fn read<'a, W: WireProtocol>(framing: ReplyFraming, pieces: impl IntoIterator<Item = &'a [u8]>) -> Reading {
     let mut reader = ReplyReader::<W>::new(framing, LIMIT, true);
     let mut replies = Vec::new();
     for piece in pieces {
@@ -43,7 +43,7 @@ fn read<'a, W: Wire>(framing: Framing, pieces: impl IntoIterator<Item = &'a [u8]
     (replies, None)
 }
 
-fn check<W: Wire>(framing: Framing, bytes: &[u8], seed: u64) {
+fn check<W: WireProtocol>(framing: ReplyFraming, bytes: &[u8], seed: u64) {
     let whole = read::<W>(framing, [bytes]);
     for pieces in [cut(bytes, seed), bytes.chunks(1).collect()] {
         let sizes: Vec<_> = pieces.iter().map(|piece| piece.len()).collect();
@@ -70,7 +70,7 @@ fuzz_target!(|input: &[u8]| {
     let Some((&choice, rest)) = input.split_first() else { return };
     let Some((seed, bytes)) = rest.split_first_chunk() else { return };
     let seed = u64::from_le_bytes(*seed);
-    let framing = if choice & 1 == 0 { Framing::Unframed } else { Framing::Framed };
+    let framing = if choice & 1 == 0 { ReplyFraming::Unframed } else { ReplyFraming::Framed };
     if choice & 2 == 0 {
         check::<Binary>(framing, bytes, seed);
     } else {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use brunt_fuzz::cut;
 use brunt_plan::plan::{Plan, ProtocolOptions};
 use brunt_plan::target::Url;
-use brunt_protocol::scenario::{Encoded, Setting, Value};
-use brunt_protocol::user::Message;
+use brunt_protocol::scenario::{ClientSetting, Encoded, Value};
+use brunt_protocol::source::Message;
 use brunt_protocol::{Client, Prepared, Progress, Protocol};
 use brunt_websocket::{WebSocket, accept};
 use libfuzzer_sys::fuzz_target;
@@ -25,7 +25,7 @@ fn begun(first: u8) -> (Box<dyn Client>, Vec<u8>) {
     let mut out = Vec::new();
     if first == b'C' {
         let target = Url::parse("ws://a/").expect("a URL").target;
-        let setting = Setting::alone(Some(&target));
+        let setting = ClientSetting::alone(Some(&target));
         let dialect = WebSocket.dialect().expect("there is one");
         let caller = dialect.client(&Value::Nil, &setting).expect("it needs no options");
         let mut encoded = Encoded::default();
@@ -69,7 +69,7 @@ fn read(bytes: &[u8], first: u8, cut: impl for<'a> Fn(&'a [u8]) -> Vec<&'a [u8]>
                     rest = &rest[taken..];
                     let over = matches!(progress, Progress::Closing(_) | Progress::Failed(_))
                         || matches!(&progress, Progress::Answered(answer) if !answer.reusable);
-                    if !matches!(progress, Progress::More | Progress::Aside) {
+                    if !matches!(progress, Progress::More | Progress::ControlFrame) {
                         meant.push(format!("{progress:?}"));
                     }
                     if over {

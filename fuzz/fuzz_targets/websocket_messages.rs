@@ -7,7 +7,7 @@
 #![no_main]
 
 use brunt_fuzz::cut;
-use brunt_websocket::{MOST_MESSAGE_BYTES, Reader, Step};
+use brunt_websocket::{FrameReader, MOST_MESSAGE_BYTES, ReadStep};
 use libfuzzer_sys::fuzz_target;
 
 /// What a server said, and what was wrong with the rest.
@@ -18,7 +18,7 @@ struct Reading {
 }
 
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, first: u8) -> Reading {
-    let mut reader = Reader::default();
+    let mut reader = FrameReader::default();
     if matches!(first, b'D' | b'T') {
         reader.accept_compressed(first == b'T');
     }
@@ -33,18 +33,18 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, first: u8) -> Reading {
             assert!((1..=rest.len()).contains(&taken), "took {taken} of {} bytes", rest.len());
             rest = &rest[taken..];
             match step {
-                Step::More => {}
-                Step::Message { text, body } => {
+                ReadStep::More => {}
+                ReadStep::Message { text, body } => {
                     assert!(body.len() <= MOST_MESSAGE_BYTES);
                     assert!(!text || std::str::from_utf8(body).is_ok());
                     said.push((if text { 't' } else { 'b' }, body.to_vec()));
                 }
-                Step::Ping(payload) => {
+                ReadStep::Ping(payload) => {
                     assert!(payload.len() <= 125);
                     said.push(('?', payload.to_vec()));
                 }
-                Step::Pong(_) => said.push(('!', Vec::new())),
-                Step::Close(close) => said.push(('.', format!("{:?} {}", close.code, close.reason).into_bytes())),
+                ReadStep::Pong(_) => said.push(('!', Vec::new())),
+                ReadStep::Close(close) => said.push(('.', format!("{:?} {}", close.code, close.reason).into_bytes())),
             }
         }
     }

@@ -117,7 +117,7 @@ fn is_utf_8(variable: impl Fn(&str) -> Option<String>) -> bool {
 
 /// Reports an error. `settings` is where the run's settings are written.
 pub fn complain(error: &anyhow::Error, settings: Settings) {
-    note(&format!("error: {}", wording::told(error, settings)));
+    note(&format!("error: {}", wording::render_error(error, settings)));
 }
 
 /// Prints clap's message: help and version on standard output, errors on standard error.

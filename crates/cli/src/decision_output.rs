@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use brunt_report::decision::{Decision, Format, Runs, conclusion, failures, render, write_page};
+use brunt_report::decision::{Decision, DecisionFormat, Runs, conclusion, failures, render, write_page};
 use brunt_report::{Characters, Detail, Style};
 
 use crate::args::runs::Shown;
@@ -15,8 +15,8 @@ use crate::{console, files};
 /// Where a decision goes.
 #[derive(Debug)]
 pub struct DecisionOutput {
-    stdout: Option<Format>,
-    files: Vec<(PathBuf, Format)>,
+    stdout: Option<DecisionFormat>,
+    files: Vec<(PathBuf, DecisionFormat)>,
     /// The style of printing.
     style: Style,
     /// The characters of files of text.
@@ -42,17 +42,17 @@ impl DecisionOutput {
     pub fn new(
         outputs: &[PathBuf],
         html: Option<&PathBuf>,
-        format: Option<Format>,
+        format: Option<DecisionFormat>,
         quiet: bool,
         no_color: bool,
         ascii: bool,
     ) -> Result<Self> {
         let mut all = Vec::new();
         for path in outputs {
-            all.push((path.clone(), Format::of_path(path).map_err(|e| anyhow!("-o: {e}"))?));
+            all.push((path.clone(), DecisionFormat::of_path(path).map_err(|e| anyhow!("-o: {e}"))?));
         }
-        all.extend(html.map(|path| (path.clone(), Format::Html)));
-        let stdout = if quiet { format } else { Some(format.unwrap_or(Format::Text)) };
+        all.extend(html.map(|path| (path.clone(), DecisionFormat::Html)));
+        let stdout = if quiet { format } else { Some(format.unwrap_or(DecisionFormat::Text)) };
         let style = console::stdout_style(no_color, ascii);
         Ok(Self { stdout, files: all, style, in_files: Characters::ascii(ascii) })
     }
@@ -65,7 +65,7 @@ impl DecisionOutput {
 
     /// Whether the printed format is for people.
     pub fn is_for_people(&self) -> bool {
-        self.stdout == Some(Format::Text)
+        self.stdout == Some(DecisionFormat::Text)
     }
 
     /// The exit status of `decision`. Explains it where the output is not for people, and repeats the conclusion below a text that is longer than
@@ -75,7 +75,7 @@ impl DecisionOutput {
             console::note(&format!("error: {failure}"));
         }
         if self.is_for_people()
-            && let Ok(text) = render(Format::Text, decision, self.style)
+            && let Ok(text) = render(DecisionFormat::Text, decision, self.style)
         {
             // The decision is printed already; that a repetition is not has no further effect.
             drop(console::repeat_headline(&conclusion(decision), &text));
@@ -92,7 +92,7 @@ impl DecisionOutput {
         let written = |format, style| -> Result<Vec<u8>> {
             let mut bytes = Vec::new();
             match format {
-                Format::Html => write_page(&mut bytes, decision, runs)?,
+                DecisionFormat::Html => write_page(&mut bytes, decision, runs)?,
                 _ => bytes = render(format, decision, style)?,
             }
             Ok(bytes)

@@ -168,7 +168,7 @@ mod tests {
     fn the_first_cause_that_applies_decides_the_status() {
         use Ending::{Aborted, AgentsLost, Completed, Failed, GivenUp, Interrupted, Stopped, Unreached};
         let because = || "because".to_owned();
-        let aborted = || brunt_record::recording::Cause::Observer(because());
+        let aborted = || brunt_record::recording::AbortCause::Observer(because());
         // Each row has all that the rows below it have, too, where a run can have both.
         let rows = [
             (Failed(because()), 0, 1, Exit::Wrong),

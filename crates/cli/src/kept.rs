@@ -117,7 +117,7 @@ fn told(kept: Result<i64>, tells: bool, what: &str, warning: &str) -> Option<i64
 
 /// The settings of a store are flags, wherever those of the run are written.
 fn warn(what: &str, problem: &anyhow::Error) {
-    console::note(&format!("warning: {what}: {}", wording::told(problem, Settings::Flags)));
+    console::note(&format!("warning: {what}: {}", wording::render_error(problem, Settings::Flags)));
 }
 
 fn with_store(

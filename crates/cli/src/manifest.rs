@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 
 use crate::args::machines::Bus;
-use crate::{carrier, files};
+use crate::{executor, files};
 
 /// The default CPUs of an agent.
 const CORES: u32 = 2;
@@ -145,7 +145,7 @@ pub fn yaml(manifest: &Manifest<'_>) -> Result<String> {
     let name = manifest.name.unwrap_or(NAME);
     check_name(name)?;
     let url = match &bus.nats {
-        Some(_) => carrier::url(bus)?.unwrap_or_default(),
+        Some(_) => executor::url(bus)?.unwrap_or_default(),
         None => "tls://nats:4222".to_owned(),
     };
     let url = text(&url);

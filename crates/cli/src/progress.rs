@@ -124,7 +124,7 @@ impl Picture for Drawing {
 }
 
 impl Observer for Progress {
-    fn second(&mut self, second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
+    fn second(&mut self, second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::AbortCause> {
         if let Self::Viewed(view) = self {
             view.update(|drawing| drawing.last = live::brief(second));
         }

@@ -16,8 +16,8 @@ use brunt_report::decision::{Decision, page_data};
 use brunt_report::{Format, Style};
 
 use crate::args::runs::Shown;
-use crate::carrier::{Carried, Carrier};
 use crate::decision_output::DecisionOutput;
+use crate::executor::{Executor, RunOutcome};
 use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::live::LivePage;
@@ -29,7 +29,7 @@ use crate::{console, files, losses, machine, signals};
 pub const NOBODY_LEFT: &str = "an agent was lost, and no agent is left that may make the other runs";
 
 /// The result of a run.
-pub enum Ran {
+pub enum TrialOutcome {
     /// It took its planned time, or was ended by a threshold with abort.
     Whole(Box<Summary>),
     /// It was ended early.
@@ -51,7 +51,7 @@ pub struct Loss {
 /// Carries runs out.
 pub struct Runs<'a> {
     registry: &'a Registry,
-    carrier: Carrier,
+    carrier: Executor,
     stop: StopHandle,
     progress: Progress,
     files: Option<PathBuf>,
@@ -94,7 +94,7 @@ impl<'a> Runs<'a> {
         }
         let stop = StopHandle::default();
         signals::stop_at_first(stop.clone())?;
-        let carrier = Carrier::from_flags(&shown.machines, threads, shown.quiet, &stop)?;
+        let carrier = Executor::from_flags(&shown.machines, threads, shown.quiet, &stop)?;
         let page = shown.live.map(|address| LivePage::of_decision(address, &shown.live_serving)).transpose()?;
         if let Some(page) = page.as_ref().filter(|_| !shown.quiet) {
             console::note(&page.place());
@@ -207,9 +207,9 @@ impl<'a> Runs<'a> {
     ///
     /// # Errors
     /// As [`Runs::attempt`].
-    pub fn carry_out(&mut self, plan: &Plan, what: &str, after_ns: u64) -> Result<Ran> {
+    pub fn carry_out(&mut self, plan: &Plan, what: &str, after_ns: u64) -> Result<TrialOutcome> {
         match self.attempt(plan, what, after_ns)? {
-            Ran::Lost(Loss { how, goes_on: true }) => {
+            TrialOutcome::Lost(Loss { how, goes_on: true }) => {
                 self.made_again(what, &how);
                 self.attempt(plan, what, after_ns)
             }
@@ -221,15 +221,15 @@ impl<'a> Runs<'a> {
     ///
     /// # Errors
     /// When the plan is wrong, its script fails, or its result cannot be kept.
-    pub fn attempt(&mut self, plan: &Plan, what: &str, after_ns: u64) -> Result<Ran> {
+    pub fn attempt(&mut self, plan: &Plan, what: &str, after_ns: u64) -> Result<TrialOutcome> {
         if self.stop.is_stopped() {
-            return Ok(Ran::Interrupted);
+            return Ok(TrialOutcome::Interrupted);
         }
         self.number += 1;
         self.progress.begin(what, plan, after_ns);
         let mut plan = plan.clone();
         plan.origin.tags.clone_from(&self.tags);
-        let Carried { plan, run, .. } =
+        let RunOutcome { plan, run, .. } =
             match self.carrier.run(&plan, self.registry, &mut self.progress, &Control::default(), &self.stop) {
                 Ok(carried) => carried,
                 Err(error) => {
@@ -240,23 +240,26 @@ impl<'a> Runs<'a> {
                     let of_agents =
                         matches!(error.downcast_ref(), Some(ClusterError::Agent { is_impossible: true, .. }));
                     match error.downcast_ref() {
-                        Some(ClusterError::Interrupted) => return Ok(Ran::Interrupted),
+                        Some(ClusterError::Interrupted) => return Ok(TrialOutcome::Interrupted),
                         Some(ClusterError::LostBefore { agent, reason, left }) => {
                             let how = format!("lost agent '{agent}' before it began ({reason})");
-                            return Ok(Ran::Lost(Loss {
+                            return Ok(TrialOutcome::Lost(Loss {
                                 how,
                                 goes_on: *left > 0 && self.carrier.goes_on_after_loss(),
                             }));
                         }
                         // What was finished is not thrown away for it.
                         Some(error) if self.number > 1 && !of_agents => {
-                            return Ok(Ran::Lost(Loss { how: format!("could not begin ({error})"), goes_on: false }));
+                            return Ok(TrialOutcome::Lost(Loss {
+                                how: format!("could not begin ({error})"),
+                                goes_on: false,
+                            }));
                         }
                         _ => {}
                     }
                     let is_impossible = of_engine || of_agents;
                     return if is_impossible {
-                        Ok(Ran::Impossible(wording::told(&error, Settings::Flags)))
+                        Ok(TrialOutcome::Impossible(wording::render_error(&error, Settings::Flags)))
                     } else {
                         Err(error)
                     };
@@ -264,7 +267,7 @@ impl<'a> Runs<'a> {
             };
         match &run.ending {
             Ending::Failed(reason) => bail!("{what}: {reason}"),
-            Ending::Interrupted => return Ok(Ran::Interrupted),
+            Ending::Interrupted => return Ok(TrialOutcome::Interrupted),
             Ending::Completed
             | Ending::Aborted(_)
             | Ending::Stopped(_)
@@ -286,7 +289,7 @@ impl<'a> Runs<'a> {
             // The decision does not rest on a run that lost an agent.
             Ok(number) => self.kept.extend(number.filter(|_| loss.is_none())),
             Err(problem) => {
-                let problem = wording::told(&problem, Settings::Flags);
+                let problem = wording::render_error(&problem, Settings::Flags);
                 self.progress.note(&format!("warning: the runs are not kept: {problem}"));
                 self.keep = Keep::Nothing;
             }
@@ -296,7 +299,7 @@ impl<'a> Runs<'a> {
             let path = dir.join(format!("{:03}-{name}.json", self.number));
             files::write(&path, &brunt_report::render(Format::Json, &summary, Style::default())?)?;
         }
-        Ok(loss.map_or_else(|| Ran::Whole(Box::new(summary)), Ran::Lost))
+        Ok(loss.map_or_else(|| TrialOutcome::Whole(Box::new(summary)), TrialOutcome::Lost))
     }
 
     /// Adds the result of the last run.

@@ -23,15 +23,15 @@ use brunt_record::watched::Watched;
 
 use crate::args::Output;
 use crate::args::machines::Machines;
-use crate::carrier::{Carried, Carrier};
 use crate::ctl::CtlServer;
+use crate::executor::{Executor, RunOutcome};
 use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::results::Results;
 use crate::scripts::SCRIPTS;
 use crate::sinks::{Sinks, subject};
 use crate::watching::Watching;
-use crate::{console, files, handled, losses, machine, ready, signals, wrk_totals};
+use crate::{console, files, losses, machine, signals, summary_hook, wait_for_target, wrk_totals};
 
 /// The most checks that a line names.
 const MOST_NAMED: usize = 5;
@@ -63,7 +63,7 @@ pub fn carry_out(
     if trace.is_some() && by.machines.bus.nats.is_some() {
         bail!("--once and --log look at users of this machine: leave --nats out");
     }
-    let carrier = Carrier::from_flags(by.machines, by.threads, args.quiet, &stop)?;
+    let carrier = Executor::from_flags(by.machines, by.threads, args.quiet, &stop)?;
     let traced = trace.as_ref().is_some_and(|trace| trace.sight() == Sight::Everything);
     let run_id = subject::run_id()?;
     let control = Control::default();
@@ -76,10 +76,10 @@ pub fn carry_out(
     }
     let carried = match trace {
         None => carrier.run(plan, registry, &mut sinks, &control, &stop),
-        Some(trace) => ready::wait(plan, registry, &stop, !args.quiet).and_then(|()| {
+        Some(trace) => wait_for_target::wait(plan, registry, &stop, !args.quiet).and_then(|()| {
             let watching = &mut Watching::begin(plan, true, !args.quiet, &mut sinks)?;
             brunt_engine::run_traced(plan, registry, SCRIPTS, &mut AbortWatch::new(plan, watching), &stop, trace)
-                .map(|Finished { plan, run, script }| Carried { plan, run, script })
+                .map(|Finished { plan, run, script }| RunOutcome { plan, run, script })
                 .map_err(Into::into)
         }),
     };
@@ -92,7 +92,7 @@ pub fn carry_out(
     }
     conclude(carried?, sinks, results, keep, &stop, |summary| {
         never_counted(summary);
-        if traced { Ok(()) } else { handled::write(summary, registry, by.allow_write) }
+        if traced { Ok(()) } else { summary_hook::write(summary, registry, by.allow_write) }
     })
 }
 
@@ -136,7 +136,7 @@ pub fn replay(
     signals::stop_at_first(stop.clone())?;
     // The log sets the due times of the calls: nobody changes them during the run.
     let mut sinks = Sinks::from_flags(plan, results, args, &subject::run_id()?, &Control::default(), &stop, false)?;
-    let carried = ready::wait(plan, registry, &stop, !args.quiet).and_then(|()| {
+    let carried = wait_for_target::wait(plan, registry, &stop, !args.quiet).and_then(|()| {
         let shown = &mut InLogs { in_log, next: &mut sinks };
         let watching = &mut Watching::begin(plan, true, !args.quiet, shown)?;
         let observer = &mut AbortWatch::new(plan, watching);
@@ -145,7 +145,7 @@ pub fn replay(
     sinks.load_ended();
     let Finished { plan, mut run, script } = carried?;
     run.replayed = Some(Box::new(replayed(&run)));
-    conclude(Carried { plan, run, script }, sinks, results, keep, &stop, |_| Ok(()))
+    conclude(RunOutcome { plan, run, script }, sinks, results, keep, &stop, |_| Ok(()))
 }
 
 /// Replays a log by agents, with `threads` threads each. `timetable` has all calls of the log, and `put_together` adds
@@ -163,7 +163,7 @@ pub fn replay_by_agents(
     by_this_machine(args, machines)?;
     let stop = StopHandle::default();
     signals::stop_at_first(stop.clone())?;
-    let carrier = Carrier::from_flags(machines, Some(threads), args.quiet, &stop)?;
+    let carrier = Executor::from_flags(machines, Some(threads), args.quiet, &stop)?;
     let control = Control::default();
     let mut sinks = Sinks::from_flags(plan, results, args, &subject::run_id()?, &control, &stop, false)?;
     let observer = &mut InLogs { in_log, next: &mut sinks };
@@ -195,21 +195,21 @@ impl Observer for InLogs<'_> {
         self.next.samples()
     }
 
-    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
+    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::AbortCause> {
         self.next.second(second, so_far)
     }
 }
 
 /// Writes the result of a run, and keeps it. `besides` is called once it is written.
 fn conclude(
-    carried: Carried,
+    carried: RunOutcome,
     mut sinks: Sinks,
     results: &Results,
     keep: &Keep,
     stop: &StopHandle,
     besides: impl FnOnce(&Summary) -> Result<()>,
 ) -> Result<Exit> {
-    let Carried { plan, run, script } = carried;
+    let RunOutcome { plan, run, script } = carried;
     let mut summary = machine::summary_of(plan, run);
     sinks.judged(&summary);
     summary.run.deliveries = sinks.deliveries();

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use brunt_decide::compare::{self, BLOCKS, Compared, ComparedRun, Comparison, Figures, LEAST_RUNS};
+use brunt_decide::compare::{self, BLOCKS, ComparedFigures, ComparedRun, ComparedRuns, Comparison, LEAST_RUNS};
 use brunt_decide::evidence::Evidence;
 use brunt_decide::short::Lacking;
 use brunt_judge::summary::Summary;
@@ -106,7 +106,7 @@ fn refuse_missing(target: &OsString) -> Result<()> {
 ///
 /// # Errors
 /// When one of them does not exist, or they are too short to be compared.
-pub fn compare_kept(store: &mut Store, a: i64, b: i64) -> Result<Compared> {
+pub fn compare_kept(store: &mut Store, a: i64, b: i64) -> Result<ComparedRuns> {
     let [a, b] = [a, b].map(|number| kept_run(store, &RunSelector::Number(number)));
     compare_sides(&a?, &b?)
 }
@@ -198,7 +198,7 @@ fn losses_of(side: &StoredSide, name: &str) -> Vec<String> {
 ///
 /// # Errors
 /// When the results of a side have different plans, or there are too few of them.
-pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<Compared> {
+pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<ComparedRuns> {
     check_alike(a)?;
     check_alike(b)?;
     let differing = match (a.results.first(), b.results.first()) {
@@ -226,7 +226,7 @@ pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<Compared> {
                     b.name
                 );
             }
-            let figures = |results: &[Summary]| results.iter().map(Figures::from_summary).collect::<Vec<_>>();
+            let figures = |results: &[Summary]| results.iter().map(ComparedFigures::from_summary).collect::<Vec<_>>();
             Comparison::of_runs(&figures(a_all), &figures(b_all))
         }
     };
@@ -238,7 +238,7 @@ pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<Compared> {
         };
         (1..).zip(&side.results).map(run).collect()
     };
-    Ok(Compared {
+    Ok(ComparedRuns {
         origin: Origin::default(),
         a: a.name.clone(),
         b: b.name.clone(),

@@ -71,7 +71,7 @@ fn flag(setting: Setting) -> &'static str {
 }
 
 /// An error with its causes and the way out. Each cause is named once (many errors name their cause themselves).
-pub fn told(error: &anyhow::Error, settings: Settings) -> String {
+pub fn render_error(error: &anyhow::Error, settings: Settings) -> String {
     let mut causes = error.chain().map(|cause| cause_told(cause, settings));
     let mut text = causes.next().unwrap_or_default();
     for cause in causes {
@@ -343,7 +343,7 @@ mod tests {
         let mut flags = BTreeSet::new();
         flags_of(&crate::parser::definitions(&crate::built_in()).unwrap(), &mut flags);
         for error in errors().into_iter().chain(errors_of_results()) {
-            let (plain, text) = (error.to_string(), told(&error, Settings::Flags));
+            let (plain, text) = (error.to_string(), render_error(&error, Settings::Flags));
             assert!(named(&plain).is_empty(), "flags are named below the command line: {plain}");
             assert!(!named(&text).is_empty(), "no way out: {text}");
             for flag in named(&text) {
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn a_plan_file_is_told_of_its_fields() {
         for error in errors() {
-            let text = told(&error, Settings::PlanFile);
+            let text = render_error(&error, Settings::PlanFile);
             assert!(named(&text).iter().all(|flag| *flag == "--write-plan"), "{text}");
             let names_a_field = Setting::ALL.iter().any(|setting| text.contains(setting.field()));
             assert!(names_a_field || text.contains("--write-plan"), "{text}");
@@ -367,19 +367,19 @@ mod tests {
         let name = || RouteError::from(TlsError::ServerName { name: "a..b".to_owned() });
         let error = anyhow::Error::new(EngineError::from(name())).context("--b '-t 1'");
         assert_eq!(
-            told(&error, Settings::Flags),
+            render_error(&error, Settings::Flags),
             "--b '-t 1': 'a..b' cannot be a TLS server name: give one with --sni"
         );
         let error = EngineError::from(name()).into();
         let expected = "'a..b' cannot be a TLS server name: give one with transport.tls.server_name in the plan";
-        assert_eq!(told(&error, Settings::PlanFile), expected);
+        assert_eq!(render_error(&error, Settings::PlanFile), expected);
     }
 
     #[test]
     fn a_cause_is_named_once() {
         let error = |inner: &str| {
             let error = anyhow!(inner.to_owned()).context("cannot listen: no such file; choose another");
-            told(&error.context("cannot serve"), Settings::Flags)
+            render_error(&error.context("cannot serve"), Settings::Flags)
         };
         assert_eq!(error("no such file"), "cannot serve: cannot listen: no such file; choose another");
         assert_eq!(error("refused"), "cannot serve: cannot listen: no such file; choose another: refused");

@@ -258,13 +258,13 @@ impl LostTimetable {
                 unknown += count;
                 // They move no percentile, but mark those that they could have moved.
                 rest.times.record_bounds(Timing::Response, 0, count);
-                by_due.untold(due, count);
+                by_due.exclude(due, count);
             });
             schedule.drop_overdue(end, |due, count| {
                 unsent += count;
                 let waited_ns = end.since(due);
                 rest.times.record_bounds(Timing::Response, waited_ns, count);
-                by_due.untold(due, count);
+                by_due.exclude(due, count);
             });
             rest.numbers.add(Counter::Unsent, unsent);
             rest.numbers.add(Counter::Unknown, unknown);
@@ -334,7 +334,7 @@ impl LostTimetable {
                 Fate::Unsent => (Counter::Unsent, measured_ns.saturating_sub(due)),
             };
             rest.times.record_bounds(Timing::Response, waited_ns, count);
-            by_due.untold(Tick::from_ns(due), count);
+            by_due.exclude(Tick::from_ns(due), count);
             rest.numbers.add(counter, count);
         }
         // The run had ended, and the agent did not know.

@@ -6,7 +6,7 @@ use brunt_plan::share::{DealtNumbers, Portion};
 use brunt_protocol::scenario::Value;
 use brunt_record::change::Change;
 use brunt_record::interval::Interval;
-use brunt_record::recording::Aside;
+use brunt_record::recording::LifecycleFigures;
 use brunt_record::recording::Stop;
 use brunt_record::replayed::LogRead;
 use bytes::Bytes;
@@ -172,15 +172,15 @@ pub(crate) enum FromAgent {
     Given {
         run: u32,
         value: Value<'static>,
-        #[serde(default, skip_serializing_if = "Aside::is_empty")]
-        left: Box<Aside>,
+        #[serde(default, skip_serializing_if = "LifecycleFigures::is_empty")]
+        left: Box<LifecycleFigures>,
     },
     /// The teardown is done, and has left this, or it has failed.
     TornDown {
         run: u32,
         problem: Option<String>,
-        #[serde(default, skip_serializing_if = "Aside::is_empty")]
-        left: Box<Aside>,
+        #[serde(default, skip_serializing_if = "LifecycleFigures::is_empty")]
+        left: Box<LifecycleFigures>,
     },
     /// Its connections are made.
     Ready { run: u32 },
@@ -301,7 +301,7 @@ mod tests {
             (Value::text("ok"), Value::Boolean(true)),
             (Value::text("nothing"), Value::Nil),
         ]);
-        let mut left = Box::<Aside>::default();
+        let mut left = Box::<LifecycleFigures>::default();
         left.figures.checks.named("set up").passed(None, "set up");
         let said = FromAgent::Given { run: 1, value, left };
         assert_eq!(from_bytes::<FromAgent>(&to_bytes(&said)), Ok(said));

@@ -4,7 +4,7 @@ use brunt_plan::plan::{Origin, Plan};
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::{Answer, Capacity};
-use crate::compare::Compared;
+use crate::compare::ComparedRuns;
 use crate::evidence::Evidence;
 use crate::short::Lacking;
 use crate::sweep::Sweep;
@@ -17,7 +17,7 @@ pub enum Decision<'a> {
     /// How a target behaves over a range of loads.
     Sweep(&'a Plan, &'a Sweep),
     /// Whether one is slower than another.
-    Comparison(&'a Compared),
+    Comparison(&'a ComparedRuns),
 }
 
 impl Decision<'_> {
@@ -71,7 +71,7 @@ pub enum KeptDecision {
     /// See [`Decision::Sweep`].
     Sweep(Box<Plan>, Sweep),
     /// See [`Decision::Comparison`].
-    Comparison(Compared),
+    Comparison(ComparedRuns),
 }
 
 impl KeptDecision {

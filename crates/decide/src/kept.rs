@@ -163,7 +163,7 @@ const SPARKLINE_POINTS: usize = 60;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Digest {
     /// [`FIGURES`] and those that thresholds limit, as far as they were measured.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<KeptFigure>,
     /// Its thresholds, in their order.
     pub limits: Vec<Limit>,
     /// Its course.
@@ -172,7 +172,7 @@ pub struct Digest {
 
 /// A figure of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Figure {
+pub struct KeptFigure {
     /// As thresholds call it: `p99`, `home:p95`.
     pub name: String,
     /// In nanoseconds, as a share from 0 to 1, in bytes, or a number.
@@ -218,13 +218,13 @@ impl Digest {
         let thresholds = &summary.plan.thresholds;
         let standing = summary.standing();
         let usual = FIGURES.iter().map(|name| (*name, Measure::parse(name).and_then(|figure| standing.figure(figure))));
-        let mut figures: Vec<Figure> = Vec::new();
+        let mut figures: Vec<KeptFigure> = Vec::new();
         let limited = thresholds.iter().map(|threshold| (threshold.figure(), standing.value(threshold)));
         for (name, value) in usual.chain(limited) {
             if let Some(AtLeast { value, at_least }) = value.filter(|value| value.value.is_finite())
                 && figures.iter().all(|figure| figure.name != name)
             {
-                figures.push(Figure { name: name.to_owned(), value, at_least });
+                figures.push(KeptFigure { name: name.to_owned(), value, at_least });
             }
         }
         let limits = thresholds.iter().zip(&summary.thresholds).map(|(threshold, result)| Limit {

@@ -13,7 +13,7 @@ use brunt_plan::stop::StopHandle;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::live::{AgentSecond, Live};
 use brunt_record::observer::{Observer, RunningTotal};
-use brunt_record::recording::{Aside, Recording};
+use brunt_record::recording::{LifecycleFigures, Recording};
 use brunt_record::series::Series;
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::time::Tick;
@@ -113,7 +113,7 @@ impl<'a> Coordinator<'a> {
     }
 
     /// Adds what a setup has left that has run before.
-    pub(crate) fn after_setup(mut self, left: &Aside) -> Self {
+    pub(crate) fn after_setup(mut self, left: &LifecycleFigures) -> Self {
         self.measured.figures.merge(&left.figures);
         self.endings.stop(left.stopped.clone());
         self

@@ -33,7 +33,7 @@ use std::sync::mpsc::Receiver;
 
 use brunt_plan::plan::Plan;
 use brunt_plan::share::Portion;
-use brunt_record::recording::{Aside, Recording};
+use brunt_record::recording::{LifecycleFigures, Recording};
 use brunt_record::time::Tick;
 
 use brunt_protocol::Registry;
@@ -50,7 +50,7 @@ use crate::watchdog::Watchdog;
 
 pub use brunt_plan::stop::StopHandle;
 pub use brunt_record::observer::{Observer, RunningTotal};
-pub use brunt_record::recording::Cause;
+pub use brunt_record::recording::AbortCause;
 
 pub use crate::control::{Changeable, Control, ControlError};
 pub use crate::error::EngineError;
@@ -189,7 +189,7 @@ pub fn setup(
     registry: &Registry,
     scripts: &dyn ScriptHost,
     stop: &StopHandle,
-) -> Result<(Value<'static>, Aside), EngineError> {
+) -> Result<(Value<'static>, LifecycleFigures), EngineError> {
     run::setup(plan, &Epolls::new(plan.transport.arrival_times), registry, scripts, stop)
 }
 
@@ -204,7 +204,7 @@ pub fn teardown(
     registry: &Registry,
     scripts: &dyn ScriptHost,
     stop: &StopHandle,
-) -> Result<Aside, EngineError> {
+) -> Result<LifecycleFigures, EngineError> {
     run::teardown(plan, given, &Epolls::new(plan.transport.arrival_times), registry, scripts, stop)
 }
 
@@ -228,7 +228,7 @@ pub struct Agents<'a> {
     /// Their names, in the order of their numbers.
     pub names: &'a [String],
     /// What the script's setup on one of them has left.
-    pub left: &'a Aside,
+    pub left: &'a LifecycleFigures,
 }
 
 /// Merges the reports of agents on their parts into a run of `plan`. Ends when all of them have finished, or no sender

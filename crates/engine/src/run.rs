@@ -17,7 +17,7 @@ use brunt_plan::secret::shown_url;
 use brunt_plan::share::{Portion, Share};
 use brunt_plan::stop::StopHandle;
 use brunt_record::live::Live;
-use brunt_record::recording::{Aside, Cause, Recording};
+use brunt_record::recording::{AbortCause, LifecycleFigures, Recording};
 
 use crate::coordinator::Coordinator;
 use crate::error::EngineError;
@@ -103,7 +103,7 @@ pub(crate) fn ask<M: Machine>(
 struct NoObserver;
 
 impl Observer for NoObserver {
-    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<Cause> {
+    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<AbortCause> {
         ControlFlow::Continue(())
     }
 }
@@ -292,8 +292,8 @@ pub(crate) fn setup<M: Machine>(
     registry: &Registry,
     scripts: &dyn ScriptHost,
     stop: &StopHandle,
-) -> Result<(Value<'static>, Aside), EngineError> {
-    let Some(scenarios) = &plan.scenarios else { return Ok((Value::Nil, Aside::default())) };
+) -> Result<(Value<'static>, LifecycleFigures), EngineError> {
+    let Some(scenarios) = &plan.scenarios else { return Ok((Value::Nil, LifecycleFigures::default())) };
     let set_up = || {
         let mut runtime = ScenarioRuntime::prepare(plan, scenarios, registry, scripts, Portion::whole(1))?;
         runtime.setup(machine, stop)?;
@@ -311,8 +311,8 @@ pub(crate) fn teardown<M: Machine>(
     registry: &Registry,
     scripts: &dyn ScriptHost,
     stop: &StopHandle,
-) -> Result<Aside, EngineError> {
-    let Some(scenarios) = &plan.scenarios else { return Ok(Aside::default()) };
+) -> Result<LifecycleFigures, EngineError> {
+    let Some(scenarios) = &plan.scenarios else { return Ok(LifecycleFigures::default()) };
     let tear_down = || {
         let mut runtime = ScenarioRuntime::prepare(plan, scenarios, registry, scripts, Portion::whole(1))?;
         runtime.give(given);
@@ -407,7 +407,7 @@ fn carry_out<M: Machine, W: Workload<M::Driver> + Send + 'static>(
     watchdog: &mut Watchdog,
     observer: &mut dyn Observer,
 ) -> Result<Recording, EngineError> {
-    carry_out_after(machine, shared, parts, &Aside::default(), watchdog, observer)
+    carry_out_after(machine, shared, parts, &LifecycleFigures::default(), watchdog, observer)
 }
 
 /// The same after a setup that has left this.
@@ -415,7 +415,7 @@ fn carry_out_after<M: Machine, W: Workload<M::Driver> + Send + 'static>(
     machine: &M,
     shared: &Arc<Shared>,
     parts: Vec<WorkerPart<W>>,
-    left: &Aside,
+    left: &LifecycleFigures,
     watchdog: &mut Watchdog,
     observer: &mut dyn Observer,
 ) -> Result<Recording, EngineError> {

@@ -12,7 +12,7 @@ use brunt_plan::share::{Portion, Share};
 use brunt_plan::stop::StopHandle;
 use brunt_plan::target::Target;
 use brunt_record::outcome::Failure;
-use brunt_record::recording::Aside;
+use brunt_record::recording::LifecycleFigures;
 
 use crate::error::EngineError;
 use crate::limits;
@@ -50,7 +50,7 @@ pub(crate) struct ScenarioRuntime<'a> {
     /// Whether a feeder of the script gives each row out only once.
     given: Value<'static>,
     /// What setup has left.
-    left: Aside,
+    left: LifecycleFigures,
     /// Sees every action of users, those of setup and teardown included.
     trace: Option<Arc<dyn Trace>>,
     portion: Portion,
@@ -73,7 +73,7 @@ impl<'a> ScenarioRuntime<'a> {
         let names: Vec<&str> = all.map(|one| one.scenario.as_str()).collect();
         scripts.program(plan, scenarios, registry, portion)?.rehearse(&names)?;
         let script = scripts.program(plan, scenarios, registry, portion)?;
-        Ok(Self { plan, scenarios, script, given: Value::Nil, left: Aside::default(), trace: None, portion })
+        Ok(Self { plan, scenarios, script, given: Value::Nil, left: LifecycleFigures::default(), trace: None, portion })
     }
 
     /// Shows `trace` everything that users do from now on.
@@ -87,7 +87,7 @@ impl<'a> ScenarioRuntime<'a> {
     }
 
     /// What setup has left.
-    pub(crate) fn left(&self) -> &Aside {
+    pub(crate) fn left(&self) -> &LifecycleFigures {
         &self.left
     }
 
@@ -114,7 +114,7 @@ impl<'a> ScenarioRuntime<'a> {
     ///
     /// # Errors
     /// When it fails, or has not returned although the run is to leave.
-    pub(crate) fn teardown<M: Machine>(&self, machine: &M, stop: &StopHandle) -> Result<Aside, EngineError> {
+    pub(crate) fn teardown<M: Machine>(&self, machine: &M, stop: &StopHandle) -> Result<LifecycleFigures, EngineError> {
         let done = self.run("teardown", machine, stop, Duration::MAX)?;
         Ok(done.map(|(_, left)| left).unwrap_or_default())
     }
@@ -235,11 +235,11 @@ impl<'a> ScenarioRuntime<'a> {
 }
 
 /// The state in which setup or teardown has returned, and what it leaves.
-type AfterReturn = (Box<dyn Library>, Aside);
+type AfterReturn = (Box<dyn Library>, LifecycleFigures);
 
 /// What the user of setup or teardown leaves.
-fn left(reported: &Receiver<Report>) -> Aside {
-    let mut left = Aside::default();
+fn left(reported: &Receiver<Report>) -> LifecycleFigures {
+    let mut left = LifecycleFigures::default();
     for report in reported.try_iter() {
         match report {
             Report::Interval(interval) | Report::Part(interval) => {

@@ -8,7 +8,7 @@ use brunt_protocol::source::Message;
 use brunt_protocol::{
     Answer, AnswerParts, Client, FailedCall, KeptAnswer, Malformed, Opening, Pending, Progress, Started,
 };
-use brunt_record::kinds::Look;
+use brunt_record::kinds::AnswerSample;
 use brunt_record::outcome::Failure;
 
 use crate::{CallError, EndedBy, StreamProtocol};
@@ -381,7 +381,7 @@ impl<P: StreamProtocol> Client for StreamClient<P> {
         self.protocol.look(&self.connection)
     }
 
-    fn take_sample(&self) -> Option<Look<'_>> {
+    fn take_sample(&self) -> Option<AnswerSample<'_>> {
         self.protocol.looked()
     }
 

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use brunt_http2::{Connection, Counters, Violation};
 use brunt_protocol::source::Message;
 use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
-use brunt_record::kinds::Look;
+use brunt_record::kinds::AnswerSample;
 use brunt_record::outcome::Failure;
 
 pub use self::client::StreamClient;
@@ -129,7 +129,7 @@ pub trait StreamProtocol: Send {
     }
 
     /// As [`Client::take_sample`](brunt_protocol::Client::take_sample).
-    fn looked(&self) -> Option<Look<'_>> {
+    fn looked(&self) -> Option<AnswerSample<'_>> {
         None
     }
 

@@ -11,14 +11,14 @@ use brunt_record::catalogue::Counter;
 use brunt_record::change::{Action, Author, Change};
 use brunt_record::live::{InLog, Live};
 use brunt_record::observer::{Observer, RunningTotal};
-use brunt_record::recording::Cause;
+use brunt_record::recording::AbortCause;
 use brunt_record::samples::SampleSink;
 use brunt_record::snapshot::Phase;
 use brunt_record::watched::Watched;
 
 use crate::back_off::BackOff;
 use crate::guard::{Guards, When};
-use crate::thresholds::{Outlook, Standing};
+use crate::thresholds::{FigureSource, Outlook};
 
 /// Judges a run after each second by those thresholds and guards of its plan that may end it, then shows the second to
 /// another observer.
@@ -48,7 +48,7 @@ impl<'a> AbortWatch<'a> {
     }
 
     /// The cause if a guard ends the run after this second.
-    fn guard(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> Option<Cause> {
+    fn guard(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> Option<AbortCause> {
         self.guards.hear(&second.changes);
         let Some((back_off, steer)) = self.back_off.as_mut().zip(self.steer.as_mut()) else {
             return self.guards.second(second, so_far).map(|fired| fired.cause());
@@ -76,7 +76,7 @@ impl<'a> AbortWatch<'a> {
     }
 
     /// The cause if a threshold ends the run, as it can no longer pass. Judges nothing once the planned time is over.
-    fn beyond_repair(&self, so_far: &RunningTotal<'_>) -> Option<Cause> {
+    fn beyond_repair(&self, so_far: &RunningTotal<'_>) -> Option<AbortCause> {
         let due = so_far.measured.numbers.get(Counter::Due);
         let over = self.plan.duration_ns().is_some_and(|planned_ns| so_far.measured_ns >= planned_ns)
             || self.plan.stop.requests.is_some_and(|requests| due >= requests);
@@ -85,7 +85,7 @@ impl<'a> AbortWatch<'a> {
         if over || aborting.peek().is_none() {
             return None;
         }
-        let standing = Standing::so_far(self.plan, so_far);
+        let standing = FigureSource::so_far(self.plan, so_far);
         let outlook = Outlook::new(self.plan, so_far.measured_ns, so_far.measured, so_far.users);
         let ends = |(_, threshold): &(u32, &Threshold)| match threshold.aborts() {
             Some(Abort::AtOnce { after_ns }) => {
@@ -98,20 +98,20 @@ impl<'a> AbortWatch<'a> {
     }
 }
 
-fn cause((place, threshold): (u32, &Threshold), standing: &Standing<'_>) -> Cause {
+fn cause((place, threshold): (u32, &Threshold), standing: &FigureSource<'_>) -> AbortCause {
     let got = standing.judge(threshold).got.to_string();
     let at_once = matches!(threshold.aborts(), Some(Abort::AtOnce { .. }));
-    Cause::Threshold { place, threshold: threshold.to_string(), got, after_ns: standing.measured_ns, at_once }
+    AbortCause::Threshold { place, threshold: threshold.to_string(), got, after_ns: standing.measured_ns, at_once }
 }
 
 /// A cause in words: `the threshold p99<50ms could no longer pass after 3s: it was at 75.0ms`.
 #[derive(Debug, Clone, Copy)]
-pub struct Reason<'a>(pub &'a Cause);
+pub struct Reason<'a>(pub &'a AbortCause);
 
 impl fmt::Display for Reason<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Cause::Threshold { threshold, got, after_ns, at_once, .. } => {
+            AbortCause::Threshold { threshold, got, after_ns, at_once, .. } => {
                 // The flag's word for it says nothing here.
                 let condition =
                     threshold.rsplit_once(" abort").map_or(threshold.as_str(), |(condition, _)| condition).trim();
@@ -119,10 +119,10 @@ impl fmt::Display for Reason<'_> {
                 let what = if *at_once { "did not hold" } else { "could no longer pass" };
                 write!(f, "the threshold {condition} {what} after {after}s: it was at {got}")
             }
-            Cause::Guard { guard, phase, elapsed_ns, found, .. } => {
+            AbortCause::Guard { guard, phase, elapsed_ns, found, .. } => {
                 write!(f, "the guard '{guard}' fired {}: {found}", When(*phase, *elapsed_ns))
             }
-            Cause::Observer(reason) => f.write_str(reason),
+            AbortCause::Observer(reason) => f.write_str(reason),
         }
     }
 }
@@ -140,7 +140,7 @@ impl Observer for AbortWatch<'_> {
         self.next.samples()
     }
 
-    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<Cause> {
+    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<AbortCause> {
         self.next.second(second, so_far)?;
         let fired = self.guard(second, so_far);
         let beyond_repair = || self.beyond_repair(so_far).filter(|_| second.phase == Phase::Measured);
@@ -161,7 +161,7 @@ mod tests {
     struct Counting(u32);
 
     impl Observer for Counting {
-        fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<Cause> {
+        fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<AbortCause> {
             self.0 += 1;
             ControlFlow::Continue(())
         }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     /// What comes of so many seconds in which a call of a hundred failed, and how many were passed on.
-    fn seen(thresholds: &[&str], phase: Phase, seconds: u64) -> (ControlFlow<Cause>, u32) {
+    fn seen(thresholds: &[&str], phase: Phase, seconds: u64) -> (ControlFlow<AbortCause>, u32) {
         let thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
         let plan = Plan { thresholds, ..crate::fixtures::plan() };
         let mut measured = Snapshot::with_numbers([(Counter::Due, 100)]);
@@ -195,7 +195,10 @@ mod tests {
         let (flow, passed_on) = seen(&["p99<1s abort", "timeout==0 abort"], Phase::Measured, 3);
         let ControlFlow::Break(cause) = flow else { panic!("it goes on") };
         assert_eq!(passed_on, 1);
-        assert!(matches!(&cause, Cause::Threshold { threshold, .. } if threshold == "timeout==0 abort"), "{cause:?}");
+        assert!(
+            matches!(&cause, AbortCause::Threshold { threshold, .. } if threshold == "timeout==0 abort"),
+            "{cause:?}"
+        );
         assert_eq!(Reason(&cause).to_string(), "the threshold timeout==0 could no longer pass after 3s: it was at 1");
         for threshold in ["error_rate==0 abort", "error_rate<=0 abort"] {
             assert!(seen(&[threshold], Phase::Measured, 3).0.is_break(), "{threshold}: a call has failed");

@@ -271,7 +271,7 @@ mod tests {
     use super::*;
     use crate::fixtures::run;
     use crate::summary::Summary;
-    use crate::thresholds::Condition;
+    use crate::thresholds::JudgedCondition;
 
     /// A run of these steps of one scenario, with these figures.
     fn played(steps: Vec<Step>, figures: impl FnOnce(&mut ScenarioFigures)) -> Summary {
@@ -288,7 +288,7 @@ mod tests {
     fn short(summary: &Summary) -> Vec<(Asked, u64, u64)> {
         let failed = summary.thresholds.iter().filter(|result| !result.held);
         let made = failed.filter_map(|result| match result.condition {
-            Condition::Made(of) => summary.made.iter().find(|made| made.of == of),
+            JudgedCondition::Made(of) => summary.made.iter().find(|made| made.of == of),
             _ => None,
         });
         made.map(|made| (made.of, made.made as u64, made.asked as u64)).collect()

@@ -114,7 +114,7 @@ mod tests {
     use brunt_record::catalogue::{Counter, Timing};
     use brunt_record::change::{Action, Author};
     use brunt_record::observer::{Observer, RunningTotal};
-    use brunt_record::recording::Cause;
+    use brunt_record::recording::AbortCause;
     use brunt_record::snapshot::Snapshot;
 
     use super::*;
@@ -123,13 +123,13 @@ mod tests {
     struct Nobody;
 
     impl Observer for Nobody {
-        fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<Cause> {
+        fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<AbortCause> {
             ControlFlow::Continue(())
         }
     }
 
     /// A target that answers so many calls a second in 5 ms each, first come, first served; or nothing at all.
-    fn steps(profile: &str, guards: &[&str], capacity: f64, seconds: u64) -> (Vec<(u64, f64)>, Option<Cause>) {
+    fn steps(profile: &str, guards: &[&str], capacity: f64, seconds: u64) -> (Vec<(u64, f64)>, Option<AbortCause>) {
         steps_until(profile, guards, capacity, seconds, u64::MAX)
     }
 
@@ -140,7 +140,7 @@ mod tests {
         capacity: f64,
         seconds: u64,
         changes_until_s: u64,
-    ) -> (Vec<(u64, f64)>, Option<Cause>) {
+    ) -> (Vec<(u64, f64)>, Option<AbortCause>) {
         let profile: Profile = profile.parse().unwrap();
         let load = Load::Open { profile: profile.clone(), arrivals: brunt_plan::arrivals::Spread::Uniform };
         let guards = guards.iter().map(|guard| guard.parse().unwrap()).collect();
@@ -203,8 +203,8 @@ mod tests {
     }
 
     /// The guard that ended the run, and the second at whose end it did.
-    fn fired(cause: &Cause) -> (&str, u64) {
-        let Cause::Guard { guard, elapsed_ns, .. } = cause else { panic!("{cause:?}") };
+    fn fired(cause: &AbortCause) -> (&str, u64) {
+        let AbortCause::Guard { guard, elapsed_ns, .. } = cause else { panic!("{cause:?}") };
         (guard, elapsed_ns / SECOND_NS)
     }
 

@@ -2,7 +2,7 @@
 
 use brunt_plan::plan::Plan;
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::figures::{CallFigures, Example, Figure, Figures, NamedFigures, OwnFigures};
+use brunt_record::figures::{CallFigures, Example, FigureByName, Figures, NamedFigures, OwnFigures};
 use brunt_record::histogram::{Censored, Histogram};
 use brunt_record::instrument::Bracket;
 use brunt_record::messages::Messages;
@@ -327,7 +327,7 @@ fn scenarios(total: &Figures) -> Vec<ScenarioBreakdown> {
 }
 
 fn crowded(total: &Figures) -> Vec<&'static str> {
-    fn is_crowded<T: Figure>(named: &NamedFigures<T>) -> bool {
+    fn is_crowded<T: FigureByName>(named: &NamedFigures<T>) -> bool {
         named.others().is_some()
     }
     let all = [

@@ -7,7 +7,7 @@ use brunt_record::instrument::Bracket;
 use serde::Serialize;
 
 use crate::sampling::Sampling;
-use crate::uncertainty::{Interval, Intervals};
+use crate::uncertainty::{ConfidenceInterval, Intervals};
 
 /// Figures of a distribution of times, in nanoseconds. A figure is a lower bound where calls whose time is known only
 /// from below can move it.
@@ -21,7 +21,7 @@ pub struct Distribution {
     pub mean: AtLeast<f64>,
     /// The uncertainty of the mean; missing where it is not computed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mean_interval: Option<Interval>,
+    pub mean_interval: Option<ConfidenceInterval>,
     /// The standard deviation.
     #[serde(rename = "stdev_ns")]
     pub stdev: AtLeast<f64>,
@@ -50,7 +50,7 @@ pub struct Quantile {
     pub at_least: bool,
     /// The uncertainty of the time; missing where it is not computed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
 }
 
 impl Quantile {

@@ -20,10 +20,10 @@ use brunt_record::change::{Action, Author, Change, pauses};
 use brunt_record::figures::Figures;
 use brunt_record::live::Live;
 use brunt_record::observer::RunningTotal;
-use brunt_record::recording::Cause;
+use brunt_record::recording::AbortCause;
 use brunt_record::snapshot::{Phase, Snapshot};
 
-use crate::thresholds::{Condition, Standing, ThresholdResult};
+use crate::thresholds::{FigureSource, JudgedCondition, ThresholdResult};
 
 /// By how much a second may be shorter than a second, in nanoseconds: it ends when the coordinator looks.
 const EARLY_NS: u64 = SECOND_NS / 20;
@@ -202,8 +202,8 @@ pub(crate) struct Fired<'a> {
 
 impl Fired<'_> {
     /// Why the run ends.
-    pub(crate) fn cause(&self) -> Cause {
-        Cause::Guard {
+    pub(crate) fn cause(&self) -> AbortCause {
+        AbortCause::Guard {
             place: self.place,
             guard: self.guard.to_string(),
             phase: self.phase,
@@ -230,7 +230,7 @@ fn count_by_end(window: &mut Snapshot) {
 /// have.
 fn got(plan: &Plan, guard: &Guard, window: &Snapshot, length_ns: u64, so_far: &RunningTotal<'_>) -> Option<String> {
     let total = RunningTotal { measured: window, measured_ns: length_ns, ..*so_far };
-    let judged = Standing::so_far(plan, &total).judge(guard.condition());
+    let judged = FigureSource::so_far(plan, &total).judge(guard.condition());
     if judged.held { Some(judged.got.to_string()) } else { unanswered(guard.condition(), window) }
 }
 
@@ -247,18 +247,18 @@ impl ThresholdResult {
     /// The result of a guard in a run with these changes, which was aborted for this cause if for any.
     pub(crate) fn of_guard(
         (at, guard): (u32, &Guard),
-        standing: &Standing<'_>,
-        aborted: Option<&Cause>,
+        standing: &FigureSource<'_>,
+        aborted: Option<&AbortCause>,
         changes: &[Change],
     ) -> Self {
         let (got, held) = match aborted {
-            Some(Cause::Guard { place, phase, elapsed_ns, found, .. }) if *place == at => {
+            Some(AbortCause::Guard { place, phase, elapsed_ns, found, .. }) if *place == at => {
                 (format!("fired {}: {found}", When(*phase, *elapsed_ns)), false)
             }
             _ if let Some(how) = backed_off(guard, changes) => (how, false),
             _ => standing.did_not_fire(guard.condition()),
         };
-        Self { condition: Condition::Guard(guard.clone()), value: None, got: got.into(), held, sure: true }
+        Self { condition: JudgedCondition::Guard(guard.clone()), value: None, got: got.into(), held, sure: true }
     }
 }
 

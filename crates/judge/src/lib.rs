@@ -16,6 +16,7 @@ pub mod distribution;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 mod guard;
+pub mod phrase;
 pub mod remarks;
 pub mod sampling;
 pub mod statistics;
@@ -25,4 +26,3 @@ pub mod trend;
 pub mod uncertainty;
 pub mod verdict;
 pub mod watched;
-pub mod words;

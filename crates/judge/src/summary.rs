@@ -5,7 +5,7 @@ use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::change::pauses;
 use brunt_record::histogram::Histogram;
 use brunt_record::outcome::{Failure, OkStatus};
-use brunt_record::recording::{Cause, Ending, Recording};
+use brunt_record::recording::{AbortCause, Ending, Recording};
 use brunt_record::snapshot::Snapshot;
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::breakdown::{Breakdown, Whole};
 use crate::distribution::Distribution;
 use crate::remarks::{self, About, Remark};
 use crate::sampling::{self, Clusters, Sampling};
-use crate::thresholds::{Standing, ThresholdResult, due_ns};
+use crate::thresholds::{FigureSource, ThresholdResult, due_ns};
 use crate::verdict::Verdict;
 use crate::watched::WatchedSummary;
 
@@ -248,8 +248,8 @@ impl Summary {
     }
 
     /// The figures by which thresholds judge it.
-    pub fn standing(&self) -> Standing<'_> {
-        Standing::new(&self.plan, &self.run, &self.total)
+    pub fn standing(&self) -> FigureSource<'_> {
+        FigureSource::new(&self.plan, &self.run, &self.total)
     }
 
     /// Whether any call was answered.
@@ -263,9 +263,9 @@ impl Summary {
         let Ending::Aborted(cause) = &self.run.ending else { return false };
         // The results of the plan's thresholds come first, and those of its guards behind them.
         let place = match cause {
-            Cause::Threshold { place, .. } => *place as usize,
-            Cause::Guard { place, .. } => self.plan.thresholds.len() + *place as usize,
-            Cause::Observer(_) => return false,
+            AbortCause::Threshold { place, .. } => *place as usize,
+            AbortCause::Guard { place, .. } => self.plan.thresholds.len() + *place as usize,
+            AbortCause::Observer(_) => return false,
         };
         self.thresholds.get(place) == Some(result)
     }
@@ -349,7 +349,8 @@ mod tests {
         let (mut plan, mut run) = run();
         plan.thresholds = ["timeout==0 abort", "p99<1ns"].map(|text| text.parse().unwrap()).into();
         let threshold = "timeout==0 abort".to_owned();
-        let cause = Cause::Threshold { place: 0, threshold, got: "1".to_owned(), after_ns: SECOND_NS, at_once: false };
+        let cause =
+            AbortCause::Threshold { place: 0, threshold, got: "1".to_owned(), after_ns: SECOND_NS, at_once: false };
         run.ending = Ending::Aborted(cause);
         let summary = Summary::new(plan, run);
         let said = summary.thresholds.iter().take(2).map(|result| summary.is_said_by_ending(result));

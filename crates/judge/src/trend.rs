@@ -51,7 +51,7 @@ const MATTERS_NS: f64 = 50_000.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Watched {
+pub enum TrendFigure {
     /// The median response time.
     P50,
     /// The 99th percentile of the response time.
@@ -60,7 +60,7 @@ pub enum Watched {
     Rate,
 }
 
-impl Watched {
+impl TrendFigure {
     const ALL: [Self; 3] = [Self::P99, Self::P50, Self::Rate];
 
     /// Its name in reports.
@@ -121,7 +121,7 @@ pub enum Settled {
         /// The second with which the rest begins: how long to warm up, in seconds.
         until_s: u64,
         /// The figure that shows the difference.
-        figure: Watched,
+        figure: TrendFigure,
         /// The figure of the whole run.
         all: f64,
         /// The figure without those seconds.
@@ -130,7 +130,7 @@ pub enum Settled {
     /// A figure kept growing or falling.
     Drifting {
         /// Which.
-        figure: Watched,
+        figure: TrendFigure,
         /// Its change in a minute; negative where it fell.
         per_minute: f64,
         /// Its median over the seconds.
@@ -161,13 +161,13 @@ impl Settled {
         // Where a call takes about as long as a point, how many end in it is a matter of moments.
         let p50 = total.response_quantile(0.5).map_or(0, |p50| p50.value);
         let has_rate = plan.load == Load::Closed {} && p50.saturating_mul(ROUNDS) <= usual;
-        let watched = Watched::ALL.iter().filter(|figure| **figure != Watched::Rate || has_rate);
+        let watched = TrendFigure::ALL.iter().filter(|figure| **figure != TrendFigure::Rate || has_rate);
         let watched: Vec<_> = watched.copied().collect();
         // Before the first calls can have ended, a rate says nothing.
         let is_filled = |point: &Point| point.start_ns.saturating_add(plan.warmup_ns) >= p50;
         let first = whole.iter().position(is_filled).unwrap_or(0);
         let warming_up = watched.iter().filter_map(|figure| {
-            let skipped = if *figure == Watched::Rate { first } else { 0 };
+            let skipped = if *figure == TrendFigure::Rate { first } else { 0 };
             warming_up(*figure, whole.get(skipped..)?)
         });
         if let Some(longest) = warming_up.max_by_key(|found| found.0) {
@@ -211,7 +211,7 @@ fn is_alike(plan: &Plan, total: &Snapshot, point_ns: u64) -> bool {
 }
 
 /// The number of first points that differ from the rest, and their effect on the figure.
-fn warming_up(figure: Watched, points: &[Point]) -> Option<(usize, Settled)> {
+fn warming_up(figure: TrendFigure, points: &[Point]) -> Option<(usize, Settled)> {
     let values: Vec<_> = points.iter().map(|point| figure.of_point(point)).collect::<Option<_>>()?;
     let half = values.len() / 2;
     let settled = values.get(half..)?;
@@ -233,7 +233,7 @@ fn warming_up(figure: Watched, points: &[Point]) -> Option<(usize, Settled)> {
     figure.matters(rest, all).then_some((length, found))
 }
 
-fn drifting(figure: Watched, points: &[Point], alpha: f64) -> Option<Settled> {
+fn drifting(figure: TrendFigure, points: &[Point], alpha: f64) -> Option<Settled> {
     let each = points.len().div_ceil(MOST_COMPARED);
     let values: Vec<_> = points.chunks(each).filter_map(|points| figure.over(points)).collect();
     let trend = Trend::from_values(&values)?;
@@ -488,7 +488,7 @@ mod tests {
         let Settled::WarmingUp { until_s, figure, all, rest } = settled(&medians) else {
             panic!("{:?}", settled(&medians))
         };
-        assert_eq!((until_s, figure), (3, Watched::P99));
+        assert_eq!((until_s, figure), (3, TrendFigure::P99));
         assert!(all > 6e6 && rest < 3.1e6, "{all} {rest}");
         // A second that stands out later on is no beginning.
         medians.rotate_right(9);
@@ -508,7 +508,7 @@ mod tests {
         let medians: Vec<_> = (0..30).map(|i| 2e6 + 5e4 * f64::from(i) + 2e4 * f64::from(i % 2)).collect();
         let Settled::Drifting { figure, per_minute, .. } = settled(&medians) else { panic!("{:?}", settled(&medians)) };
         // 50 µs a second at the median is 3 ms a minute, and at p99, half as much again.
-        assert_eq!(figure, Watched::P99);
+        assert_eq!(figure, TrendFigure::P99);
         assert!((4.2e6..4.8e6).contains(&per_minute), "{per_minute}");
     }
 

@@ -35,7 +35,7 @@ impl Ends {
 /// sampling interval allows for chance: the figure of an endless run under the same load lies within in 95 % of cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// Lower end of the instrument interval.
     pub instrument_low_ns: u64,
     /// Upper end of the instrument interval.
@@ -54,7 +54,7 @@ pub struct Interval {
     pub is_spoiled: bool,
 }
 
-impl Interval {
+impl ConfidenceInterval {
     /// The same without an upper end.
     pub(crate) fn open_above(self) -> Self {
         Self { sampling_high_ns: None, high_ns: None, ..self }
@@ -65,9 +65,9 @@ impl Interval {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intervals {
     /// Of the mean.
-    pub mean: Interval,
+    pub mean: ConfidenceInterval,
     /// Of the values at [`QUANTILES`], in their order.
-    pub quantiles: [Interval; QUANTILES.len()],
+    pub quantiles: [ConfidenceInterval; QUANTILES.len()],
 }
 
 impl Intervals {
@@ -86,7 +86,7 @@ impl Intervals {
         let least = |q: f64| {
             if bracket.knows_receiving { at(&bracket.low, q) } else { least_without(&bracket.low, lag, q) }
         };
-        let of_quantile = |q: f64, rank: Option<(f64, f64)>, value_ns: u64| -> Option<Interval> {
+        let of_quantile = |q: f64, rank: Option<(f64, f64)>, value_ns: u64| -> Option<ConfidenceInterval> {
             let instrument = ends(least(q)?.min(value_ns), Some(at(&bracket.high, q)?.max(value_ns)));
             let sampling =
                 rank.and_then(|(from, to)| Some(ends(at(&bracket.value, from)?, value_at(&bracket.value, to))));
@@ -113,10 +113,11 @@ impl Intervals {
 
 /// Makes bounds rise from one quantile to the next, as what they bound does: a quantile is at least what one below it is, and at
 /// most what one above it is. One without a sampling interval says nothing of chance, and bounds only its instrument's.
-fn rise(quantiles: &mut [Interval]) {
-    let knows_as_much =
-        |other: &Interval, one: &Interval| other.sampling_low_ns.is_some() || one.sampling_low_ns.is_none();
-    let mut below: Option<Interval> = None;
+fn rise(quantiles: &mut [ConfidenceInterval]) {
+    let knows_as_much = |other: &ConfidenceInterval, one: &ConfidenceInterval| {
+        other.sampling_low_ns.is_some() || one.sampling_low_ns.is_none()
+    };
+    let mut below: Option<ConfidenceInterval> = None;
     for one in quantiles.iter_mut() {
         if let Some(below) = below {
             one.instrument_low_ns = one.instrument_low_ns.max(below.instrument_low_ns);
@@ -128,7 +129,7 @@ fn rise(quantiles: &mut [Interval]) {
         below = Some(*one);
     }
     let least = |one: Option<u64>, above: Option<u64>| one.into_iter().chain(above).min();
-    let mut above: Option<Interval> = None;
+    let mut above: Option<ConfidenceInterval> = None;
     for one in quantiles.iter_mut().rev() {
         if let Some(above) = above {
             one.instrument_high_ns = least(one.instrument_high_ns, above.instrument_high_ns);
@@ -147,12 +148,12 @@ fn ends(low_ns: u64, high_ns: Option<u64>) -> Ends {
     Ends { low_ns, high_ns }
 }
 
-fn interval(value_ns: u64, instrument: Ends, sampling: Option<Ends>, combined: Option<Ends>) -> Interval {
+fn interval(value_ns: u64, instrument: Ends, sampling: Option<Ends>, combined: Option<Ends>) -> ConfidenceInterval {
     let combined = combined.map_or(instrument, |combined| Ends {
         low_ns: combined.low_ns.min(instrument.low_ns),
         high_ns: combined.high_ns.zip(instrument.high_ns).map(|(a, b)| a.max(b)),
     });
-    Interval {
+    ConfidenceInterval {
         instrument_low_ns: instrument.low_ns,
         instrument_high_ns: instrument.high_ns,
         sampling_low_ns: sampling.map(|ends| ends.low_ns),
@@ -166,7 +167,7 @@ fn interval(value_ns: u64, instrument: Ends, sampling: Option<Ends>, combined: O
 #[cfg(test)]
 mod tests {
     use brunt_record::catalogue::Timing;
-    use brunt_record::instrument::{Arrival, CallTimes};
+    use brunt_record::instrument::{ArrivalTime, CallTimes};
     use brunt_record::snapshot::Snapshot;
 
     use super::*;
@@ -182,7 +183,7 @@ mod tests {
 
     fn call(taken: u64, sending: u64, receiving: u64, is_timed: bool) -> CallTimes {
         let (sent, at) = (sending, sending + taken);
-        let arrived = if is_timed { Arrival::At(at) } else { Arrival::After(sent) };
+        let arrived = if is_timed { ArrivalTime::At(at) } else { ArrivalTime::After(sent) };
         CallTimes { due: 0, ready: 0, sent, exposed: u64::MAX, first_byte: Some(at), arrived, read: at + receiving }
     }
 

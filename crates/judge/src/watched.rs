@@ -74,7 +74,7 @@ fn cpu_per_call(figure: &WatchedFigure, run: &Recording) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_record::figures::Figure as _;
+    use brunt_record::figures::FigureByName as _;
 
     use super::*;
     use crate::fixtures::run;

@@ -10,10 +10,10 @@ use brunt_protocol::source::Message;
 use brunt_protocol::{
     Answer, AnswerParts, Client, FailedCall, KeptAnswer, Malformed, Opening, Pending, Progress, Started,
 };
-use brunt_record::kinds::Look;
+use brunt_record::kinds::AnswerSample;
 use brunt_record::outcome::Failure;
 
-use crate::dialect::Dialect;
+use crate::dialect::ApiDialect;
 use crate::event::{Finish, Usage};
 use crate::facts;
 
@@ -37,7 +37,7 @@ struct InFlight {
 /// A connection to a server of language models.
 pub struct LlmClient {
     inner: Box<dyn Client>,
-    dialect: Dialect,
+    dialect: ApiDialect,
     streams: bool,
     calls: VecDeque<InFlight>,
     /// What is told of the last message, or the last end.
@@ -48,7 +48,7 @@ pub struct LlmClient {
 
 impl LlmClient {
     /// A client on one of HTTP, which keeps answers.
-    pub fn new(inner: Box<dyn Client>, dialect: Dialect, streams: bool) -> Self {
+    pub fn new(inner: Box<dyn Client>, dialect: ApiDialect, streams: bool) -> Self {
         Self { inner, dialect, streams, calls: VecDeque::new(), facts: Vec::new(), without_last: 0 }
     }
 
@@ -260,7 +260,7 @@ impl Client for LlmClient {
         self.inner.request_sample()
     }
 
-    fn take_sample(&self) -> Option<Look<'_>> {
+    fn take_sample(&self) -> Option<AnswerSample<'_>> {
         self.inner.take_sample()
     }
 

@@ -9,7 +9,7 @@ use crate::event::{Event, of_anthropic, of_ollama, of_openai};
 /// How a server is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Dialect {
+pub enum ApiDialect {
     /// OpenAI's chat completions.
     Chat,
     /// OpenAI's completions.
@@ -49,7 +49,7 @@ impl Default for Taken {
     }
 }
 
-impl Dialect {
+impl ApiDialect {
     /// All dialects, by the names of the flag `--api`.
     pub const NAMED: [(&'static str, Self); 5] = [
         ("chat", Self::Chat),
@@ -234,7 +234,7 @@ impl Body {
 mod tests {
     use super::*;
 
-    fn written(dialect: Dialect, extra: &Value, limit: Option<u32>) -> Value {
+    fn written(dialect: ApiDialect, extra: &Value, limit: Option<u32>) -> Value {
         let extra = extra.as_object().cloned().unwrap_or_default();
         let asked = Asked { model: "m\"x", streams: true, ignores_end: true, extra: &extra, taken: Taken::default() };
         let mut body = Vec::new();
@@ -246,26 +246,26 @@ mod tests {
     fn bodies_are_those_of_their_dialects() {
         let message = json!([{"role": "user", "content": "hi \n there"}]);
         assert_eq!(
-            written(Dialect::Chat, &json!({"temperature": 0}), Some(7)),
+            written(ApiDialect::Chat, &json!({"temperature": 0}), Some(7)),
             json!({"model": "m\"x", "messages": message, "stream": true, "stream_options": {"include_usage": true},
                    "ignore_eos": true, "temperature": 0, "max_tokens": 7})
         );
         assert_eq!(
-            written(Dialect::Completions, &json!({"stream_options": {"continuous_usage_stats": true}}), None),
+            written(ApiDialect::Completions, &json!({"stream_options": {"continuous_usage_stats": true}}), None),
             json!({"model": "m\"x", "prompt": "hi \n there", "stream": true,
                    "stream_options": {"continuous_usage_stats": true}, "ignore_eos": true})
         );
         assert_eq!(
-            written(Dialect::Messages, &json!({}), Some(7)),
+            written(ApiDialect::Messages, &json!({}), Some(7)),
             json!({"model": "m\"x", "messages": message, "stream": true, "max_tokens": 7})
         );
         assert_eq!(
-            written(Dialect::OllamaChat, &json!({"options": {"seed": 1}, "keep_alive": "1m"}), Some(7)),
+            written(ApiDialect::OllamaChat, &json!({"options": {"seed": 1}, "keep_alive": "1m"}), Some(7)),
             json!({"model": "m\"x", "messages": message, "stream": true, "keep_alive": "1m",
                    "options": {"seed": 1, "num_predict": 7}})
         );
         assert_eq!(
-            written(Dialect::OllamaGenerate, &json!({}), None),
+            written(ApiDialect::OllamaGenerate, &json!({}), None),
             json!({"model": "m\"x", "prompt": "hi \n there", "stream": true, "options": {}})
         );
     }
@@ -273,19 +273,19 @@ mod tests {
     #[test]
     fn a_path_names_its_dialect_or_is_a_base() {
         for (path, dialect, called, models) in [
-            ("/", Dialect::Chat, "/v1/chat/completions", "/v1/models"),
-            ("/v1", Dialect::Chat, "/v1/chat/completions", "/v1/models"),
-            ("/proxy/v1/", Dialect::Completions, "/proxy/v1/completions", "/proxy/v1/models"),
-            ("/openai/v1/chat/completions", Dialect::Chat, "/openai/v1/chat/completions", "/openai/v1/models"),
-            ("/", Dialect::Messages, "/v1/messages", "/v1/models"),
-            ("/", Dialect::OllamaChat, "/api/chat", "/v1/models"),
+            ("/", ApiDialect::Chat, "/v1/chat/completions", "/v1/models"),
+            ("/v1", ApiDialect::Chat, "/v1/chat/completions", "/v1/models"),
+            ("/proxy/v1/", ApiDialect::Completions, "/proxy/v1/completions", "/proxy/v1/models"),
+            ("/openai/v1/chat/completions", ApiDialect::Chat, "/openai/v1/chat/completions", "/openai/v1/models"),
+            ("/", ApiDialect::Messages, "/v1/messages", "/v1/models"),
+            ("/", ApiDialect::OllamaChat, "/api/chat", "/v1/models"),
         ] {
             assert_eq!(dialect.path_behind(path), called);
             assert_eq!(dialect.models_path(&dialect.path_behind(path)), models, "{path}");
         }
-        assert_eq!(Dialect::of_path("/v1/messages"), Some(Dialect::Messages));
-        assert_eq!(Dialect::of_path("/v1/chat/completions?x=1"), Some(Dialect::Chat));
-        assert_eq!(Dialect::of_path("/v1/completions"), Some(Dialect::Completions));
-        assert_eq!(Dialect::of_path("/"), None);
+        assert_eq!(ApiDialect::of_path("/v1/messages"), Some(ApiDialect::Messages));
+        assert_eq!(ApiDialect::of_path("/v1/chat/completions?x=1"), Some(ApiDialect::Chat));
+        assert_eq!(ApiDialect::of_path("/v1/completions"), Some(ApiDialect::Completions));
+        assert_eq!(ApiDialect::of_path("/"), None);
     }
 }

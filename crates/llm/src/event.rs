@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 /// What kind of text an event adds to an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Text {
+pub enum TextKind {
     /// What the model thinks before it answers.
     Reasoning,
     /// The answer.
@@ -57,7 +57,7 @@ impl Usage {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Event {
     /// The text that it adds, and how many bytes; without text it is none of the answer's.
-    pub text: Option<(Text, u32)>,
+    pub text: Option<(TextKind, u32)>,
     /// Why the model stopped, if it says so.
     pub finish: Option<Finish>,
     /// Tokens.
@@ -297,7 +297,7 @@ fn finish(reason: &str) -> Finish {
 }
 
 /// The first of these texts that is there.
-fn first(texts: [(Text, Option<u32>); 3]) -> Option<(Text, u32)> {
+fn first(texts: [(TextKind, Option<u32>); 3]) -> Option<(TextKind, u32)> {
     texts.into_iter().find_map(|(kind, bytes)| Some((kind, bytes?)))
 }
 
@@ -318,7 +318,7 @@ pub fn of_openai(data: &[u8]) -> Option<Event> {
         let thought = said.and_then(|said| length(said.reasoning_content.or(said.reasoning)));
         let content = said.and_then(|said| length(said.content).or_else(|| length(said.refusal)));
         let content = content.or_else(|| length(choice.text));
-        event.text = first([(Text::Content, content), (Text::Reasoning, thought), (Text::Tool, tools)]);
+        event.text = first([(TextKind::Content, content), (TextKind::Reasoning, thought), (TextKind::Tool, tools)]);
         event.finish = choice.finish_reason;
     }
     event.usage = read.usage.map(|counts| counts.usage()).unwrap_or_default();
@@ -340,17 +340,17 @@ pub fn of_anthropic(data: &[u8]) -> Option<Event> {
     }
     if let Some(delta) = &read.delta {
         event.text = first([
-            (Text::Content, length(delta.text)),
-            (Text::Reasoning, length(delta.thinking)),
-            (Text::Tool, length(delta.partial_json)),
+            (TextKind::Content, length(delta.text)),
+            (TextKind::Reasoning, length(delta.thinking)),
+            (TextKind::Tool, length(delta.partial_json)),
         ]);
         event.finish = delta.stop_reason.or(event.finish);
     }
     if let Some(block) = read.content.first() {
         event.text = first([
-            (Text::Content, length(block.text)),
-            (Text::Reasoning, length(block.thinking)),
-            (Text::Tool, Some(1)),
+            (TextKind::Content, length(block.text)),
+            (TextKind::Reasoning, length(block.thinking)),
+            (TextKind::Tool, Some(1)),
         ]);
     }
     Some(event)
@@ -365,7 +365,7 @@ pub fn of_ollama(data: &[u8]) -> Option<Event> {
     let tools =
         said.and_then(|said| said.tool_calls.as_ref()).map(|calls| calls.len() as u32).filter(|calls| *calls > 0);
     Some(Event {
-        text: first([(Text::Content, content), (Text::Reasoning, thought), (Text::Tool, tools)]),
+        text: first([(TextKind::Content, content), (TextKind::Reasoning, thought), (TextKind::Tool, tools)]),
         finish: read.done.then(|| read.done_reason.unwrap_or(Finish::Stop)),
         usage: Usage { input: read.prompt_eval_count, output: read.eval_count, cached: None },
         is_last: read.done,

@@ -1,6 +1,6 @@
 //! What a client tells its meter of a message, and of an end: a few bytes in the place of an answer's body.
 
-use crate::event::{Finish, Text, Usage};
+use crate::event::{Finish, TextKind, Usage};
 
 /// Stands for a number that is not known.
 const NONE: u32 = u32::MAX;
@@ -9,7 +9,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Said {
     /// The kind of text.
-    pub kind: Text,
+    pub kind: TextKind,
     /// Its bytes.
     pub bytes: u32,
     /// The answer's tokens up to here, if the server counts as it goes.
@@ -37,12 +37,12 @@ fn read(bytes: &[u8], place: usize) -> Option<u32> {
 }
 
 /// Writes a message down.
-pub fn write_message(out: &mut Vec<u8>, kind: Text, bytes: u32, output: Option<u32>) {
+pub fn write_message(out: &mut Vec<u8>, kind: TextKind, bytes: u32, output: Option<u32>) {
     out.clear();
     out.push(match kind {
-        Text::Reasoning => 0,
-        Text::Content => 1,
-        Text::Tool => 2,
+        TextKind::Reasoning => 0,
+        TextKind::Content => 1,
+        TextKind::Tool => 2,
     });
     out.extend_from_slice(&bytes.to_le_bytes());
     out.extend_from_slice(&number(output));
@@ -51,9 +51,9 @@ pub fn write_message(out: &mut Vec<u8>, kind: Text, bytes: u32, output: Option<u
 /// Reads a message.
 pub fn read_message(bytes: &[u8]) -> Option<Said> {
     let kind = match bytes.first()? {
-        0 => Text::Reasoning,
-        1 => Text::Content,
-        _ => Text::Tool,
+        0 => TextKind::Reasoning,
+        1 => TextKind::Content,
+        _ => TextKind::Tool,
     };
     Some(Said { kind, bytes: read(bytes, 1)?, output: read(bytes, 5) })
 }
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn facts_are_read_as_they_were_written() {
         let mut bytes = Vec::new();
-        for (kind, output) in [(Text::Reasoning, None), (Text::Content, Some(0)), (Text::Tool, Some(9))] {
+        for (kind, output) in [(TextKind::Reasoning, None), (TextKind::Content, Some(0)), (TextKind::Tool, Some(9))] {
             write_message(&mut bytes, kind, 70_000, output);
             assert_eq!(read_message(&bytes), Some(Said { kind, bytes: 70_000, output }));
         }

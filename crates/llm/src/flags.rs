@@ -11,11 +11,11 @@ use brunt_protocol::headers::{HEADER, Header, headers};
 use brunt_protocol::messages::{STALL_TIMEOUT, stall_timeout};
 use serde_json::{Map, Value};
 
-use crate::dialect::{Dialect, Limit, Taken, first_model};
+use crate::dialect::{ApiDialect, Limit, Taken, first_model};
 use crate::event::{of_ollama, of_openai};
 use crate::length::Length;
 use crate::objectives::Objectives;
-use crate::options::{Options, Question};
+use crate::options::{LlmOptions, Question};
 use crate::prompt::{Prompts, Rate, of_words};
 
 /// The tokens of a prompt where nothing is said of them.
@@ -116,7 +116,7 @@ fn wrong(flag: &'static str) -> impl Fn(String) -> OptionsError {
 pub(super) fn options(given: &FlagValues) -> Result<ProtocolOptions, OptionsError> {
     let of_length =
         |flag: &'static str, usual: Length| given.text(flag).map_or(Ok(usual), str::parse).map_err(wrong(flag));
-    let api = given.text("api").and_then(Dialect::named);
+    let api = given.text("api").and_then(ApiDialect::named);
     let extra = given.bytes("extra-body").map(|text| read_object(&text).map_err(wrong("extra-body"))).transpose()?;
     let http = http(given, api)?;
     let prompts = match given.file("dataset") {
@@ -129,7 +129,7 @@ pub(super) fn options(given: &FlagValues) -> Result<ProtocolOptions, OptionsErro
             rate: Rate::default(),
         },
     };
-    let mut options = Options {
+    let mut options = LlmOptions {
         api,
         model: given.text("model").unwrap_or_default().to_owned(),
         stream: !given.has("no-stream"),
@@ -154,10 +154,10 @@ pub(super) fn options(given: &FlagValues) -> Result<ProtocolOptions, OptionsErro
 }
 
 /// The options of HTTP: where the key goes, and what is asked for.
-fn http(given: &FlagValues, api: Option<Dialect>) -> Result<Http, OptionsError> {
+fn http(given: &FlagValues, api: Option<ApiDialect>) -> Result<Http, OptionsError> {
     let mut headers = headers(given)?;
     let has = |headers: &[Header], name: &str| headers.iter().any(|header| header.name().eq_ignore_ascii_case(name));
-    let is_anthropic = api == Some(Dialect::Messages);
+    let is_anthropic = api == Some(ApiDialect::Messages);
     if let Some(key) = given.text("api-key") {
         headers.push(if is_anthropic {
             Header::new("x-api-key", key)
@@ -186,7 +186,7 @@ struct Server<'a> {
 }
 
 impl Server<'_> {
-    fn ask(&self, options: &Options) -> Result<DiscoveryReply, OptionsError> {
+    fn ask(&self, options: &LlmOptions) -> Result<DiscoveryReply, OptionsError> {
         let mut http = self.http.clone();
         if options.asks == Some(Question::Models) {
             "GET".clone_into(&mut http.method);
@@ -196,8 +196,8 @@ impl Server<'_> {
     }
 
     /// The first model that the server lists.
-    fn model(&self, options: &Options) -> Result<String, OptionsError> {
-        let reply = self.ask(&Options { asks: Some(Question::Models), ..options.clone() })?;
+    fn model(&self, options: &LlmOptions) -> Result<String, OptionsError> {
+        let reply = self.ask(&LlmOptions { asks: Some(Question::Models), ..options.clone() })?;
         let of = first_model(&reply.kept.body);
         of.filter(|_| reply.status == 200).ok_or_else(|| {
             OptionsError(format!(
@@ -209,8 +209,8 @@ impl Server<'_> {
     }
 
     /// Learns what the server takes, and how many tokens words are: by three calls.
-    fn learn(&self, options: &mut Options) -> Result<(), OptionsError> {
-        let question = |options: &Options, words: u32, stream: bool| Options {
+    fn learn(&self, options: &mut LlmOptions) -> Result<(), OptionsError> {
+        let question = |options: &LlmOptions, words: u32, stream: bool| LlmOptions {
             asks: Some(Question::Answer),
             stream,
             prompts: Prompts::Given {
@@ -225,7 +225,7 @@ impl Server<'_> {
         let mut few = self.ask(&question(options, FEW_WORDS, false))?;
         if few.status == 400 {
             let other = Taken { limit: Limit::MaxCompletionTokens, ..options.taken };
-            let again = self.ask(&question(&Options { taken: other, ..options.clone() }, FEW_WORDS, false))?;
+            let again = self.ask(&question(&LlmOptions { taken: other, ..options.clone() }, FEW_WORDS, false))?;
             if again.status == 200 {
                 options.taken = other;
                 few = again;

@@ -39,11 +39,11 @@ use brunt_record::SECOND_NS;
 use serde::Deserialize;
 
 use crate::client::LlmClient;
-use crate::dialect::{Asked, Body, Dialect};
+use crate::dialect::{ApiDialect, Asked, Body};
 use crate::length::Length;
 use crate::meter::TokenMeter;
-use crate::options::{Options, Question};
-use crate::prompt::Source;
+use crate::options::{LlmOptions, Question};
+use crate::prompt::PromptSource;
 
 /// How long an answer may take by default: long ones take minutes.
 const USUAL_TIMEOUT_NS: u64 = 600 * SECOND_NS;
@@ -94,8 +94,8 @@ impl Protocol for Llm {
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
-        let options: Options = read_options(plan, self.name())?;
-        let dialect = options.api.or_else(|| Dialect::of_path(&plan.target.path)).unwrap_or(Dialect::Chat);
+        let options: LlmOptions = read_options(plan, self.name())?;
+        let dialect = options.api.or_else(|| ApiDialect::of_path(&plan.target.path)).unwrap_or(ApiDialect::Chat);
         let mut http = Http::deserialize(&options.http)
             .map_err(|error| OptionsError(format!("the plan's protocol part is not one of LLM: http: {error}")))?;
         let mut below = plan.clone();
@@ -137,8 +137,8 @@ impl Protocol for Llm {
 
 struct PreparedLlm {
     http: Arc<dyn Prepared>,
-    dialect: Dialect,
-    options: Options,
+    dialect: ApiDialect,
+    options: LlmOptions,
     prompts: Arc<Prompts>,
 }
 
@@ -204,7 +204,7 @@ impl Request {
 struct Prompts {
     request: Request,
     body: Body,
-    source: Source,
+    source: PromptSource,
     output: Option<Length>,
     seed: u64,
 }

@@ -23,7 +23,7 @@ use brunt_record::figures::{OwnFigures, OwnKind};
 use brunt_record::histogram::Histogram;
 use brunt_record::outcome::Failure;
 
-use crate::event::{Finish, Text};
+use crate::event::{Finish, TextKind};
 use crate::facts::{self, Ended};
 use crate::objectives::{Objectives, Times};
 
@@ -305,12 +305,12 @@ impl Meter for TokenMeter {
                     self.recorded.record(Name::Stalls, 1.0, 1, at);
                 }
             }
-            if said.kind == Text::Content && !flow.has_content && flow.has_other_text {
+            if said.kind == TextKind::Content && !flow.has_content && flow.has_other_text {
                 self.recorded.record_ns(Name::TtftContent, reading.after_due_ns, at);
             }
         }
-        flow.has_content |= said.kind == Text::Content;
-        flow.has_other_text |= said.kind != Text::Content;
+        flow.has_content |= said.kind == TextKind::Content;
+        flow.has_other_text |= said.kind != TextKind::Content;
         let before = flow.chunks.last().and_then(|chunk| chunk.output).unwrap_or(0);
         let tokens = said.output.map_or(usual, |output| f64::from(output.saturating_sub(before)));
         if reading.is_within {

@@ -5,7 +5,7 @@ use brunt_plan::plan::ProtocolOptions;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::dialect::{Dialect, Taken};
+use crate::dialect::{ApiDialect, Taken};
 use crate::length::Length;
 use crate::objectives::Objectives;
 use crate::prompt::Prompts;
@@ -13,10 +13,10 @@ use crate::prompt::Prompts;
 /// How a server is asked, and with what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Options {
+pub struct LlmOptions {
     /// The dialect; `None` for that of the target's path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub api: Option<Dialect>,
+    pub api: Option<ApiDialect>,
     /// The model.
     pub model: String,
     /// Whether answers are streamed.
@@ -58,7 +58,7 @@ pub enum Question {
     Answer,
 }
 
-impl Options {
+impl LlmOptions {
     /// The options as part of a plan: `http` whole for the engine, without secrets for everything else.
     pub fn to_protocol(&self, http: &Http) -> ProtocolOptions {
         let http = http.to_protocol();

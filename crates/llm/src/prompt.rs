@@ -87,7 +87,7 @@ pub enum Prompts {
 
 /// Prompts made ready for a run.
 #[derive(Debug)]
-pub enum Source {
+pub enum PromptSource {
     /// They are made.
     Made {
         /// Their tokens, beside those that all share.
@@ -141,21 +141,21 @@ impl Prompts {
     ///
     /// # Errors
     /// Says where the file is wrong.
-    pub fn ready(&self, seed: u64) -> Result<Source, OptionsError> {
+    pub fn ready(&self, seed: u64) -> Result<PromptSource, OptionsError> {
         match self {
             Self::Made { input, prefix, rate } => {
                 let mut words = String::new();
                 add_words(rate.words(f64::from(*prefix)), &mut Random::new(seed, u64::MAX), &mut words);
-                Ok(Source::Made { input: *input, prefix: words, rate: *rate, seed })
+                Ok(PromptSource::Made { input: *input, prefix: words, rate: *rate, seed })
             }
             Self::Given { file, content, rate } => {
-                Ok(Source::Given { all: read_file(file, &content.0)?, rate: *rate, seed })
+                Ok(PromptSource::Given { all: read_file(file, &content.0)?, rate: *rate, seed })
             }
         }
     }
 }
 
-impl Source {
+impl PromptSource {
     /// Writes the prompt with this number into `out`, escaped for JSON. Returns the most tokens of its answer if a file says so.
     pub fn write(&self, number: u64, random: &mut Random, out: &mut String) -> Option<u32> {
         match self {

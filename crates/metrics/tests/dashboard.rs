@@ -8,7 +8,7 @@ use std::path::Path;
 
 use brunt_metrics::second::CallKind;
 use brunt_metrics::{Names, Subject, Sums, prometheus};
-use brunt_record::catalogue::{Counter, Joins, Timing, Unit};
+use brunt_record::catalogue::{Counter, Merge, Timing, Unit};
 use brunt_record::figures::{OwnFigures, OwnKind};
 use brunt_record::live::{AgentSecond, Live};
 use brunt_record::outcome::Failure;
@@ -154,10 +154,10 @@ fn exposed(counter: Counter) -> String {
 fn of_counter(counter: Counter) -> Panel {
     let name = exposed(counter);
     let (query, unit) = match (counter.joins(), counter.unit()) {
-        (Joins::Max, _) => (format!("max({name}{{OF}})"), "percentunit"),
-        (Joins::Sum, Unit::Bytes) => (format!("sum(rate({name}{{OF}}[$__rate_interval]))"), "Bps"),
-        (Joins::Sum, Unit::Nanoseconds) => (format!("sum(rate({name}{{OF}}[$__rate_interval]))"), "short"),
-        (Joins::Sum, _) => (format!("sum(rate({name}{{OF}}[$__rate_interval]))"), "cps"),
+        (Merge::Max, _) => (format!("max({name}{{OF}})"), "percentunit"),
+        (Merge::Sum, Unit::Bytes) => (format!("sum(rate({name}{{OF}}[$__rate_interval]))"), "Bps"),
+        (Merge::Sum, Unit::Nanoseconds) => (format!("sum(rate({name}{{OF}}[$__rate_interval]))"), "short"),
+        (Merge::Sum, _) => (format!("sum(rate({name}{{OF}}[$__rate_interval]))"), "cps"),
     };
     panel(counter.key(), counter.sentence(), unit, &[(&query, counter.key())])
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use brunt_record::kinds::Look;
+use brunt_record::kinds::AnswerSample;
 use brunt_record::outcome::Failure;
 
 use crate::message::Message;
@@ -385,7 +385,7 @@ pub trait Client: Send {
     }
 
     /// What was seen of the answer that was completed last, if that is the one that was to be looked at.
-    fn take_sample(&self) -> Option<Look<'_>> {
+    fn take_sample(&self) -> Option<AnswerSample<'_>> {
         None
     }
 

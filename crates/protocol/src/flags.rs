@@ -52,7 +52,7 @@ pub enum Visibility {
 /// # Example
 ///
 /// ```
-/// use brunt_protocol::flags::{Flag, Takes};
+/// use brunt_protocol::flags::{Flag, ValueKind};
 ///
 /// fn is_key(text: &str) -> Result<(), String> {
 ///     let is_right = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());

@@ -43,7 +43,7 @@ pub struct Scheme {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use brunt_protocol::flags::{Flag, FlagValues, Takes};
+/// use brunt_protocol::flags::{Flag, FlagValues, ValueKind};
 /// use brunt_protocol::plan::plan::{Plan, ProtocolOptions};
 /// use brunt_protocol::source::{Message, RepeatingSource, RequestSource};
 /// use brunt_protocol::{Client, Malformed, OptionsError, Prepared, Progress, Protocol, Registry, Scheme, Started};

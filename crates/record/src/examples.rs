@@ -17,7 +17,7 @@ pub const LONGEST_SAID: usize = 200;
 /// A call that was not ok.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FailedCall {
+pub struct FailedExample {
     /// When it was due, in nanoseconds after the measured part's beginning.
     pub due_ns: u64,
     /// From due to its end, in nanoseconds.
@@ -36,14 +36,14 @@ pub struct FailedCall {
 
 /// How a call ended that was not ok.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ExampleEnd {
     /// With a status.
     Status(u16),
     /// With a failure.
     Failure(Failure),
 }
 
-impl Ended {
+impl ExampleEnd {
     /// Its key: `503`, `timeout`.
     pub fn key(self) -> String {
         match self {
@@ -60,7 +60,7 @@ impl Ended {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
-pub struct Examples(BTreeMap<String, Vec<FailedCall>>);
+pub struct Examples(BTreeMap<String, Vec<FailedExample>>);
 
 impl Examples {
     /// Whether no example is kept.
@@ -69,12 +69,12 @@ impl Examples {
     }
 
     /// The examples of the ending with this key.
-    pub fn get(&self, key: &str) -> &[FailedCall] {
+    pub fn get(&self, key: &str) -> &[FailedExample] {
         self.0.get(key).map_or(&[], Vec::as_slice)
     }
 
     /// Whether one more example of that ending would be of use, with a trace or without.
-    pub fn wants(&self, ended: Ended, has_trace: bool) -> bool {
+    pub fn wants(&self, ended: ExampleEnd, has_trace: bool) -> bool {
         match self.0.get(&ended.key()) {
             Some(calls) if has_trace => calls.iter().filter(|call| !call.trace_id.is_empty()).count() < MOST_EXAMPLES,
             Some(calls) => calls.len() < MOST_EXAMPLES,
@@ -83,7 +83,7 @@ impl Examples {
     }
 
     /// Adds a call.
-    pub fn add(&mut self, ended: Ended, call: FailedCall) {
+    pub fn add(&mut self, ended: ExampleEnd, call: FailedExample) {
         let calls = self.0.entry(ended.key()).or_default();
         calls.push(call);
         keep_best(calls);
@@ -115,7 +115,7 @@ impl Examples {
 }
 
 /// Keeps the first calls with a trace, which say more, and then the first of the others.
-fn keep_best(calls: &mut Vec<FailedCall>) {
+fn keep_best(calls: &mut Vec<FailedExample>) {
     calls.sort_by(|one, other| (one.trace_id.is_empty(), one).cmp(&(other.trace_id.is_empty(), other)));
     calls.truncate(MOST_EXAMPLES);
 }
@@ -128,17 +128,17 @@ mod tests {
     use super::*;
 
     fn examples() -> impl Strategy<Value = Examples> {
-        let call = (0..50_u64, 0..3_u64, "[ab]?").prop_map(|(due_ns, took_ns, trace_id)| FailedCall {
+        let call = (0..50_u64, 0..3_u64, "[ab]?").prop_map(|(due_ns, took_ns, trace_id)| FailedExample {
             due_ns,
             took_ns,
             trace_id,
-            ..FailedCall::default()
+            ..FailedExample::default()
         });
         vec((400..460_u16, call), 0..60).prop_map(|calls| {
             let mut examples = Examples::default();
             for (status, call) in calls {
-                if examples.wants(Ended::Status(status), !call.trace_id.is_empty()) {
-                    examples.add(Ended::Status(status), call);
+                if examples.wants(ExampleEnd::Status(status), !call.trace_id.is_empty()) {
+                    examples.add(ExampleEnd::Status(status), call);
                 }
             }
             examples
@@ -164,20 +164,20 @@ mod tests {
     #[test]
     fn the_first_calls_of_each_way_are_kept() {
         let mut examples = Examples::default();
-        let call = |due_ns| FailedCall { due_ns, ..FailedCall::default() };
+        let call = |due_ns| FailedExample { due_ns, ..FailedExample::default() };
         for due in [5, 3, 9] {
-            examples.add(Ended::Failure(Failure::Timeout), call(due));
+            examples.add(ExampleEnd::Failure(Failure::Timeout), call(due));
         }
-        let timeout = Ended::Failure(Failure::Timeout);
-        assert!(!examples.wants(timeout, false) && examples.wants(Ended::Status(503), false));
+        let timeout = ExampleEnd::Failure(Failure::Timeout);
+        assert!(!examples.wants(timeout, false) && examples.wants(ExampleEnd::Status(503), false));
         let mut earlier = Examples::default();
-        earlier.add(Ended::Failure(Failure::Timeout), call(1));
+        earlier.add(ExampleEnd::Failure(Failure::Timeout), call(1));
         examples.merge(&earlier);
         let kept: Vec<_> = examples.get("timeout").iter().map(|call| call.due_ns).collect();
         assert_eq!(kept, [1, 3, 5]);
         // One with a trace takes the place of one without.
         assert!(examples.wants(timeout, true));
-        examples.add(timeout, FailedCall { trace_id: "4bf9".to_owned(), ..call(7) });
+        examples.add(timeout, FailedExample { trace_id: "4bf9".to_owned(), ..call(7) });
         let kept: Vec<_> = examples.get("timeout").iter().map(|call| call.due_ns).collect();
         assert_eq!(kept, [7, 1, 3]);
     }

@@ -42,7 +42,7 @@ use crate::histogram::{Censored, Histogram};
 
 /// When an answer arrived, as far as that is known, in nanoseconds since the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrival {
+pub enum ArrivalTime {
     /// The kernel's receive timestamp of the answer's last byte.
     At(u64),
     /// Later than this: the worker looked then, and found no answer.
@@ -65,14 +65,14 @@ pub struct CallTimes {
     /// no byte came.
     pub first_byte: Option<u64>,
     /// When the last byte arrived.
-    pub arrived: Arrival,
+    pub arrived: ArrivalTime,
     /// When this program had read it.
     pub read: u64,
 }
 
 /// The target's part of a call's time, with its bounds. Nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct BoundedTime {
     /// The lower bound.
     pub low: u64,
     /// The value shown.
@@ -81,7 +81,7 @@ pub struct Part {
     pub high: u64,
 }
 
-impl Part {
+impl BoundedTime {
     /// A known time.
     pub const fn exactly(ns: u64) -> Self {
         Self { low: ns, value: ns, high: ns }
@@ -99,16 +99,16 @@ impl CallTimes {
     fn arrival(&self) -> (u64, u64) {
         let read = self.read.max(self.sent);
         match self.arrived {
-            Arrival::At(at) => (at.clamp(self.sent, read), at.clamp(self.sent, read)),
-            Arrival::After(last_look) => (last_look.clamp(self.sent, read), read),
+            ArrivalTime::At(at) => (at.clamp(self.sent, read), at.clamp(self.sent, read)),
+            ArrivalTime::After(last_look) => (last_look.clamp(self.sent, read), read),
         }
     }
 
     /// From due to end: waiting for a connection, and the target.
-    pub fn response(&self) -> Part {
+    pub fn response(&self) -> BoundedTime {
         let (earliest, latest) = self.arrival();
         let value = latest.saturating_sub(self.due).saturating_sub(self.sending());
-        Part {
+        BoundedTime {
             low: value.saturating_sub(latest - earliest),
             value,
             high: value.saturating_add(self.exposed.min(self.sending())),
@@ -116,10 +116,10 @@ impl CallTimes {
     }
 
     /// From sent to end. The time of sending is known, so nothing lies above the value.
-    pub fn service(&self) -> Part {
+    pub fn service(&self) -> BoundedTime {
         let (earliest, latest) = self.arrival();
         let value = latest - self.sent;
-        Part { low: earliest - self.sent, value, high: value }
+        BoundedTime { low: earliest - self.sent, value, high: value }
     }
 }
 
@@ -140,7 +140,7 @@ const SERVICE: PartTimings =
 const NOT_OK: PartTimings = PartTimings { low: Timing::NotOkLow, value: Timing::NotOkValue, high: Timing::NotOkHigh };
 
 impl PartTimings {
-    fn record(self, times: &mut Timings, part: Part, weight: u64) {
+    fn record(self, times: &mut Timings, part: BoundedTime, weight: u64) {
         times.record_n(self.low, part.low, weight);
         times.record_n(self.value, part.value, weight);
         times.record_n(self.high, part.high, weight);
@@ -155,7 +155,7 @@ impl PartTimings {
 
 /// The target's part of times, with a distribution for each of its bounds. The counts of all three are the same.
 #[derive(Debug, Clone, Copy)]
-pub struct Parts<'a> {
+pub struct BoundedTimes<'a> {
     /// The lower bounds.
     pub low: &'a Histogram,
     /// The values shown.
@@ -166,7 +166,7 @@ pub struct Parts<'a> {
     times: &'a Timings,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> BoundedTimes<'a> {
     fn new(times: &'a Timings, parts: PartTimings, as_read: Timing) -> Self {
         Self {
             low: times.known(parts.low),
@@ -198,7 +198,7 @@ impl<'a> Parts<'a> {
         if self.cover() { Cow::Owned(self.with_bounds(self.value)) } else { Cow::Borrowed(self.as_read) }
     }
 
-    /// The values shown of calls that ended: of [`Parts::shown`] the known ones.
+    /// The values shown of calls that ended: of [`BoundedTimes::shown`] the known ones.
     pub fn ended(&self) -> &'a Histogram {
         if self.cover() { self.value } else { &self.as_read.known }
     }
@@ -220,7 +220,7 @@ impl<'a> Parts<'a> {
         timings.into_iter().all(|timing| self.times.known(timing).is_empty())
     }
 
-    /// Whether [`Parts::ended`] are all there is: no call is without success, and all have ended.
+    /// Whether [`BoundedTimes::ended`] are all there is: no call is without success, and all have ended.
     pub fn are_all_known(&self) -> bool {
         self.are_successes() && self.as_read.bounds.is_empty()
     }
@@ -262,11 +262,11 @@ pub fn not_ok_as_read(times: &Timings) -> Histogram {
 pub fn record(numbers: &mut Numbers, times: &mut Timings, call: &CallTimes, weight: u64) {
     weigh_more(times, call, weight);
     match call.arrived {
-        Arrival::At(at) => {
+        ArrivalTime::At(at) => {
             numbers.add(Counter::ArrivalsTimed, 1);
             times.record_n(Timing::Receiving, call.read.saturating_sub(at), weight);
         }
-        Arrival::After(_) => numbers.add(Counter::ArrivalsBounded, 1),
+        ArrivalTime::After(_) => numbers.add(Counter::ArrivalsBounded, 1),
     }
 }
 
@@ -285,13 +285,13 @@ pub fn weigh_more(times: &mut Timings, call: &CallTimes, more: u64) {
 
 /// Records that a call had no success; called beside [`record`], [`record_never_sent`] or [`add_exact`], with the same
 /// weight.
-pub fn record_not_ok(times: &mut Timings, response: Part, weight: u64) {
+pub fn record_not_ok(times: &mut Timings, response: BoundedTime, weight: u64) {
     NOT_OK.record(times, response, weight);
 }
 
 /// Records a call that failed without being sent, `response_ns` after it was due: none of that is own delay.
 pub fn record_never_sent(times: &mut Timings, response_ns: u64) {
-    let response = Part::exactly(response_ns);
+    let response = BoundedTime::exactly(response_ns);
     RESPONSE.record(times, response, 1);
     record_not_ok(times, response, 1);
 }
@@ -326,13 +326,13 @@ impl Bracket {
     }
 
     /// Response times, with calls without success apart.
-    pub fn by_success(parts: &Parts<'_>) -> Self {
+    pub fn by_success(parts: &BoundedTimes<'_>) -> Self {
         let [low, value, high] = parts.by_success();
         Self { low, value, high, knows_receiving: parts.cover() }
     }
 
     /// Recorded times: the target's part where it is known for calls in general, otherwise as read.
-    pub fn from_parts(parts: &Parts<'_>) -> Self {
+    pub fn from_parts(parts: &BoundedTimes<'_>) -> Self {
         if !parts.cover() {
             return Self::as_read(parts.as_read);
         }
@@ -371,43 +371,43 @@ mod tests {
     use super::*;
     use crate::snapshot::Snapshot;
 
-    fn times(due: u64, ready: u64, sent: u64, arrived: Arrival, read: u64) -> CallTimes {
+    fn times(due: u64, ready: u64, sent: u64, arrived: ArrivalTime, read: u64) -> CallTimes {
         CallTimes { due, ready, sent, exposed: u64::MAX, first_byte: Some(read), arrived, read }
     }
 
     #[test]
     fn own_delays_are_taken_off_and_bounded() {
         // Due at 100, a connection at 150, sent 30 late, arrived at 500, read 40 late.
-        let call = times(100, 150, 180, Arrival::At(500), 540);
+        let call = times(100, 150, 180, ArrivalTime::At(500), 540);
         assert_eq!(call.sending(), 30);
-        assert_eq!(call.response(), Part { low: 370, value: 370, high: 400 });
-        assert_eq!(call.service(), Part { low: 320, value: 320, high: 320 });
+        assert_eq!(call.response(), BoundedTime { low: 370, value: 370, high: 400 });
+        assert_eq!(call.service(), BoundedTime { low: 320, value: 320, high: 320 });
         // The target was empty but for the first 10 of those 30.
-        assert_eq!(CallTimes { exposed: 10, ..call }.response(), Part { low: 370, value: 370, high: 380 });
+        assert_eq!(CallTimes { exposed: 10, ..call }.response(), BoundedTime { low: 370, value: 370, high: 380 });
         // The worker last looked at 420.
-        let call = CallTimes { arrived: Arrival::After(420), ..call };
-        assert_eq!(call.response(), Part { low: 290, value: 410, high: 440 });
-        assert_eq!(call.service(), Part { low: 240, value: 360, high: 360 });
+        let call = CallTimes { arrived: ArrivalTime::After(420), ..call };
+        assert_eq!(call.response(), BoundedTime { low: 290, value: 410, high: 440 });
+        assert_eq!(call.service(), BoundedTime { low: 240, value: 360, high: 360 });
         // It had not looked since the call was sent.
-        assert_eq!(CallTimes { arrived: Arrival::After(0), ..call }.service().low, 0);
+        assert_eq!(CallTimes { arrived: ArrivalTime::After(0), ..call }.service().low, 0);
     }
 
     #[test]
     fn times_of_the_kernel_stay_between_sending_and_reading() {
-        let call = |at| times(100, 0, 100, Arrival::At(at), 200);
-        assert_eq!(call(90).response(), Part { low: 0, value: 0, high: 0 });
-        assert_eq!(call(250).response(), Part { low: 100, value: 100, high: 100 });
+        let call = |at| times(100, 0, 100, ArrivalTime::At(at), 200);
+        assert_eq!(call(90).response(), BoundedTime { low: 0, value: 0, high: 0 });
+        assert_eq!(call(250).response(), BoundedTime { low: 100, value: 100, high: 100 });
     }
 
     #[test]
     fn what_covers_a_few_calls_only_is_not_shown_for_all() {
         let mut snapshot = Snapshot::default();
-        snapshot.arrived(&times(0, 0, 0, Arrival::At(1000), 1100), 1);
+        snapshot.arrived(&times(0, 0, 0, ArrivalTime::At(1000), 1100), 1);
         snapshot.times.record_n(Timing::Response, 1100, 10);
         let bracket = snapshot.response_bracket();
         assert!(!bracket.knows_receiving);
         assert_eq!(&bracket.value, snapshot.times.get(Timing::Response));
-        snapshot.arrived(&times(0, 0, 0, Arrival::At(1000), 1100), 9);
+        snapshot.arrived(&times(0, 0, 0, ArrivalTime::At(1000), 1100), 9);
         let bracket = snapshot.response_bracket();
         assert_eq!((bracket.value.count(), bracket.value.quantile(0.5).unwrap().value), (10, 1000));
         let timed = snapshot.numbers.get(Counter::ArrivalsTimed);
@@ -437,7 +437,7 @@ mod tests {
             |(due, ready, sending, taken, receiving, is_timed)| {
                 let sent = due.max(ready) + sending;
                 let at = sent + taken;
-                let arrived = if is_timed { Arrival::At(at) } else { Arrival::After(at) };
+                let arrived = if is_timed { ArrivalTime::At(at) } else { ArrivalTime::After(at) };
                 CallTimes { due, ready, sent, exposed: u64::MAX, first_byte: Some(at), arrived, read: at + receiving }
             },
         )
@@ -450,10 +450,10 @@ mod tests {
             let (mut snapshot, mut truth) = (Snapshot::default(), Histogram::new());
             for call in &calls {
                 snapshot.arrived(call, 1);
-                let (Arrival::At(at) | Arrival::After(at)) = call.arrived;
+                let (ArrivalTime::At(at) | ArrivalTime::After(at)) = call.arrived;
                 truth.record(at - call.due - call.sending());
             }
-            let parts = Parts::of_response(&snapshot.times);
+            let parts = BoundedTimes::of_response(&snapshot.times);
             for q in [0.01, 0.5, 0.9, 0.99, 1.0] {
                 let at = |times: &Histogram| times.quantile(q).unwrap();
                 let (low, value, high) =

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
     use crate::catalogue::{Counter, Numbers, Timing};
     use crate::figures::Example;
-    use crate::instrument::Parts;
+    use crate::instrument::BoundedTimes;
     use crate::messages::{MessageArrival, StreamEnd};
     use crate::outcome::Failure;
 
@@ -121,7 +121,7 @@ mod tests {
         fn what_is_asked_of_many_seconds_is_as_their_distributions_have_it(interval in intervals(), q in 0.0..1.0_f64) {
             let (snapshot, times) = (&interval.snapshot, interval.snapshot.response_times());
             prop_assert_eq!(snapshot.response_quantile(q), times.quantile(q));
-            let parts = Parts::of_response(&snapshot.times);
+            let parts = BoundedTimes::of_response(&snapshot.times);
             prop_assert_eq!(parts.failed().unwrap_or_default(), times.failed);
         }
 

@@ -18,7 +18,7 @@ const LONGEST_TYPE: usize = 48;
 
 /// The properties of an answer that show without reading its body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Look<'a> {
+pub struct AnswerSample<'a> {
     /// Its media type, with parameters.
     pub content_type: &'a str,
     /// Length of its body in bytes, by its head.
@@ -34,7 +34,7 @@ const MOST_LENGTH: u64 = 1 << 60;
 
 /// Answers of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Kind {
+pub struct AnswerKind {
     /// Their status.
     pub status: u16,
     /// Their media type without parameters, in small letters; empty if they have none.
@@ -49,7 +49,7 @@ pub struct Kind {
     pub said: String,
 }
 
-impl Kind {
+impl AnswerKind {
     fn is(&self, status: u16, content_type: &str, size: Option<u8>) -> bool {
         self.status == status && self.size == size && media_type(content_type).eq(self.content_type.chars())
     }
@@ -76,7 +76,7 @@ impl Kind {
 pub struct Kinds {
     #[serde(deserialize_with = "width")]
     width_ns: u64,
-    names: BTreeMap<String, Vec<Kind>>,
+    names: BTreeMap<String, Vec<AnswerKind>>,
 }
 
 impl Default for Kinds {
@@ -97,13 +97,13 @@ impl Kinds {
     }
 
     /// Kinds of answers by the names of their requests, which floods of one request leave empty.
-    pub fn by_name(&self) -> impl Iterator<Item = (&str, &[Kind])> {
+    pub fn by_name(&self) -> impl Iterator<Item = (&str, &[AnswerKind])> {
         self.names.iter().map(|(name, kinds)| (name.as_str(), kinds.as_slice()))
     }
 
     /// Adds a sampled answer whose call was due this long after the beginning of the measured part. `said` returns the
     /// excerpt for the first of a kind.
-    pub fn add(&mut self, name: &str, status: u16, look: Look<'_>, due_ns: u64, said: impl FnOnce() -> String) {
+    pub fn add(&mut self, name: &str, status: u16, look: AnswerSample<'_>, due_ns: u64, said: impl FnOnce() -> String) {
         let size = look.length.map(|bytes| bytes.max(1).ilog2() as u8);
         let stretch = due_ns / self.width_ns;
         if !self.names.contains_key(name) {
@@ -117,7 +117,7 @@ impl Kinds {
         match kinds.iter_mut().find(|kind| kind.is(status, look.content_type, size)) {
             Some(kind) => *kind.seen.entry(stretch).or_default() += 1,
             None if is_full => {}
-            None => kinds.push(Kind {
+            None => kinds.push(AnswerKind {
                 status,
                 content_type: media_type(look.content_type).collect(),
                 size,
@@ -216,8 +216,8 @@ fn media_type(written: &str) -> impl Iterator<Item = char> {
 mod tests {
     use super::*;
 
-    fn look(content_type: &str, length: u64) -> Look<'_> {
-        Look { content_type, length: Some(length), ..Look::default() }
+    fn look(content_type: &str, length: u64) -> AnswerSample<'_> {
+        AnswerSample { content_type, length: Some(length), ..AnswerSample::default() }
     }
 
     fn said() -> String {
@@ -260,7 +260,7 @@ mod tests {
             let mut whole = Kinds::default();
             whole.merge(&read);
             read.merge(&whole);
-            read.add("a", 200, Look::default(), u64::MAX, said);
+            read.add("a", 200, AnswerSample::default(), u64::MAX, said);
             assert!(whole.by_name().all(|(_, kinds)| kinds[0].count() == 1 && kinds[0].seen.len() == 1), "{text}");
         }
     }
@@ -284,9 +284,9 @@ mod tests {
     #[test]
     fn the_first_of_a_kind_is_its_example() {
         let mut early = Kinds::default();
-        early.add("", 302, Look { location: "/login", ..Look::default() }, 0, said);
+        early.add("", 302, AnswerSample { location: "/login", ..AnswerSample::default() }, 0, said);
         let mut late = Kinds::default();
-        late.add("", 302, Look { location: "/other", ..Look::default() }, 1_000_000_000, said);
+        late.add("", 302, AnswerSample { location: "/other", ..AnswerSample::default() }, 1_000_000_000, said);
         late.merge(&early);
         let [(_, [kind])] = late.by_name().collect::<Vec<_>>()[..] else { panic!() };
         assert_eq!(kind.said, "Location: /login");

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::live::{InLog, Live};
-use crate::recording::Cause;
+use crate::recording::AbortCause;
 use crate::samples::SampleSink;
 use crate::snapshot::{Phase, Snapshot};
 use crate::watched::Watched;
@@ -29,17 +29,17 @@ pub struct RunningTotal<'a> {
 ///
 /// use brunt_record::live::Live;
 /// use brunt_record::observer::{Observer, RunningTotal};
-/// use brunt_record::recording::Cause;
+/// use brunt_record::recording::AbortCause;
 ///
 /// /// Ends a run that made enough calls.
 /// struct Enough(u64);
 ///
 /// impl Observer for Enough {
-///     fn second(&mut self, _second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<Cause> {
+///     fn second(&mut self, _second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<AbortCause> {
 ///         if so_far.measured.due() < self.0 {
 ///             return ControlFlow::Continue(());
 ///         }
-///         ControlFlow::Break(Cause::Observer(format!("{} calls are enough", so_far.measured.due())))
+///         ControlFlow::Break(AbortCause::Observer(format!("{} calls are enough", so_far.measured.due())))
 ///     }
 /// }
 /// ```
@@ -73,5 +73,5 @@ pub trait Observer {
     /// here holds up the next second, and no call. `Break` aborts the run, for the cause that its result will give;
     /// calls in flight still end within the drain, whose seconds are shown as well. Only the first `Break` of a run
     /// counts.
-    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<Cause>;
+    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<AbortCause>;
 }

@@ -29,7 +29,7 @@ pub enum Ending {
     /// the part that was done.
     Failed(String),
     /// Early, because whoever watched it ended it. Such a run never passes, whatever its figures.
-    Aborted(Cause),
+    Aborted(AbortCause),
     /// Before any load, because no connection to the target could be made, for this reason.
     Unreached(String),
     /// Early, because an agent was lost and the run was to end then, in these words.
@@ -67,14 +67,14 @@ impl Stop {
 
 /// What a script's setup or teardown leaves to its run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Aside {
+pub struct LifecycleFigures {
     /// Its checks, and its records in the script's own figures. Its calls are no load.
     pub figures: Figures,
     /// Its word that ends the run.
     pub stopped: Option<Stop>,
 }
 
-impl Aside {
+impl LifecycleFigures {
     /// Whether it is nothing.
     pub fn is_empty(&self) -> bool {
         self.figures.is_empty() && self.stopped.is_none()
@@ -90,7 +90,7 @@ const fn is_false(flag: &bool) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum AbortCause {
     /// A threshold with `abort` could no longer pass, or one with `abort-now` did not hold.
     Threshold {
         /// Its place among the plan's thresholds, from 0.
@@ -266,7 +266,7 @@ impl Recording {
     }
 
     /// Its script's teardown is over, and has left this.
-    pub fn torn_down(&mut self, aside: Aside) {
+    pub fn torn_down(&mut self, aside: LifecycleFigures) {
         self.measured.figures.merge(&aside.figures);
         let before = match &self.ending {
             Ending::Completed => None,

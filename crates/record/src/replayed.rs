@@ -39,13 +39,13 @@ pub struct Replayed {
     pub templates: Vec<AgainstLog>,
     /// What `--fail-if` asked, and what came of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<ReplayCondition>,
 }
 
 /// A condition under which a replay fails.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Condition {
+pub struct ReplayCondition {
     /// As it was given.
     pub condition: String,
     /// Whether it holds: the replay failed.
@@ -109,7 +109,7 @@ pub struct OtherStatus {
 
 /// Requests of one template beside what the log had, as they are put together over workers and machines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Compared {
+pub struct ComparedTemplate {
     /// Its sums, and all pairs of statuses that are told apart. Its quantiles are empty.
     pub sums: AgainstLog,
     /// Durations in the log, in nanoseconds.
@@ -123,7 +123,7 @@ const MOST_PAIRS: usize = 64;
 /// How many of them a result shows.
 const SHOWN_PAIRS: usize = 5;
 
-impl Compared {
+impl ComparedTemplate {
     /// An answer had another status than the log.
     pub fn other_status(&mut self, logged: u16, came: u16, count: u64) {
         let pairs = &mut self.sums.statuses;
@@ -175,8 +175,8 @@ impl Compared {
 }
 
 /// The row of all requests, and one for each template; those with the most requests first.
-pub fn total_and_templates<'a>(rows: impl IntoIterator<Item = &'a Compared>) -> (AgainstLog, Vec<AgainstLog>) {
-    let (mut all, mut by_name) = (Compared::default(), BTreeMap::<&str, Compared>::new());
+pub fn total_and_templates<'a>(rows: impl IntoIterator<Item = &'a ComparedTemplate>) -> (AgainstLog, Vec<AgainstLog>) {
+    let (mut all, mut by_name) = (ComparedTemplate::default(), BTreeMap::<&str, ComparedTemplate>::new());
     for row in rows {
         all.merge(row);
         by_name.entry(&row.sums.name).or_default().merge(row);
@@ -192,7 +192,7 @@ pub struct LogRead {
     /// What tells whether others have read the same.
     pub marks: Marks,
     /// Its requests beside the log, by template.
-    pub compared: Vec<Compared>,
+    pub compared: Vec<ComparedTemplate>,
 }
 
 /// More than any figure of a replay is.
@@ -201,7 +201,7 @@ const MOST: u64 = 1 << 56;
 impl LogRead {
     /// Whether it is what a machine can have read: no figure is without bounds.
     pub fn is_bounded(&self) -> bool {
-        let row = |row: &Compared| {
+        let row = |row: &ComparedTemplate| {
             let sums = &row.sums;
             let AgainstLog { calls, answered, compared_status, other_status, compared_size, other_size, .. } = sums;
             let AgainstLog { logged_bytes, came_bytes, compared_duration, .. } = sums;

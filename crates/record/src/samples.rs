@@ -15,7 +15,7 @@ const MOST_TEXT: usize = 1 << 20;
 
 /// How a call ended, as its row says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum RowEnd {
     /// Answered with this status, which is a success or not; checks of the answer come later.
     Answered(u16, bool),
     /// Without a good answer.
@@ -26,7 +26,7 @@ pub enum Ended {
     Unsent,
 }
 
-impl Ended {
+impl RowEnd {
     /// The name in files: `ok`, `not_ok`, a failure's name, `unfinished` or `unsent`.
     pub fn name(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ pub struct Row {
     /// How late brunt itself sent it, in nanoseconds: no part of its response time.
     pub lag_ns: u64,
     /// How it ended.
-    pub ended: Ended,
+    pub ended: RowEnd,
     /// Whether it belongs to the measured part, and not to the warm-up.
     pub measured: bool,
     /// Bytes received on its connection since a call ended there before, after decryption.
@@ -243,7 +243,7 @@ mod tests {
             arrived_ns: None,
             ended_ns: due_ns,
             lag_ns: 0,
-            ended: Ended::Unsent,
+            ended: RowEnd::Unsent,
             measured: true,
             bytes_in: 0,
             bytes_out: 0,

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Map;
 
-use crate::catalogue::{Counter, Numbers, Place, Placed, Unit};
+use crate::catalogue::{Counter, JsonGroup, JsonGroupNumbers, Numbers, Unit};
 use crate::histogram::Histogram;
 use crate::packed::Packed;
 
@@ -33,7 +33,7 @@ impl JsonSchema for Numbers {
     }
 }
 
-impl<P: Place> JsonSchema for Placed<P> {
+impl<P: JsonGroup> JsonSchema for JsonGroupNumbers<P> {
     fn schema_name() -> Cow<'static, str> {
         P::NAME.into()
     }

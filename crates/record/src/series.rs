@@ -8,7 +8,7 @@ use crate::SECOND_NS;
 use crate::catalogue::{Counter, Numbers, Timing};
 use crate::drilldown::Drilldown;
 use crate::histogram::{AtLeast, Censored, Histogram};
-use crate::instrument::Parts;
+use crate::instrument::BoundedTimes;
 use crate::outcome::OkStatus;
 use crate::packed::{Packed, censored, quantiles};
 use crate::snapshot::{Snapshot, WITHOUT_END};
@@ -59,7 +59,7 @@ pub struct Point {
 
 impl Point {
     fn from_snapshot(start_ns: u64, length_ns: u64, snapshot: &Snapshot, ok: &OkStatus, users: u64) -> Self {
-        let parts = Parts::of_response(&snapshot.times);
+        let parts = BoundedTimes::of_response(&snapshot.times);
         let has_parts = parts.cover();
         let unlike_value = |times: &Histogram| {
             let differs = has_parts && !times.values().eq(parts.value.values());
@@ -80,7 +80,7 @@ impl Point {
             response_high: unlike_value(parts.high),
             failing: parts.failed().map(|failed| Packed::from_histogram(&failed)).unwrap_or_default(),
             response_bounds: Packed::from_histogram(snapshot.times.bounds(Timing::Response)),
-            service: Packed::from_histogram(Parts::of_service(&snapshot.times).ended()),
+            service: Packed::from_histogram(BoundedTimes::of_service(&snapshot.times).ended()),
             lag: Packed::from_histogram(snapshot.times.known(Timing::Lag)),
             watched: snapshot.watched.iter().map(|(name, figure)| (name.to_owned(), figure.into())).collect(),
         }

@@ -10,7 +10,7 @@ use crate::counts::{Events, Failures, Statuses};
 use crate::examples::Examples;
 use crate::figures::Figures;
 use crate::histogram::{AtLeast, Censored, Histogram};
-use crate::instrument::{self, Bracket, CallTimes, Parts};
+use crate::instrument::{self, BoundedTimes, Bracket, CallTimes};
 use crate::kinds::Kinds;
 use crate::messages::{self, MessageArrival, Messages, StreamEnd};
 use crate::outcome::OkStatus;
@@ -166,7 +166,7 @@ impl Snapshot {
 
     /// The response time at a quantile (0 to 1), as [`Snapshot::response_times`] has it.
     pub fn response_quantile(&self, q: f64) -> Option<AtLeast<u64>> {
-        let parts = Parts::of_response(&self.times);
+        let parts = BoundedTimes::of_response(&self.times);
         if parts.are_all_known() {
             return parts.ended().quantile(q).map(AtLeast::exactly);
         }
@@ -175,7 +175,7 @@ impl Snapshot {
 
     /// Service times, likewise.
     pub fn service_times(&self) -> Cow<'_, Censored> {
-        Parts::of_service(&self.times).shown()
+        BoundedTimes::of_service(&self.times).shown()
     }
 
     /// From sent to the first byte: the target's part where it is known, otherwise as read.
@@ -186,12 +186,12 @@ impl Snapshot {
 
     /// Response times with the errors that the generator can have caused, and with calls without success apart.
     pub fn response_bracket(&self) -> Bracket {
-        Bracket::by_success(&Parts::of_response(&self.times))
+        Bracket::by_success(&BoundedTimes::of_response(&self.times))
     }
 
     /// Service times, likewise.
     pub fn service_bracket(&self) -> Bracket {
-        Bracket::from_parts(&Parts::of_service(&self.times))
+        Bracket::from_parts(&BoundedTimes::of_service(&self.times))
     }
 
     /// Messages of streams.

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::figures::{Figure, NamedFigures};
+use crate::figures::{FigureByName, NamedFigures};
 use crate::redaction::Secrets;
 
 /// The longest reason that is kept, in characters.
@@ -103,7 +103,7 @@ impl WatchedFigure {
     }
 }
 
-impl Figure for WatchedFigure {
+impl FigureByName for WatchedFigure {
     fn is_empty(&self) -> bool {
         self.seconds == 0 && self.missed == 0
     }

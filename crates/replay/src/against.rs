@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brunt_protocol::record::replayed::{AgainstLog, Compared, total_and_templates};
+use brunt_protocol::record::replayed::{AgainstLog, ComparedTemplate, total_and_templates};
 
 use crate::request::Request;
 
@@ -21,12 +21,12 @@ pub struct Came {
 #[derive(Debug, Default, Clone)]
 struct Row {
     name: Option<Arc<str>>,
-    compared: Compared,
+    compared: ComparedTemplate,
 }
 
 impl Row {
     fn ended(&mut self, request: &Request, came: Option<Came>) {
-        let Compared { sums, logged: logged_times, came: came_times } = &mut self.compared;
+        let ComparedTemplate { sums, logged: logged_times, came: came_times } = &mut self.compared;
         sums.calls += 1;
         let Some(came) = came else { return };
         sums.answered += 1;
@@ -84,7 +84,7 @@ impl Against {
     }
 
     /// The comparison of each template, ready to be merged with others' of the same run.
-    pub fn compared(&self) -> Vec<Compared> {
+    pub fn compared(&self) -> Vec<ComparedTemplate> {
         let known = self.0.iter().filter_map(|row| {
             let mut compared = row.compared.clone();
             row.name.as_deref()?.clone_into(&mut compared.sums.name);

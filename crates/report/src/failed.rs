@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brunt_judge::remarks::About;
 use brunt_judge::summary::Summary;
-use brunt_judge::thresholds::{Condition, ThresholdResult};
+use brunt_judge::thresholds::{JudgedCondition, ThresholdResult};
 use brunt_plan::plan::MAX_ERROR_RATIO;
 use brunt_plan::threshold::Threshold;
 use brunt_plan::units::Clock;
@@ -42,7 +42,7 @@ pub(crate) fn sentence_of(result: &ThresholdResult, summary: &Summary) -> Option
     if !has_sentence(result) || !summary.answered() {
         return None;
     }
-    if matches!(result.condition, Condition::Made(_)) {
+    if matches!(result.condition, JudgedCondition::Made(_)) {
         return made::sentence_of(result, summary);
     }
     let threshold = result.condition.threshold()?;
@@ -102,8 +102,8 @@ pub(crate) fn tenths(ns: u64) -> String {
 /// Whether the sentence of this result, if it failed, stands at the head: an implicit threshold on the whole run.
 pub(crate) fn has_sentence(result: &ThresholdResult) -> bool {
     match &result.condition {
-        Condition::Default(threshold) => threshold.subject().is_none(),
-        Condition::Made(_) => true,
+        JudgedCondition::Default(threshold) => threshold.subject().is_none(),
+        JudgedCondition::Made(_) => true,
         _ => false,
     }
 }
@@ -121,7 +121,7 @@ fn limit(summary: &Summary) -> String {
 
 /// A way in which calls ended that are not ok.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct Ending {
     pub(crate) count: u64,
     /// The status with its name, the failure, or another ending: `503`, `timeout`, `unfinished`.
     pub(crate) name: String,
@@ -137,25 +137,29 @@ pub(crate) enum Kind {
 }
 
 /// All endings that are not ok, those first that say most of why.
-pub(crate) fn ways(summary: &Summary) -> Vec<Way> {
+pub(crate) fn ways(summary: &Summary) -> Vec<Ending> {
     let (total, ok) = (&summary.total, summary.ok_status());
     let statuses =
-        total.statuses.sorted().into_iter().filter(|(status, _)| !ok.holds(*status)).map(|(status, n)| Way {
+        total.statuses.sorted().into_iter().filter(|(status, _)| !ok.holds(*status)).map(|(status, n)| Ending {
             count: n.saturating_sub(total.excused.count(status)),
             name: name(summary, status),
             kind: Kind::Status(status),
         });
     let failures = total.failures.counted();
-    let failures =
-        failures.map(|(failure, count)| Way { count, name: failure.name().to_owned(), kind: Kind::Failure(failure) });
+    let failures = failures.map(|(failure, count)| Ending {
+        count,
+        name: failure.name().to_owned(),
+        kind: Kind::Failure(failure),
+    });
     let checked = total.failed_check.ok(ok);
     let unended = [Counter::Unfinished, Counter::Unsent, Counter::Unknown];
     let others = unended.map(|counter| (total.numbers.get(counter), counter.key().to_owned())).into_iter();
     let others = others.chain((checked > 0).then(|| (checked, by_checks(summary, checked))));
-    let others = others.map(|(count, name)| Way { count, name, kind: Kind::Other });
+    let others = others.map(|(count, name)| Ending { count, name, kind: Kind::Other });
     let mut ways: Vec<_> = statuses.chain(failures).chain(others).filter(|way| way.count > 0).collect();
     // What followed from another failure says less than that.
-    let own = |way: &Way| if let Kind::Failure(failure) = way.kind { total.failures.own(failure) } else { way.count };
+    let own =
+        |way: &Ending| if let Kind::Failure(failure) = way.kind { total.failures.own(failure) } else { way.count };
     ways.sort_by_key(|way| std::cmp::Reverse((own(way), way.count)));
     ways
 }
@@ -181,7 +185,7 @@ fn by_checks(summary: &Summary, calls: u64) -> String {
 
 /// The most frequent failure, and the flag to write if it was intended.
 pub(crate) fn worst(summary: &Summary) -> (String, String) {
-    let Some(Way { count: n, name, kind }) = ways(summary).into_iter().next() else { return Default::default() };
+    let Some(Ending { count: n, name, kind }) = ways(summary).into_iter().next() else { return Default::default() };
     let ok = summary.ok_status();
     let meant = match kind {
         Kind::Status(status) if (400..500).contains(&status) => {

@@ -10,7 +10,7 @@ use brunt_judge::advice::Advice;
 use brunt_judge::remarks::{About, Remark};
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
-use brunt_judge::trend::{Settled, Watched};
+use brunt_judge::trend::{Settled, TrendFigure};
 use brunt_judge::verdict::Judgement;
 use brunt_plan::units::{Clock, Duration, ExactDuration, Number};
 use brunt_record::SECOND_NS;
@@ -369,8 +369,8 @@ fn some_failed(summary: &Summary, held: usize) -> Option<Statement> {
 
 /// The statement that the run had not settled, with advice.
 fn not_settled(summary: &Summary) -> Option<Statement> {
-    let value = |figure: Watched, value: f64| match figure {
-        Watched::Rate => format!("{}/s", Number(value)),
+    let value = |figure: TrendFigure, value: f64| match figure {
+        TrendFigure::Rate => format!("{}/s", Number(value)),
         _ => Duration(value.max(0.0).round() as u64).to_string(),
     };
     let text = match summary.verdict.settled {
@@ -380,7 +380,7 @@ fn not_settled(summary: &Summary) -> Option<Statement> {
             let warmup_s = until_s + summary.plan.warmup_ns.div_ceil(SECOND_NS);
             let (all_shown, rest_shown) = (value(figure, all), value(figure, rest));
             // A target that warms up gets better.
-            if (rest < all) == (figure == Watched::Rate) {
+            if (rest < all) == (figure == TrendFigure::Rate) {
                 format!(
                     "not settled: the target was faster until second {until_s} ({} {all_shown}, without that {rest_shown}): -w {warmup_s}",
                     figure.name(),

@@ -2,7 +2,7 @@
 
 use brunt_judge::asked::{Asked, Made, Missing, Shortage};
 use brunt_judge::summary::Summary;
-use brunt_judge::thresholds::{Condition, ThresholdResult};
+use brunt_judge::thresholds::{JudgedCondition, ThresholdResult};
 use brunt_plan::units::Number;
 
 use crate::numbers::{count, counted, percent};
@@ -14,7 +14,7 @@ const MOST_NAMED: usize = 3;
 /// Such as `only 11.7% of the load was made: 7 of 60 users, 53 found no place (most_alive)`, for the result of such a
 /// condition that failed; `None` for others.
 pub(crate) fn sentence_of(result: &ThresholdResult, summary: &Summary) -> Option<String> {
-    let Condition::Made(of) = result.condition else { return None };
+    let JudgedCondition::Made(of) = result.condition else { return None };
     Some(sentence(summary.made.iter().find(|made| made.of == of).filter(|_| !result.held)?))
 }
 

@@ -5,10 +5,10 @@
 
 use std::path::PathBuf;
 
-use brunt_decide::compare::Compared;
+use brunt_decide::compare::ComparedRuns;
 use brunt_decide::decision::KeptDecision;
 use brunt_report::Style;
-use brunt_report::decision::{Decision, Format, Runs, page_data, read, render};
+use brunt_report::decision::{Decision, DecisionFormat, Runs, page_data, read, render};
 use brunt_report::json::ReadError;
 
 mod decisions;
@@ -24,7 +24,7 @@ fn check(name: &str, got: &str) {
     assert!(expected == got, "{name} is not what was kept; if it is right, set UPDATE_GOLDEN=1\n{got}");
 }
 
-fn rendered(format: Format, decision: Decision<'_>, colour: bool) -> String {
+fn rendered(format: DecisionFormat, decision: Decision<'_>, colour: bool) -> String {
     let text = String::from_utf8(render(format, decision, Style { colour, ..Style::default() }).unwrap()).unwrap();
     let version = |version: &str| format!("\"brunt_version\": \"{version}\"");
     text.replace(&version(env!("CARGO_PKG_VERSION")), &version("0.0.0"))
@@ -42,24 +42,24 @@ fn without_colour(text: &str) -> String {
 const WHOLE: [&str; 3] = ["capacity-found", "comparison-messages", "sweep-fallen"];
 
 fn check_views(name: &str, decision: Decision<'_>) {
-    let text = rendered(Format::Text, decision, false);
+    let text = rendered(DecisionFormat::Text, decision, false);
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{name}: {line}");
         assert_eq!(line.trim_end(), line, "{name}: spaces at a line's end");
     }
-    let coloured = rendered(Format::Text, decision, true);
+    let coloured = rendered(DecisionFormat::Text, decision, true);
     assert_eq!(without_colour(&coloured), text, "{name}: colour changes nothing but colour");
     check(&format!("{name}.txt"), &text);
-    let csv = rendered(Format::Csv, decision, false);
+    let csv = rendered(DecisionFormat::Csv, decision, false);
     let columns = |line: &str| line.split('"').step_by(2).collect::<String>().matches(',').count();
     let header = csv.lines().next().map(columns);
     assert!(csv.lines().all(|line| Some(columns(line)) == header), "{name}: {csv}");
     if WHOLE.contains(&name) {
         check(&format!("{name}.ansi"), &coloured);
         check(&format!("{name}.csv"), &csv);
-        check(&format!("{name}.xml"), &rendered(Format::Junit, decision, false));
-        check(&format!("{name}.md"), &rendered(Format::Markdown, decision, false));
-        check(&format!("{name}.json"), &rendered(Format::Json, decision, false));
+        check(&format!("{name}.xml"), &rendered(DecisionFormat::Junit, decision, false));
+        check(&format!("{name}.md"), &rendered(DecisionFormat::Markdown, decision, false));
+        check(&format!("{name}.json"), &rendered(DecisionFormat::Json, decision, false));
     }
 }
 
@@ -87,12 +87,12 @@ fn sweeps() {
 /// A decision rests on the same evidence whether a run is compared at once or read back.
 #[test]
 fn a_result_that_is_read_back_is_the_same_evidence() {
-    use brunt_decide::compare::Figures;
+    use brunt_decide::compare::ComparedFigures;
     use brunt_decide::evidence::Evidence;
     for (name, summary) in fixtures::all() {
         let written = brunt_report::render(brunt_report::Format::Json, &summary, Style::default()).unwrap();
         let read = brunt_report::json::read(&written).unwrap();
-        assert_eq!(Figures::from_summary(&read), Figures::from_summary(&summary), "{name}");
+        assert_eq!(ComparedFigures::from_summary(&read), ComparedFigures::from_summary(&summary), "{name}");
         assert_eq!(Evidence::from_summary(&read), Evidence::from_summary(&summary), "{name}");
     }
 }
@@ -114,7 +114,7 @@ fn all() -> Vec<(String, KeptDecision)> {
 #[test]
 fn where_nothing_was_compared_no_difference_is_denied() {
     let (_, mut compared) = decisions::comparisons().into_iter().find(|(name, _)| *name == "same").unwrap();
-    let said = |compared: &Compared| rendered(Format::Text, Decision::Comparison(compared), false);
+    let said = |compared: &ComparedRuns| rendered(DecisionFormat::Text, Decision::Comparison(compared), false);
     assert!(said(&compared).contains("→ no difference seen"));
     let comparison = compared.comparison.as_mut().unwrap();
     (comparison.differences, comparison.errors) = (Vec::new(), None);
@@ -126,7 +126,7 @@ fn where_nothing_was_compared_no_difference_is_denied() {
 #[test]
 fn failures_that_chance_explains_deny_no_other_figure() {
     let (_, mut compared) = decisions::comparisons().into_iter().find(|(name, _)| *name == "failing").unwrap();
-    let said = |compared: &Compared| rendered(Format::Text, Decision::Comparison(compared), false);
+    let said = |compared: &ComparedRuns| rendered(DecisionFormat::Text, Decision::Comparison(compared), false);
     assert!(said(&compared).contains("differ so much") && !said(&compared).contains("chance"));
     let errors = compared.comparison.as_mut().unwrap().errors.as_mut().unwrap();
     (errors.differs, errors.p_value, errors.adjusted_p_value) = (false, 0.57, 1.0);
@@ -142,7 +142,7 @@ fn what_is_kept_is_read_back() {
     for (name, decided) in all() {
         let kept = serde_json::to_string(&decided).unwrap();
         let again: KeptDecision = serde_json::from_str(&kept).unwrap_or_else(|error| panic!("{name}: {error}"));
-        for format in Format::ALL {
+        for format in DecisionFormat::ALL {
             assert_eq!(
                 rendered(format, again.decision(), false),
                 rendered(format, decided.decision(), false),
@@ -162,13 +162,13 @@ fn the_page_says_what_the_text_says() {
         let page = event["main"].as_str().unwrap();
         assert!(!page.contains("● running") && !page.contains('\u{1b}'), "{name}");
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let text = words(&rendered(Format::Text, decision, false));
+        let text = words(&rendered(DecisionFormat::Text, decision, false));
         let leading = page.split("<p class=\"outcome ").nth(1).and_then(|rest| rest.split_once('>'));
         let leading = leading.and_then(|(_, rest)| rest.split_once("</p>")).map_or("", |(leading, _)| leading);
         let leading = leading.replace("&#39;", "'").replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">");
         let leading = leading.trim_start_matches(['✓', '✗', '!', ' ']);
         assert!(text.contains(&words(leading)), "{name}: {leading}");
-        let rows = rendered(Format::Csv, decision, false).lines().count() - 1;
+        let rows = rendered(DecisionFormat::Csv, decision, false).lines().count() - 1;
         let runs = page.matches("<tr id=\"run-").count();
         let impossible = match &decided {
             KeptDecision::Sweep(_, sweep) => sweep.steps.iter().filter(|step| step.evidence.is_none()).count(),
@@ -182,9 +182,9 @@ fn the_page_says_what_the_text_says() {
 #[test]
 fn every_document_can_be_read_back() {
     let same = |name: &str, decision: Decision<'_>| {
-        let json = render(Format::Json, decision, Style::default()).unwrap();
+        let json = render(DecisionFormat::Json, decision, Style::default()).unwrap();
         let decided = read(&json).unwrap().unwrap();
-        for format in Format::ALL {
+        for format in DecisionFormat::ALL {
             let of = |decision| String::from_utf8(render(format, decision, Style::default()).unwrap()).unwrap();
             assert_eq!(of(decided.decision()), of(decision), "{name}");
         }
@@ -227,7 +227,7 @@ fn every_document_fits_the_schema() {
     let validator = jsonschema::draft202012::new(&schema).unwrap();
     for (name, decided) in all() {
         let document: serde_json::Value =
-            serde_json::from_str(&rendered(Format::Json, decided.decision(), false)).unwrap();
+            serde_json::from_str(&rendered(DecisionFormat::Json, decided.decision(), false)).unwrap();
         let errors: Vec<_> =
             validator.iter_errors(&document).map(|error| format!("{}: {error}", error.instance_path())).collect();
         assert!(errors.is_empty(), "{name}: {errors:#?}");

@@ -10,8 +10,8 @@ use brunt_judge::summary::Summary;
 use brunt_plan::random::Random;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Numbers, Timing};
-use brunt_record::figures::Figure as _;
-use brunt_record::instrument::{Arrival, CallTimes};
+use brunt_record::figures::FigureByName as _;
+use brunt_record::instrument::{ArrivalTime, CallTimes};
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
@@ -287,7 +287,7 @@ fn ten_minutes_take_two_megabytes() {
                 sent,
                 exposed: u64::MAX,
                 first_byte: Some(arrived),
-                arrived: Arrival::At(arrived),
+                arrived: ArrivalTime::At(arrived),
                 read: arrived + 9_000,
             };
             snapshot.arrived(&times, 1);

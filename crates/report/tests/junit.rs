@@ -89,7 +89,8 @@ fn report(summary: &brunt_judge::summary::Summary) -> Element {
 /// Every decision as test cases, by name.
 fn decided() -> Vec<(String, String)> {
     let rendered = |decision| {
-        let xml = brunt_report::decision::render(brunt_report::decision::Format::Junit, decision, Style::default());
+        let xml =
+            brunt_report::decision::render(brunt_report::decision::DecisionFormat::Junit, decision, Style::default());
         String::from_utf8(xml.unwrap()).unwrap()
     };
     let capacities = decisions::capacities();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use brunt_plan::plan::{Load, Plan, StopRule};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::figures::Figure as _;
+use brunt_record::figures::FigureByName as _;
 use brunt_record::live::{AgentSecond, InLog, Live};
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::snapshot::{Phase, Snapshot};

@@ -4,13 +4,13 @@
 
 use brunt_judge::advice::Advice;
 use brunt_judge::summary::Summary;
-use brunt_judge::verdict::{Cause, Finding, Spoils};
+use brunt_judge::verdict::{Finding, Spoils, VerdictCause};
 use brunt_plan::threshold::Threshold;
 use brunt_record::SECOND_NS;
 use brunt_record::agents::AgentEnd;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::counts::Statuses;
-use brunt_record::examples::{Ended, Examples, FailedCall};
+use brunt_record::examples::{ExampleEnd, Examples, FailedExample};
 use brunt_record::figures::{CallFigures, Example, NamedFigures};
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Ending;
@@ -155,10 +155,10 @@ fn hostile() -> Summary {
         summary.run.ending = Ending::Failed(HOSTILE[0].to_owned());
         "/</script><script>window.hacked=1</script>".clone_into(&mut summary.plan.target.path);
     });
-    summary.thresholds[0].condition = brunt_judge::thresholds::Condition::FailIf(HOSTILE[2].to_owned());
+    summary.thresholds[0].condition = brunt_judge::thresholds::JudgedCondition::FailIf(HOSTILE[2].to_owned());
     (summary.thresholds[0].got, summary.thresholds[0].held) = (HOSTILE[0].into(), false);
     let (message, advice) = (HOSTILE[0].to_owned(), Advice::LeaveOutAgent { name: HOSTILE[2].to_owned() });
-    let (cause, spoils) = (Cause::Lag, Spoils::Latency);
+    let (cause, spoils) = (VerdictCause::Lag, Spoils::Latency);
     summary.verdict.findings = vec![Finding { cause, spoils, message, advice, decisive: true, seconds: Vec::new() }];
     summary
 }
@@ -240,8 +240,8 @@ fn examples() -> Summary {
         for second in 1..=3 {
             let said = "<script>window.hacked = 1</script>\n\u{1b}[31m{\"error\":\"db\"}".to_owned();
             let (due_ns, request) = (second * SECOND_NS, "GET /<b>".to_owned());
-            let call = FailedCall { due_ns, took_ns: 600_000, request, said, ..FailedCall::default() };
-            summary.run.measured.examples.add(Ended::Status(503), call);
+            let call = FailedExample { due_ns, took_ns: 600_000, request, said, ..FailedExample::default() };
+            summary.run.measured.examples.add(ExampleEnd::Status(503), call);
         }
     })
 }

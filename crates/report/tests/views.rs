@@ -1,8 +1,8 @@
 //! What holds for every view, whatever the run.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use brunt_judge::thresholds::Condition;
-use brunt_judge::trend::{Settled, Watched};
+use brunt_judge::thresholds::JudgedCondition;
+use brunt_judge::trend::{Settled, TrendFigure};
 use brunt_judge::verdict::Judgement;
 use brunt_plan::units::{Duration, Number};
 use brunt_report::{Characters, Detail, Format, Style, columns, render};
@@ -142,10 +142,10 @@ fn statements(summary: &brunt_judge::summary::Summary) -> Vec<String> {
 fn a_target_that_slows_down_is_not_warming_up() {
     let (_, mut summary) = fixtures::all().into_iter().find(|(_, summary)| summary.remarks.is_empty()).unwrap();
     for (figure, all, rest, gets_better) in [
-        (Watched::P50, 9e6, 4e6, true),
-        (Watched::P99, 30e6, 80e6, false),
-        (Watched::Rate, 700.0, 900.0, true),
-        (Watched::Rate, 900.0, 700.0, false),
+        (TrendFigure::P50, 9e6, 4e6, true),
+        (TrendFigure::P99, 30e6, 80e6, false),
+        (TrendFigure::Rate, 700.0, 900.0, true),
+        (TrendFigure::Rate, 900.0, 700.0, false),
     ] {
         summary.verdict.settled = Settled::WarmingUp { until_s: 4, figure, all, rest };
         let told = statements(&summary);
@@ -170,10 +170,10 @@ fn brunt_limits_nothing_where_nothing_was_answered() {
 fn failed_calls_come_before_latency_that_cannot_be_believed() {
     let mut summary = fixtures::failing();
     for result in &mut summary.thresholds {
-        if let Condition::Threshold(threshold) = &result.condition
+        if let JudgedCondition::Threshold(threshold) = &result.condition
             && threshold.is_about_errors()
         {
-            result.condition = Condition::Default(threshold.clone());
+            result.condition = JudgedCondition::Default(threshold.clone());
         }
     }
     let told = statements(&summary);

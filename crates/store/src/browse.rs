@@ -2,7 +2,7 @@
 //!
 //! Every query is bounded, and none reads a run's content. A row that cannot be read hides no other.
 
-use brunt_decide::kept::{Figure, Filter, Limit, ListedRun, Page, Sparkline, TrendPoint};
+use brunt_decide::kept::{Filter, KeptFigure, Limit, ListedRun, Page, Sparkline, TrendPoint};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
@@ -79,11 +79,11 @@ impl Store {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn figures_of(&mut self, number: i64) -> Result<(Vec<Figure>, Vec<Limit>), StoreError> {
+    pub fn figures_of(&mut self, number: i64) -> Result<(Vec<KeptFigure>, Vec<Limit>), StoreError> {
         self.attempt(|connection| {
             let mut figures = connection.prepare("SELECT figure, value, at_least FROM figures WHERE run = ?1")?;
             let figures = figures.query_map([number], |row| {
-                Ok(Figure { name: row.get(0)?, value: row.get(1)?, at_least: row.get(2)? })
+                Ok(KeptFigure { name: row.get(0)?, value: row.get(1)?, at_least: row.get(2)? })
             })?;
             let figures = figures.collect::<rusqlite::Result<_>>()?;
             let mut limits = connection

@@ -243,7 +243,7 @@ fn only_its_owner_may_read_it() {
 
 /// A comparison of nothing, which tells it from others by `a`.
 fn decided(a: &str) -> KeptDecision {
-    KeptDecision::Comparison(brunt_decide::compare::Compared {
+    KeptDecision::Comparison(brunt_decide::compare::ComparedRuns {
         origin: brunt_plan::plan::Origin::default(),
         a: a.to_owned(),
         b: "b".to_owned(),

@@ -88,7 +88,11 @@ struct Seconds {
 }
 
 impl brunt_engine::Observer for Seconds {
-    fn second(&mut self, live: &Live, _so_far: &brunt_engine::RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
+    fn second(
+        &mut self,
+        live: &Live,
+        _so_far: &brunt_engine::RunningTotal<'_>,
+    ) -> ControlFlow<brunt_engine::AbortCause> {
         self.shown.push((live.phase, live.length_ns, live.snapshot.statuses.total()));
         self.backlogs.push((live.waiting, live.oldest_ns));
         ControlFlow::Continue(())

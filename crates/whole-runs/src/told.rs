@@ -6,7 +6,7 @@ use brunt_engine::simulated::{Act, Peer, Reaction, VirtualNet};
 use brunt_http1::options::{Content, Lines, Options};
 use brunt_judge::remarks::About;
 use brunt_judge::summary::Summary;
-use brunt_judge::trend::{Settled, Watched};
+use brunt_judge::trend::{Settled, TrendFigure};
 use brunt_plan::arrivals::Spread;
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan, StopRule};
@@ -124,7 +124,7 @@ fn a_target_that_slows_down_is_told_as_faster_at_first() {
     let Settled::WarmingUp { figure, all, rest, .. } = summary.verdict.settled else {
         panic!("{:?}", summary.verdict.settled)
     };
-    assert!((rest > all) == (figure != Watched::Rate), "{figure:?}: {rest}, with its beginning {all}");
+    assert!((rest > all) == (figure != TrendFigure::Rate), "{figure:?}: {rest}, with its beginning {all}");
 }
 
 /// Answers after a time that depends on when a request came.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow, bail};
 use brunt_plan::units::ExactDuration;
 use brunt_protocol::Registry;
-use brunt_report::decision::Format;
+use brunt_report::decision::DecisionFormat;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
@@ -42,7 +42,7 @@ pub struct RunArgs {
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Shown {
     /// The format in which it is printed.
-    pub format: Option<Format>,
+    pub format: Option<DecisionFormat>,
     /// The files that it is written into.
     pub outputs: Vec<PathBuf>,
     /// The file that its page is written into.
@@ -69,7 +69,7 @@ pub struct Shown {
 
 impl Shown {
     /// The destination by the flags of a run, and the format of a decision.
-    fn of(bench: &Bench, format: Option<Format>) -> Self {
+    fn of(bench: &Bench, format: Option<DecisionFormat>) -> Self {
         let output = &bench.output;
         Self {
             format,
@@ -260,11 +260,15 @@ impl FromArgMatches for RunArgs {
 
 impl Args for RunArgs {
     fn augment_args(command: Command) -> Command {
-        let formats = PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>());
+        let formats = PossibleValuesParser::new(DecisionFormat::ALL.map(DecisionFormat::name))
+            .try_map(|name| name.parse::<DecisionFormat>());
         let command = Bench::augment_args(command)
             .mut_arg("format", |arg| arg.value_parser(formats))
             .mut_arg("outputs", |arg| {
-                arg.help(format!("Write the result into this file as well, repeatable: {}", Format::extensions()))
+                arg.help(format!(
+                    "Write the result into this file as well, repeatable: {}",
+                    DecisionFormat::extensions()
+                ))
             })
             .mut_arg("dry_run", |arg| arg.help("Check everything and stop before the load"));
         let known: Vec<_> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();

@@ -197,7 +197,7 @@ pub fn tag(text: &str) -> Result<(String, String), String> {
 /// The name of a format of results, or of decisions.
 pub fn any_format() -> PossibleValuesParser {
     let mut names = Format::ALL.map(Format::name).to_vec();
-    let of_decisions = decision::Format::ALL.map(decision::Format::name);
+    let of_decisions = decision::DecisionFormat::ALL.map(decision::DecisionFormat::name);
     names.extend(of_decisions.into_iter().filter(|name| !Format::ALL.map(Format::name).contains(name)));
     PossibleValuesParser::new(names)
 }

@@ -24,7 +24,7 @@ use crate::manifest::{self, Manifest};
 use crate::scripts::SCRIPTS;
 use crate::sinks::RowFile;
 use crate::wording::{self, Settings};
-use crate::{carrier, console, files, machine, plan, signals};
+use crate::{console, executor, files, machine, plan, signals};
 
 /// Run an agent, which waits for controllers and carries out its part of their runs
 #[derive(Debug, Args)]
@@ -78,7 +78,7 @@ pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
         console::print(manifest::yaml(&manifest)?.as_bytes())?;
         return Ok(Exit::Done);
     }
-    let Some(bus) = carrier::bus(&args.bus)? else {
+    let Some(bus) = executor::bus(&args.bus)? else {
         bail!("which NATS server? Give --nats nats://HOST:4222");
     };
     if let Some(dir) = &args.keep {
@@ -90,7 +90,7 @@ pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
             bail!("--name {name}: use letters, digits, '-' and '_': it is a part of a NATS subject");
         }
         Some(name) => name.clone(),
-        None => format!("{}-{:04x}", token_of(&carrier::host_name()), std::process::id() & 0xffff),
+        None => format!("{}-{:04x}", token_of(&executor::host_name()), std::process::id() & 0xffff),
     };
     let stop = StopHandle::default();
     signals::stop_at_first(stop.clone())?;
@@ -117,7 +117,7 @@ pub fn run(args: &Agent, registry: &Registry) -> Result<Exit> {
         cores: args.cores.unwrap_or_else(plan::cores),
         logs: Arc::new(AllowedLogs::new(&args.logs, args.no_sandbox)?),
         sandbox: if args.no_sandbox { Sandbox::Open } else { Sandbox::Closed },
-        words: |error| wording::told(&error.into(), Settings::Flags),
+        words: |error| wording::render_error(&error.into(), Settings::Flags),
         ended: Arc::new(ended),
         samples,
     };

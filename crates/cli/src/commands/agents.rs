@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::args::machines::Bus;
 use crate::args::values;
 use crate::exit::Exit;
-use crate::{carrier, console};
+use crate::{console, executor};
 
 /// List the agents that wait for runs
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub struct Agents {
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub fn run(args: &Agents) -> Result<Exit> {
-    let Some(bus) = carrier::bus(&args.bus)? else {
+    let Some(bus) = executor::bus(&args.bus)? else {
         bail!("which NATS server? Give --nats nats://HOST:4222");
     };
     let agents = brunt_cluster::list(&bus, args.wait.map_or(PATIENCE, Duration::from_nanos))?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use brunt_lua::scenario;
-use brunt_plan::threshold::{Guard, Kind, Threshold, nearest};
+use brunt_plan::threshold::{Guard, NameKind, Threshold, nearest};
 use brunt_report::text::scenario_list;
 use brunt_script::{EndedEarly, Loaded, MetKind, Outline, Unreached, UnsetGlobal};
 use clap::{Args, FromArgMatches as _};
@@ -233,13 +233,13 @@ fn unknown_name(threshold: &Threshold, loaded: &Loaded, outline: &Outline) -> Op
         });
     }
     let known: Vec<&str> = match kind {
-        Some(Kind::Request) => met(MetKind::Call).collect(),
-        Some(Kind::Tag) => tags().collect(),
-        Some(Kind::Group) => met(MetKind::Group).collect(),
-        Some(Kind::Check) => met(MetKind::Check).collect(),
-        Some(Kind::Scenario) => scenarios().collect(),
-        Some(Kind::Own) => own().collect(),
-        Some(Kind::Calls | Kind::Watched) => return None,
+        Some(NameKind::Request) => met(MetKind::Call).collect(),
+        Some(NameKind::Tag) => tags().collect(),
+        Some(NameKind::Group) => met(MetKind::Group).collect(),
+        Some(NameKind::Check) => met(MetKind::Check).collect(),
+        Some(NameKind::Scenario) => scenarios().collect(),
+        Some(NameKind::Own) => own().collect(),
+        Some(NameKind::Calls | NameKind::Watched) => return None,
         None => {
             let met = outline.met.iter().map(|met| met.name.as_str());
             met.chain(tags()).chain(scenarios()).chain(own()).collect()

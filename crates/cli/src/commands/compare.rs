@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use brunt_decide::compare::{self, Compared, ComparedRun, Comparison, FailIf, Figures, Metric};
+use brunt_decide::compare::{self, ComparedFigures, ComparedRun, ComparedRuns, Comparison, FailIf, Metric};
 use brunt_decide::evidence::Evidence;
 use brunt_decide::short::Lacking;
 use brunt_plan::plan::{Load, Origin, Plan};
@@ -22,7 +22,7 @@ use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::kept::Keep;
 use crate::plan::length_ns;
-use crate::runs::{Loss, NOBODY_LEFT, Ran, Runs};
+use crate::runs::{Loss, NOBODY_LEFT, Runs, TrialOutcome};
 use crate::scripts::SCRIPTS;
 use crate::{console, plan, stored};
 
@@ -123,7 +123,7 @@ impl Side {
 }
 
 /// Runs both in turn; `None` for a mere check.
-fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(Compared, Runs<'a>)>> {
+fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(ComparedRuns, Runs<'a>)>> {
     let registry = &program.registry;
     let [a, b] = sides(args, program)?;
     for side in [&a, &b] {
@@ -138,7 +138,7 @@ fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(Compared, Ru
     let threads = args.run.bench.load.threads;
     let mut runs = Runs::new(registry, "compare", &args.run.shown, args.keep.as_deref(), threads)?;
     let origin = plan::origin(&args.run.shown.saving);
-    let mut compared = Compared {
+    let mut compared = ComparedRuns {
         origin: Origin { command: repeat::of_process(program, Some(a.plan.seed)), ..origin },
         how: how(args.rounds, &a.plan, &b.plan),
         a: a.name.clone(),
@@ -227,7 +227,7 @@ fn is_within_reach(condition: &FailIf, plan: &Plan) -> Result<()> {
 /// The result of a round.
 enum Round {
     /// Both sides ran.
-    Made(Box<(Figures, Figures)>),
+    Made(Box<(ComparedFigures, ComparedFigures)>),
     /// The side that ran was not answered.
     Silent,
     /// It was ended early.
@@ -240,7 +240,7 @@ enum Round {
 const PILOTS: usize = 2;
 
 /// What all of `n` rounds will show, by the spread of the first: about how many each condition takes, else which differences are seen.
-fn outlook(n: u32, conditions: &[FailIf], rounds: &[(Figures, Figures)]) -> Option<String> {
+fn outlook(n: u32, conditions: &[FailIf], rounds: &[(ComparedFigures, ComparedFigures)]) -> Option<String> {
     let needs =
         conditions.iter().filter_map(|condition| Some((condition, compare::rounds_to_decide(condition, rounds)?)));
     let needs: Vec<_> = needs.collect();
@@ -263,9 +263,9 @@ fn rounds(
     sides: [&Side; 2],
     conditions: &[FailIf],
     runs: &mut Runs<'_>,
-    compared: &mut Compared,
+    compared: &mut ComparedRuns,
     registry: &Registry,
-) -> Result<Vec<(Figures, Figures)>> {
+) -> Result<Vec<(ComparedFigures, ComparedFigures)>> {
     let mut rounds = Vec::new();
     for number in 0..n {
         compared.comparison = Comparison::of_rounds(&rounds);
@@ -309,13 +309,13 @@ fn one_round(
     n: u32,
     sides: [&Side; 2],
     runs: &mut Runs<'_>,
-    compared: &mut Compared,
+    compared: &mut ComparedRuns,
     registry: &Registry,
 ) -> Result<Round> {
     let [a_side, b_side] = sides;
     let (a, b) = (&a_side.plan, &b_side.plan);
     let order = if compare::a_goes_first(a.seed, number) { [false, true] } else { [true, false] };
-    let mut figures: [Option<Figures>; 2] = [None, None];
+    let mut figures: [Option<ComparedFigures>; 2] = [None, None];
     let mut evidence = Vec::new();
     let kept = runs.kept();
     for (done, is_b) in order.into_iter().enumerate() {
@@ -329,13 +329,13 @@ fn one_round(
         compared.lacking = runs.lacking();
         runs.show(Decision::Comparison(compared), &what);
         let summary = match runs.attempt(&plan, &what, after)? {
-            Ran::Whole(summary) => summary,
-            Ran::Interrupted => {
+            TrialOutcome::Whole(summary) => summary,
+            TrialOutcome::Interrupted => {
                 runs.rests_on(kept);
                 return Ok(Round::Interrupted);
             }
-            Ran::Impossible(reason) => bail!("{what}: {reason}"),
-            Ran::Lost(loss) => {
+            TrialOutcome::Impossible(reason) => bail!("{what}: {reason}"),
+            TrialOutcome::Lost(loss) => {
                 runs.rests_on(kept);
                 return Ok(Round::Lost(Loss { how: format!("{side} {}", loss.how), ..loss }));
             }
@@ -343,7 +343,7 @@ fn one_round(
         let run = Evidence::from_summary(&summary);
         runs.note(&format!("{what} {}", told(&run)));
         if let Some(place) = figures.get_mut(usize::from(is_b)) {
-            *place = Some(Figures::from_summary(&summary));
+            *place = Some(ComparedFigures::from_summary(&summary));
         }
         let is_silent = !run.is_answered();
         evidence.push(ComparedRun { is_b, number: number as usize + 1, evidence: run });
@@ -397,7 +397,7 @@ fn how(rounds: u32, a: &Plan, b: &Plan) -> String {
 }
 
 /// Warns of conditions that were neither shown nor ruled out.
-fn warn(compared: &Compared) {
+fn warn(compared: &ComparedRuns) {
     for condition in &compared.conditions {
         if let (false, Some(from)) = (condition.failed, &condition.undecided) {
             let (text, got) = (&condition.condition, &condition.got);

@@ -121,7 +121,7 @@ struct Seconds {
 }
 
 impl Observer for Seconds {
-    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
+    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::AbortCause> {
         if live.phase == Phase::Measured {
             let number = live.elapsed_ns.saturating_sub(live.length_ns) / brunt_record::SECOND_NS;
             let [p99] = live.snapshot.times.get(Timing::Response).quantiles([0.99]);

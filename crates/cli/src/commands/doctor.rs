@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::units::{ExactDuration, Number, count};
 use brunt_record::SECOND_NS;
-use brunt_report::decision::Format;
+use brunt_report::decision::DecisionFormat;
 use brunt_report::text::wrapped;
 use clap::Args;
 use serde::Serialize;
@@ -59,8 +59,8 @@ pub struct Doctor {
 
 pub fn run(args: &Doctor, program: &Program) -> Result<Exit> {
     let is_json = match args.run.shown.format {
-        None | Some(Format::Text) => false,
-        Some(Format::Json) => true,
+        None | Some(DecisionFormat::Text) => false,
+        Some(DecisionFormat::Json) => true,
         Some(other) => bail!("--format {}: doctor writes text or json", other.name()),
     };
     let mut bench = args.run.bench.clone();

@@ -24,7 +24,7 @@ use crate::args::values::{self, Levels};
 use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::plan;
-use crate::runs::{Ran, Runs};
+use crate::runs::{Runs, TrialOutcome};
 use crate::scripts::SCRIPTS;
 
 const EXAMPLES: &str = "\
@@ -250,18 +250,18 @@ fn search(
         let so_far = Capacity { settings, answer, trials: trials.clone(), lacking };
         runs.show(Decision::Capacity(base, &so_far), &what);
         let summary = match runs.carry_out(&plan, &what, left_ns(base, &settings, &trials, trial_length))? {
-            Ran::Whole(summary) => summary,
-            Ran::Interrupted => break interrupted(&trials),
+            TrialOutcome::Whole(summary) => summary,
+            TrialOutcome::Interrupted => break interrupted(&trials),
             // The rate is tried again, as long as there are agents: each loss leaves fewer.
-            Ran::Lost(loss) => {
+            TrialOutcome::Lost(loss) => {
                 runs.left_out(&what, &loss.how);
                 if loss.goes_on {
                     continue;
                 }
                 break interrupted(&trials);
             }
-            Ran::Impossible(reason) if trials.is_empty() => break Answer::NeverAnswered { failure: reason },
-            Ran::Impossible(_) => break Answer::StoppedAnswering { at: level },
+            TrialOutcome::Impossible(reason) if trials.is_empty() => break Answer::NeverAnswered { failure: reason },
+            TrialOutcome::Impossible(_) => break Answer::StoppedAnswering { at: level },
         };
         let trial = Trial::new(&settings, step, trial_length, Evidence::from_summary(&summary));
         runs.note(&format!("{what} {}", told(&trial)));

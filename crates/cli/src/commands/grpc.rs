@@ -19,7 +19,7 @@ use crate::args::limits::DEFAULT_TIMEOUT_NS;
 use crate::args::{Tls, values};
 use crate::console;
 use crate::exit::Exit;
-use crate::plan::asking::Asker;
+use crate::plan::asking::Probe;
 use crate::plan::{tls, transport};
 
 /// Show the schema of a gRPC server, by reflection
@@ -126,7 +126,7 @@ fn asked(
     let mut given = FlagValues::default();
     server.headers.iter().for_each(|text| given.push("header", FlagValue::Text(text.clone())));
     let metadata = headers(&given)?;
-    let asker = Arc::new(Asker::new(
+    let asker = Arc::new(Probe::new(
         transport(&server.connecting, tls(&server.tls)?)?,
         server.timeout.unwrap_or(DEFAULT_TIMEOUT_NS),
         server.connect_timeout.unwrap_or(DEFAULT_TIMEOUT_NS),

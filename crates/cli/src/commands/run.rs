@@ -25,7 +25,7 @@ use crate::exit::Exit;
 use crate::journal::Journal;
 use crate::kept::Keep;
 use crate::plan;
-use crate::plan::asking::Asker;
+use crate::plan::asking::Probe;
 use crate::results::Results;
 use crate::scripts::{self, SCRIPTS};
 use crate::trace::Printer;
@@ -357,7 +357,7 @@ pub(super) fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
     let limits = &run.limits;
     let (timeout_ns, connect_timeout_ns) = (limits.timeout_ns(), limits.connect_timeout_ns());
     let transport = plan::transport(&run.connecting, plan::tls(&run.tls)?)?;
-    let asker = Arc::new(Asker::new(transport, timeout_ns, connect_timeout_ns, registry));
+    let asker = Arc::new(Probe::new(transport, timeout_ns, connect_timeout_ns, registry));
     let asking = Arc::clone(&asker);
     let options = LoadOptions {
         env: env.iter().chain(&shortcuts).map(|(name, value)| (name.clone(), value_of(name, value))).collect(),

@@ -38,7 +38,7 @@ pub struct Show {
     #[arg(short, long)]
     pub verbose: bool,
     #[arg(short, long = "output", value_name = "FILE",
-          help = format!("Write it into this file as well, repeatable: {}", decision::Format::extensions()))]
+          help = format!("Write it into this file as well, repeatable: {}", decision::DecisionFormat::extensions()))]
     pub outputs: Vec<PathBuf>,
     /// No colours
     #[arg(long)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_decide::evidence::Evidence;
-use brunt_decide::sweep::{Axis, Step, Steps, StepsError, Sweep as Found};
+use brunt_decide::sweep::{Axis, Steps, StepsError, Sweep as Found, SweepStep};
 use brunt_plan::plan::Plan;
 use brunt_plan::profile::Profile;
 use brunt_plan::units::{Duration, Number};
@@ -21,7 +21,7 @@ use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::plan;
 use crate::plan::length_ns;
-use crate::runs::{NOBODY_LEFT, Ran, Runs};
+use crate::runs::{NOBODY_LEFT, Runs, TrialOutcome};
 use crate::scripts::SCRIPTS;
 
 const EXAMPLES: &str = "\
@@ -297,7 +297,7 @@ fn carry_out(
     stop_at_failure: bool,
     runs: &mut Runs<'_>,
 ) -> Result<Found> {
-    let mut steps: Vec<Step> = Vec::new();
+    let mut steps: Vec<SweepStep> = Vec::new();
     let mut ended = String::new();
     let planned: Vec<_> = plans.iter().map(|(value, _)| *value).collect();
     for (done, (value, plan)) in plans.iter().enumerate() {
@@ -307,15 +307,15 @@ fn carry_out(
         let so_far = Found { lacking: runs.lacking(), ..so_far };
         runs.show(Decision::Sweep(base, &so_far), &what);
         let step = match runs.carry_out(plan, &what, after)? {
-            Ran::Whole(summary) => Step::new(*value, Evidence::from_summary(&summary)),
-            Ran::Impossible(why) => Step::impossible(*value, why),
-            Ran::Interrupted => {
+            TrialOutcome::Whole(summary) => SweepStep::new(*value, Evidence::from_summary(&summary)),
+            TrialOutcome::Impossible(why) => SweepStep::impossible(*value, why),
+            TrialOutcome::Interrupted => {
                 ended = format!("interrupted at {value}: these are the values so far");
                 break;
             }
-            Ran::Lost(loss) => {
+            TrialOutcome::Lost(loss) => {
                 let why = runs.left_out(&what, &loss.how);
-                steps.push(Step::impossible(*value, why));
+                steps.push(SweepStep::impossible(*value, why));
                 if loss.goes_on {
                     continue;
                 }
@@ -335,7 +335,7 @@ fn carry_out(
     Ok(found.judged(runs.most_less(base.max_less_ratio)))
 }
 
-fn told(step: &Step) -> String {
+fn told(step: &SweepStep) -> String {
     let Some(run) = step.evidence.as_ref().filter(|_| step.problem.is_empty()) else { return step.problem.clone() };
     let p99 = run
         .p99_ns

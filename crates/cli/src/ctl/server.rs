@@ -48,7 +48,7 @@ impl CtlServer {
             target: plan.target.url(),
         };
         let is_over = Arc::new(AtomicBool::new(false));
-        let attendant = Attendant { about, control: control.clone(), clients: Arc::default() };
+        let attendant = ControlConnection { about, control: control.clone(), clients: Arc::default() };
         let ended = Arc::clone(&is_over);
         let thread = thread::Builder::new().name("ctl".to_owned()).spawn(move || attendant.serve(&listener, &ended))?;
         Ok(Self { path, is_over, thread: Some(thread) })
@@ -68,13 +68,13 @@ impl Drop for CtlServer {
 }
 
 #[derive(Debug, Clone)]
-struct Attendant {
+struct ControlConnection {
     about: About,
     control: Control,
     clients: Arc<AtomicUsize>,
 }
 
-impl Attendant {
+impl ControlConnection {
     fn serve(&self, listener: &UnixListener, is_over: &AtomicBool) {
         while let Ok((stream, _)) = listener.accept() {
             if is_over.load(Ordering::Relaxed) {

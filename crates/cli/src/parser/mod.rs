@@ -1,6 +1,6 @@
 //! The whole command line: the program's own flags, its commands, and the help.
 
-mod habits;
+mod foreign_flags;
 mod short;
 
 use std::ffi::OsString;
@@ -108,7 +108,9 @@ pub fn read(definitions: &clap::Command, registry: &Registry) -> Result<(Args, A
     let command = words.get(1).and_then(|word| word.to_str()).and_then(|word| definitions.find_subcommand(word));
     let command = command.map(clap::Command::get_name);
     // The words of a curl command are curl's.
-    if let Some(said) = habits::refused(&words, command, &long_flags(definitions)).filter(|_| command != Some("curl")) {
+    if let Some(said) =
+        foreign_flags::refused(&words, command, &long_flags(definitions)).filter(|_| command != Some("curl"))
+    {
         return Err(clap::Error::raw(ErrorKind::UnknownArgument, said + "\n"));
     }
     let curl = commands::curl::expanded(&words)
@@ -120,7 +122,7 @@ pub fn read(definitions: &clap::Command, registry: &Registry) -> Result<(Args, A
     let words = inherited.applied(words);
     let matches = definitions.clone().try_get_matches_from(&words).map_err(|error| {
         let source = invalid(&error).and_then(|named| inherited.source(named));
-        let error = with_suggestion(habits::with_way(error, &words, command), &long_flags(definitions));
+        let error = with_suggestion(foreign_flags::with_way(error, &words, command), &long_flags(definitions));
         with_source(secrets::without_secrets(error, registry), source)
     })?;
     let run = matches.subcommand().map_or(&matches, |(_, below)| below);

@@ -12,11 +12,11 @@ use brunt_protocol::Registry;
 use brunt_protocol::discovery::{DiscoveryReply, Inquiry};
 
 use crate::exit::NoAnswer;
-use crate::ready;
-use crate::wording::{Settings, told};
+use crate::wait_for_target;
+use crate::wording::{Settings, render_error};
 
 /// Asks targets, and remembers whether one gave no answer.
-pub struct Asker {
+pub struct Probe {
     transport: Transport,
     timeout_ns: u64,
     connect_timeout_ns: u64,
@@ -24,7 +24,7 @@ pub struct Asker {
     is_unanswered: AtomicBool,
 }
 
-impl Asker {
+impl Probe {
     /// An asker with these connection settings and timeouts in nanoseconds.
     pub fn new(transport: Transport, timeout_ns: u64, connect_timeout_ns: u64, registry: &Registry) -> Self {
         let is_unanswered = AtomicBool::new(false);
@@ -50,14 +50,14 @@ impl Asker {
             ..Plan::of_calls(first.clone(), call.clone())
         };
         let plan = brunt_engine::plan_to(&plan, to, scheme.default_port);
-        ready::ask(&plan, &self.registry).map_err(|error| {
+        wait_for_target::ask(&plan, &self.registry).map_err(|error| {
             let is_wrong = match &error {
                 AskError::Engine(EngineError::Route(route)) => !route.is_no_address(),
                 AskError::Engine(_) => true,
                 AskError::Failed { .. } | AskError::Unanswered => false,
             };
             self.is_unanswered.fetch_or(!is_wrong, Ordering::Relaxed);
-            told(&error.into(), Settings::Flags)
+            render_error(&error.into(), Settings::Flags)
         })
     }
 

@@ -25,7 +25,7 @@ use brunt_plan::target::{Target, Url};
 use brunt_protocol::{Registry, options_of, redact_loaded};
 use brunt_record::SECOND_NS;
 
-use self::asking::Asker;
+use self::asking::Probe;
 use crate::args::bench::{Bench, Connecting, Saving};
 use crate::args::{self, Program, ProtocolFlags, values};
 use crate::{files, foreign};
@@ -195,7 +195,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
     let limits = &bench.limits;
     let (timeout_ns, connect_timeout_ns) = (limits.timeout_ns_of(protocol), limits.connect_timeout_ns());
     let transport = transport(&bench.connecting, tls(&bench.tls)?)?;
-    let asker = Arc::new(Asker::new(transport.clone(), timeout_ns, connect_timeout_ns, registry));
+    let asker = Arc::new(Probe::new(transport.clone(), timeout_ns, connect_timeout_ns, registry));
     if bench.request.compressed && !matches!(url.target.scheme.as_str(), "http" | "https") {
         let instead = if protocol.flags().iter().any(|flag| flag.name == "deflate") { ": give --deflate" } else { "" };
         bail!("--compressed asks for compressed answers of HTTP, and {} has none{instead}", protocol.name());

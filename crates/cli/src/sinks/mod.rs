@@ -128,7 +128,7 @@ impl Observer for Sinks {
         self.rows.as_ref().map(|rows| Arc::clone(rows) as Arc<dyn SampleSink>)
     }
 
-    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
+    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::AbortCause> {
         self.all.iter_mut().for_each(|sink| sink.second(live));
         ControlFlow::Continue(())
     }

@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Context as _, Result};
 use brunt_record::redaction::Secrets;
-use brunt_record::samples::{Chunk, Ended, Row, SampleSink, Sampled};
+use brunt_record::samples::{Chunk, Row, RowEnd, SampleSink, Sampled};
 use serde_json::json;
 
 use crate::args::Output;
@@ -269,7 +269,7 @@ fn shown(text: &str, secrets: &Secrets) -> String {
 
 /// The status of an answer.
 fn status(row: &Row) -> Option<u16> {
-    if let Ended::Answered(status, _) = row.ended { Some(status) } else { None }
+    if let RowEnd::Answered(status, _) = row.ended { Some(status) } else { None }
 }
 
 fn phase(row: &Row) -> &'static str {
@@ -345,7 +345,7 @@ mod tests {
         arrived_ns: None,
         ended_ns: 9,
         lag_ns: 2,
-        ended: Ended::Answered(503, false),
+        ended: RowEnd::Answered(503, false),
         measured: false,
         bytes_in: 10,
         bytes_out: 20,

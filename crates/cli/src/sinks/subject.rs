@@ -5,7 +5,7 @@ use brunt_metrics::second::CallKind;
 use brunt_metrics::{Attributes, Subject};
 use brunt_plan::plan::Plan;
 
-use crate::carrier::host_name;
+use crate::executor::host_name;
 
 /// The kind of a plan's calls, by OpenTelemetry's semantic conventions.
 pub fn subject(plan: &Plan) -> Subject {

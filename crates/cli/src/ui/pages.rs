@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow};
-use brunt_report::browse::{self, Details, List, Trend};
+use brunt_report::browse::{self, Details, List, TrendTable};
 use brunt_report::decision::{self, Decision, Runs};
 use brunt_report::{Detail, Format, Style, csv, html, json};
 use brunt_store::{RunSelector, Store, StoreError, StoredResult};
@@ -145,7 +145,7 @@ impl Pages {
         let mut store = self.open()?;
         let points = store.trend(&filter, figure, mark, TREND)?;
         let (figures, tags) = (store.figures(&filter)?, store.tags()?);
-        let trend = Trend { figure, mark, filter: &filter, points: &points, figures: &figures, tags: &tags };
+        let trend = TrendTable { figure, mark, filter: &filter, points: &points, figures: &figures, tags: &tags };
         Ok(Answer::page(browse::trend(&trend)))
     }
 
@@ -164,7 +164,7 @@ impl Pages {
             decision::write_page(&mut page, decision, linked(&[a, b]))?;
             return Ok(Answer::report(page));
         }
-        let text = decision::render(decision::Format::Text, decision, Style::default())?;
+        let text = decision::render(decision::DecisionFormat::Text, decision, Style::default())?;
         let text = String::from_utf8_lossy(&text);
         Ok(Answer::page(browse::comparison(a, b, &text)))
     }
@@ -195,7 +195,7 @@ impl Pages {
         let content = match self.open()?.kept(&RunSelector::Number(number))? {
             StoredResult::Run(summary) => brunt_report::render(format.parse::<Format>()?, &summary, Style::default())?,
             StoredResult::Decision(decided, _) => {
-                decision::render(format.parse::<decision::Format>()?, decided.decision(), Style::default())?
+                decision::render(format.parse::<decision::DecisionFormat>()?, decided.decision(), Style::default())?
             }
         };
         let download = Some(format!("attachment; filename=\"brunt-{number}.{extension}\""));
@@ -262,7 +262,7 @@ fn text(kept: &StoredResult) -> Result<String> {
             brunt_report::render(Format::Text, summary, Style { detail: Detail::Verbose, ..Style::default() })?
         }
         StoredResult::Decision(decided, _) => decision::render(
-            decision::Format::Text,
+            decision::DecisionFormat::Text,
             decided.decision(),
             Style { detail: Detail::Dated, ..Style::default() },
         )?,
@@ -292,5 +292,5 @@ fn failed(error: &anyhow::Error) -> Answer {
         Some(_) => StatusCode::INTERNAL_SERVER_ERROR,
         None => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    Answer::problem(status, "This cannot be shown", &wording::told(error, Settings::Flags))
+    Answer::problem(status, "This cannot be shown", &wording::render_error(error, Settings::Flags))
 }

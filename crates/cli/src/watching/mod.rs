@@ -84,7 +84,7 @@ impl Observer for Watching<'_> {
         self.next.samples()
     }
 
-    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
+    fn second(&mut self, second: &Live, so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::AbortCause> {
         self.next.second(second, so_far)
     }
 }

@@ -5,6 +5,7 @@
 mod breaking;
 mod bus;
 mod changing;
+mod claims;
 mod collector;
 mod forged;
 mod guide;
@@ -15,7 +16,6 @@ mod leaks;
 mod lost;
 mod manifest;
 mod metrics;
-mod names;
 mod outage;
 mod payload;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]

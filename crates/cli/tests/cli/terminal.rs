@@ -151,7 +151,7 @@ fn a_run_is_drawn_over_the_terminal_which_is_then_given_back() {
 
 #[test]
 fn the_first_run_says_once_what_next() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let dir = Directory::new();
     let store = dir.path("runs.db");
     let closed = ["-n", "50", "-c", "1", "--store", &store, &url];
@@ -240,7 +240,7 @@ fn after_ctrl_c_the_terminal_is_given_back_and_the_report_follows() {
 
 #[test]
 fn a_headline_that_scrolled_away_is_the_last_line() {
-    let (_server, url) = target(Config::default());
+    let (_server, url) = target(ServerConfig::default());
     let args = ["-n", "50", "-c", "1", "--threshold", "p99<1ns", &url];
     for (rows, repeats) in [(10, 2), (60, 1)] {
         let (status, _, drawn) = OnTerminal::start(&args, "xterm", (80, rows), true).wait();

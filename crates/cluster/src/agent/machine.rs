@@ -9,7 +9,7 @@ use brunt_plan::plan::{Plan, Sandbox};
 use brunt_plan::share::{DealtNumbers, Portion};
 use brunt_protocol::scenario::Value;
 use brunt_record::interval::Interval;
-use brunt_record::recording::Aside;
+use brunt_record::recording::LifecycleFigures;
 use bytes::Bytes;
 
 use super::AgentEvent;
@@ -96,9 +96,9 @@ pub(crate) enum MachineReport {
     /// The part has ended, or could not be carried out.
     Ran(Result<Box<PartEnd>, Problem>),
     /// The value that setup has returned, and its counts.
-    SetUp(Result<(Value<'static>, Box<Aside>), Problem>),
+    SetUp(Result<(Value<'static>, Box<LifecycleFigures>), Problem>),
     /// The counts of teardown.
-    TornDown(Result<Box<Aside>, Problem>),
+    TornDown(Result<Box<LifecycleFigures>, Problem>),
 }
 
 /// Whom an agent belongs to.

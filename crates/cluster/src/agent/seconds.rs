@@ -21,7 +21,7 @@ pub(super) struct Seconds {
 }
 
 impl Observer for Seconds {
-    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
+    fn second(&mut self, live: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::AbortCause> {
         let interval = Interval {
             worker: self.machine,
             phase: live.phase,

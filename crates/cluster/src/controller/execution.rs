@@ -1,7 +1,7 @@
 //! A run from its beginning to its teardown.
 
 use brunt_protocol::scenario::Value;
-use brunt_record::recording::Aside;
+use brunt_record::recording::LifecycleFigures;
 
 use super::contact::ContactEvent;
 use super::following::Following;
@@ -227,7 +227,7 @@ impl TearingDown {
     }
 
     /// Reports the result of the run, and of its teardown.
-    fn over(self, came: Result<Box<Aside>, TeardownFailed>) -> State {
+    fn over(self, came: Result<Box<LifecycleFigures>, TeardownFailed>) -> State {
         match (self.after, came) {
             (TeardownResult::NotBegun(refused), Ok(_)) => refuse(&refused.0, refused.1),
             (TeardownResult::NotBegun(refused), Err(TeardownFailed { agent, problem })) => {

@@ -213,7 +213,7 @@ impl InRun {
         snapshot.times.record_bounds(Timing::Service, 0, calls);
         let mut by_due = DueLog::default();
         // The target may have answered them: they say nothing about it.
-        by_due.untold(Tick::from_ns(after_ns.saturating_sub(1)), calls);
+        by_due.exclude(Tick::from_ns(after_ns.saturating_sub(1)), calls);
         snapshot.timeline = by_due.take();
         let interval = Interval { snapshot, ..nothing(Phase::Drain, 0) };
         (calls + more > 0 && !is_broken(Rule::LeftUnderWayIsUnfinished))

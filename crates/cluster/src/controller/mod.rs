@@ -35,7 +35,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::wire::WireError;
 use brunt_protocol::replay::LogTimetable;
 use brunt_record::agents::AgentPart;
-use brunt_record::recording::Aside;
+use brunt_record::recording::LifecycleFigures;
 use brunt_record::recording::Recording;
 use brunt_record::replayed::LogRead;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -270,7 +270,7 @@ pub(crate) struct Order {
 pub(crate) struct Startup {
     pub(crate) agents: Vec<String>,
     /// What the script's setup has left.
-    pub(crate) left: Aside,
+    pub(crate) left: LifecycleFigures,
 }
 
 /// The rest of a finished run's result.
@@ -281,7 +281,7 @@ pub(crate) struct RunRemainder {
     /// The reason for its failure, besides those that agents report.
     pub(crate) failed: Option<String>,
     /// What the script's teardown has left.
-    pub(crate) left: Aside,
+    pub(crate) left: LifecycleFigures,
     pub(crate) lost_its_agents: bool,
     /// Agents' accounts of a log, by name.
     pub(crate) logs: Vec<(String, LogRead)>,

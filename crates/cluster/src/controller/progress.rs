@@ -13,7 +13,7 @@ use brunt_record::SECOND_NS;
 use brunt_record::agents::AgentEnd;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::interval::Interval;
-use brunt_record::recording::Aside;
+use brunt_record::recording::LifecycleFigures;
 use brunt_record::snapshot::{Phase, Snapshot};
 
 use super::OnLost;
@@ -36,7 +36,7 @@ pub(super) struct StartedRun {
     pub(super) plan: Plan,
     pub(super) given: Value<'static>,
     /// The counts of setup and, once the run is over, of teardown.
-    pub(super) left: Aside,
+    pub(super) left: LifecycleFigures,
     /// When, on the controller's clock, in nanoseconds.
     pub(super) at: u64,
     pub(super) agents: Vec<InRun>,

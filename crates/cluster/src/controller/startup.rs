@@ -5,7 +5,7 @@ use brunt_plan::secret;
 use brunt_plan::share::Portion;
 use brunt_protocol::scenario::Value;
 use brunt_record::agents::AgentPart;
-use brunt_record::recording::Aside;
+use brunt_record::recording::LifecycleFigures;
 use serde_bytes::ByteBuf;
 
 use super::contact::ContactEvent;
@@ -36,7 +36,7 @@ impl Controller {
         }
         match self.send_plan(run, &order) {
             Ok((plan, announced, portions, stage)) => {
-                let (given, left) = (None, Aside::default());
+                let (given, left) = (None, LifecycleFigures::default());
                 State::Starting(Box::new(Starting { run, order, plan, announced, portions, given, left, stage }))
             }
             Err(error) => State::Settling(Box::new(Settling { run, order, error, given: None, since: None })),

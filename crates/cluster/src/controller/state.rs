@@ -6,7 +6,7 @@ use brunt_engine::StopHandle;
 use brunt_plan::plan::Plan;
 use brunt_plan::share::Portion;
 use brunt_protocol::scenario::Value;
-use brunt_record::recording::Aside;
+use brunt_record::recording::LifecycleFigures;
 
 use super::contact::Contact;
 use super::progress::InProgress;
@@ -142,7 +142,7 @@ pub(super) struct Starting {
     /// The value that setup has returned, as soon as it has: it has to be torn down in any case.
     pub(super) given: SetupValue,
     /// The counts of setup.
-    pub(super) left: Aside,
+    pub(super) left: LifecycleFigures,
     pub(super) stage: StartStage,
 }
 

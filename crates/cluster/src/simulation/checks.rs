@@ -32,7 +32,7 @@ pub(super) enum RunResult {
 pub(super) struct Nobody;
 
 impl Observer for Nobody {
-    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
+    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::AbortCause> {
         ControlFlow::Continue(())
     }
 }

@@ -14,7 +14,7 @@ use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::change::Change;
 use brunt_record::interval::Interval;
 use brunt_record::outcome::Failure;
-use brunt_record::recording::Aside;
+use brunt_record::recording::LifecycleFigures;
 use brunt_record::recording::{Ending, Recording};
 use brunt_record::snapshot::{Phase, Snapshot};
 use brunt_record::time::Tick;
@@ -514,8 +514,8 @@ impl Part {
 }
 
 /// A check of this name that held once.
-fn a_check(name: &str) -> Box<Aside> {
-    let mut left = Box::<Aside>::default();
+fn a_check(name: &str) -> Box<LifecycleFigures> {
+    let mut left = Box::<LifecycleFigures>::default();
     left.figures.checks.named(name).passed(None, name);
     left
 }

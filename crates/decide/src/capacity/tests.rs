@@ -1,6 +1,6 @@
 //! The search against made-up targets: what it says is held against what they are.
 
-use brunt_judge::thresholds::{Condition, ThresholdResult};
+use brunt_judge::thresholds::{JudgedCondition, ThresholdResult};
 use brunt_judge::verdict::Judgement;
 use brunt_plan::random::Random;
 use brunt_record::catalogue::{Counter, Timing};
@@ -39,7 +39,7 @@ fn evidence(met: bool, trusted: bool) -> Evidence {
         judgement: if trusted { Judgement::Trustworthy } else { Judgement::GeneratorBound },
         verdict: String::new(),
         thresholds: vec![ThresholdResult {
-            condition: Condition::Threshold("p99<50ms".parse().unwrap()),
+            condition: JudgedCondition::Threshold("p99<50ms".parse().unwrap()),
             value: Some(AtLeast::exactly(60e6)),
             got: "60ms".into(),
             held: met,
@@ -227,7 +227,7 @@ fn a_limit_of_the_rate_is_the_capacity() {
             let mut run = evidence(true, true);
             run.error_ratio = (1.0 - limit / rate).max(0.0);
             run.thresholds.push(ThresholdResult {
-                condition: Condition::Default("error_rate<=1%".parse().unwrap()),
+                condition: JudgedCondition::Default("error_rate<=1%".parse().unwrap()),
                 value: Some(AtLeast::exactly(run.error_ratio)),
                 got: "".into(),
                 held: run.error_ratio <= 0.01,
@@ -266,7 +266,7 @@ fn a_target_that_does_not_answer_is_not_asked_for_long() {
 
 /// A threshold with this figure that did not hold.
 fn missed(threshold: &str, value: Option<f64>) -> ThresholdResult {
-    let condition = Condition::Threshold(threshold.parse().unwrap());
+    let condition = JudgedCondition::Threshold(threshold.parse().unwrap());
     ThresholdResult { condition, value: value.map(AtLeast::exactly), got: "".into(), held: false, sure: true }
 }
 

@@ -14,7 +14,7 @@ use brunt_plan::units;
 use serde::{Deserialize, Serialize};
 
 use super::figures::LEAST_BEYOND;
-use super::{Cause, Comparison, Metric};
+use super::{Comparison, LeftOutCause, Metric};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Limit {
@@ -62,16 +62,16 @@ pub struct FailIfResult {
 }
 
 /// Why a metric is not compared: the words, and the cause if it is known.
-fn why_not(comparison: &Comparison, metric: Metric) -> (String, Option<Cause>) {
+fn why_not(comparison: &Comparison, metric: Metric) -> (String, Option<LeftOutCause>) {
     let left_out = comparison.left_out.iter().find(|left_out| left_out.metric == metric);
     let unknown = || if metric.is_of_messages() { "no messages came" } else { "it was not compared" }.to_owned();
     left_out.map_or_else(|| (unknown(), None), |left_out| (left_out.why.clone(), left_out.cause))
 }
 
 /// What to do where a figure could not be compared.
-const fn remedy(cause: Option<Cause>) -> &'static str {
+const fn remedy(cause: Option<LeftOutCause>) -> &'static str {
     match cause {
-        Some(Cause::TooFewCalls | Cause::TooFewMessages) => "; try a longer -d",
+        Some(LeftOutCause::TooFewCalls | LeftOutCause::TooFewMessages) => "; try a longer -d",
         _ => "",
     }
 }
@@ -189,7 +189,7 @@ impl FailIf {
     }
 
     /// The result where the figure is unknown: the condition counts as true.
-    pub(super) fn cannot_judge(&self, why: &str, cause: Option<Cause>) -> FailIfResult {
+    pub(super) fn cannot_judge(&self, why: &str, cause: Option<LeftOutCause>) -> FailIfResult {
         FailIfResult {
             condition: self.clone(),
             got: format!("cannot be judged: {why}{}", remedy(cause)),

@@ -7,7 +7,7 @@ use brunt_record::messages::Messages;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
 
-use super::{Cause, LeftOut, Metric};
+use super::{LeftOut, LeftOutCause, Metric};
 use crate::evidence::Evidence;
 
 /// Into how many blocks a run is cut.
@@ -23,7 +23,7 @@ const DOUBT: f64 = 0.1;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blocks {
     /// The figures of each.
-    pub each: Vec<Figures>,
+    pub each: Vec<ComparedFigures>,
     /// Whether a block has so few seconds that one tells much of the next.
     pub are_short: bool,
 }
@@ -39,7 +39,7 @@ pub(super) const LEAST_BEYOND: f64 = 5.0;
 
 /// The figures of a run, or of a block of its seconds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Figures {
+pub struct ComparedFigures {
     /// Calls that count in the response times.
     pub count: u64,
     /// Calls answered a second with success.
@@ -97,7 +97,7 @@ fn rate_to_compare(is_open: bool, rates: &Rates, error_ratio: f64) -> f64 {
     if is_open { rates.due_per_s * (1.0 - error_ratio) } else { rates.ok_per_s }
 }
 
-impl Figures {
+impl ComparedFigures {
     /// The figures of a whole run.
     pub fn from_summary(summary: &Summary) -> Self {
         let answered = summary.total.statuses.total();
@@ -132,28 +132,32 @@ impl Figures {
     }
 
     /// The logarithm of a metric, or why there is none.
-    fn logarithm(&self, metric: Metric) -> Result<f64, Cause> {
+    fn logarithm(&self, metric: Metric) -> Result<f64, LeftOutCause> {
         if self.unreliable.contains(&metric) {
-            return Err(Cause::Spoiled);
+            return Err(LeftOutCause::Spoiled);
         }
         let (value, count) = self.value(metric);
         let nothing = match &self.messages {
-            _ if !metric.is_of_messages() => Cause::NoAnswer,
-            Some(of) if !of.is_whole => Cause::WholeRunsOnly,
-            Some(_) if metric == Metric::MessageGapP99 => Cause::NoGap,
-            _ => Cause::NoMessage,
+            _ if !metric.is_of_messages() => LeftOutCause::NoAnswer,
+            Some(of) if !of.is_whole => LeftOutCause::WholeRunsOnly,
+            Some(_) if metric == Metric::MessageGapP99 => LeftOutCause::NoGap,
+            _ => LeftOutCause::NoMessage,
         };
         let value = value.ok_or(nothing)?;
         if metric.quantile().is_some_and(|q| count as f64 * (1.0 - q) < LEAST_BEYOND) {
-            return Err(if metric == Metric::MessageGapP99 { Cause::TooFewMessages } else { Cause::TooFewCalls });
+            return Err(if metric == Metric::MessageGapP99 {
+                LeftOutCause::TooFewMessages
+            } else {
+                LeftOutCause::TooFewCalls
+            });
         }
         if value.at_least {
-            return Err(Cause::LowerBoundOnly);
+            return Err(LeftOutCause::LowerBoundOnly);
         }
         match value.value {
             value if value > 0.0 => Ok(value.ln()),
             // Messages that were read together have no gap.
-            _ if metric == Metric::MessageGapP99 => Err(Cause::MessagesTogether),
+            _ if metric == Metric::MessageGapP99 => Err(LeftOutCause::MessagesTogether),
             _ => Err(nothing),
         }
     }
@@ -176,12 +180,12 @@ impl Figures {
 }
 
 /// Which of `all` have a metric that the generator did not spoil.
-pub(super) fn believed(metric: Metric, all: &[Figures]) -> Vec<bool> {
+pub(super) fn believed(metric: Metric, all: &[ComparedFigures]) -> Vec<bool> {
     all.iter().map(|figures| !figures.unreliable.contains(&metric)).collect()
 }
 
 /// The logarithm of a metric in each of `all` that `counts`; otherwise the cause and the words for why it cannot be compared.
-pub(super) fn logarithms(metric: Metric, all: &[Figures], counts: &[bool]) -> Result<Vec<f64>, LeftOut> {
+pub(super) fn logarithms(metric: Metric, all: &[ComparedFigures], counts: &[bool]) -> Result<Vec<f64>, LeftOut> {
     let all: Vec<_> = all.iter().zip(counts).filter(|(_, counts)| **counts).map(|(figures, _)| figures).collect();
     let each: Vec<_> = all.iter().map(|figures| figures.logarithm(metric)).collect();
     let failed = each.iter().filter(|logarithm| logarithm.is_err()).count();
@@ -211,7 +215,7 @@ pub fn blocks(points: &[Point]) -> Option<Blocks> {
     Some(Blocks { each: (0..BLOCKS).map(block).collect(), are_short: whole.len() < BLOCKS * LONG_BLOCK_POINTS })
 }
 
-fn block(points: &[Point]) -> Figures {
+fn block(points: &[Point]) -> ComparedFigures {
     let mut response = Censored::default();
     let (mut answered, mut not_ok, mut length_ns, mut numbers) = (0, 0, 0, Numbers::default());
     for point in points {
@@ -228,5 +232,5 @@ fn block(points: &[Point]) -> Figures {
     let messages = Snapshot { numbers, ..Snapshot::default() };
     let messages = MessageFigures::new(messages.messages(), per_s(numbers.get(Counter::EndedMessages)))
         .map(|figures| MessageFigures { is_whole: false, ..figures });
-    Figures { messages, ..Figures::new(rate, answered, error_ratio.min(1.0), &response) }
+    ComparedFigures { messages, ..ComparedFigures::new(rate, answered, error_ratio.min(1.0), &response) }
 }

@@ -28,7 +28,7 @@ use brunt_judge::statistics::{CONFIDENCE, Estimate, holm};
 use brunt_plan::plan::Origin;
 use brunt_plan::random::choice;
 pub use fail_if::{FailIf, FailIfError, FailIfResult};
-pub use figures::{BLOCKS, Blocks, Figures, MessageFigures, blocks};
+pub use figures::{BLOCKS, Blocks, ComparedFigures, MessageFigures, blocks};
 pub use pilot::{ratio_to_see, rounds_to_decide};
 pub use plans::differences;
 
@@ -235,14 +235,14 @@ pub struct LeftOut {
     pub why: String,
     /// The cause; absent in files of versions that wrote only the words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cause: Option<Cause>,
+    pub cause: Option<LeftOutCause>,
 }
 
 /// The cause for which a metric of a run, or of a block of its seconds, cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum LeftOutCause {
     /// brunt's own delays spoil the metric.
     Spoiled,
     /// No call was answered.
@@ -263,7 +263,7 @@ pub enum Cause {
     MessagesTogether,
 }
 
-impl Cause {
+impl LeftOutCause {
     /// The cause in words.
     pub const fn words(self) -> &'static str {
         match self {
@@ -310,7 +310,7 @@ pub struct Comparison {
 
 impl Comparison {
     /// Compares rounds of A and B; `None` if there are fewer than two.
-    pub fn of_rounds(rounds: &[(Figures, Figures)]) -> Option<Self> {
+    pub fn of_rounds(rounds: &[(ComparedFigures, ComparedFigures)]) -> Option<Self> {
         let (a, b): (Vec<_>, Vec<_>) = rounds.iter().cloned().unzip();
         let estimate = |a: &[f64], b: &[f64], resolution: f64| {
             let differences: Vec<_> = b.iter().zip(a).map(|(b, a)| b - a).collect();
@@ -320,7 +320,7 @@ impl Comparison {
     }
 
     /// Compares runs of A and B, each made by itself; `None` if neither side has two.
-    pub fn of_runs(a: &[Figures], b: &[Figures]) -> Option<Self> {
+    pub fn of_runs(a: &[ComparedFigures], b: &[ComparedFigures]) -> Option<Self> {
         let estimate = |a: &[f64], b: &[f64], resolution: f64| {
             if a.len().min(b.len()) < LEAST_RUNS {
                 let found = Estimate::of_common_spread(b, a, resolution)?;
@@ -356,7 +356,12 @@ impl Comparison {
 /// How much larger B's values are than A's, which are no finer than a resolution.
 type Estimator<'a> = &'a dyn Fn(&[f64], &[f64], f64) -> Option<Estimate>;
 
-fn compare(a: &[Figures], b: &[Figures], design: Design, estimate: Estimator<'_>) -> Option<Comparison> {
+fn compare(
+    a: &[ComparedFigures],
+    b: &[ComparedFigures],
+    design: Design,
+    estimate: Estimator<'_>,
+) -> Option<Comparison> {
     if a.is_empty() || b.is_empty() || a.len().max(b.len()) < 2 {
         return None;
     }
@@ -400,7 +405,7 @@ fn compare(a: &[Figures], b: &[Figures], design: Design, estimate: Estimator<'_>
 /// Which rounds, or runs and blocks of either side, count for a metric: those that the generator did not spoil. A round
 /// that is spoiled on one side is left out on both, so that neither is favoured. Where fewer than half are left, all
 /// count, and the metric is left out with the reason why.
-fn counted(metric: Metric, a: &[Figures], b: &[Figures], design: Design) -> (Vec<bool>, Vec<bool>) {
+fn counted(metric: Metric, a: &[ComparedFigures], b: &[ComparedFigures], design: Design) -> (Vec<bool>, Vec<bool>) {
     let (mut of_a, mut of_b) = (figures::believed(metric, a), figures::believed(metric, b));
     if let Design::Rounds { .. } = design {
         let both: Vec<_> = of_a.iter().zip(&of_b).map(|(a, b)| *a && *b).collect();
@@ -440,8 +445,8 @@ fn difference(metric: Metric, a: &[f64], b: &[f64], estimate: &Estimate) -> Diff
     }
 }
 
-fn errors(a: &[Figures], b: &[Figures], estimate: Estimator<'_>) -> Option<ErrorDifference> {
-    let shares = |figures: &[Figures]| figures.iter().map(|figures| figures.error_ratio).collect::<Vec<_>>();
+fn errors(a: &[ComparedFigures], b: &[ComparedFigures], estimate: Estimator<'_>) -> Option<ErrorDifference> {
+    let shares = |figures: &[ComparedFigures]| figures.iter().map(|figures| figures.error_ratio).collect::<Vec<_>>();
     let calls = a.iter().chain(b).map(|figures| figures.count).min().unwrap_or(0);
     let (a, b) = (shares(a), shares(b));
     if a.iter().chain(&b).all(|share| *share == 0.0) {
@@ -485,7 +490,7 @@ pub struct ComparedRun {
 /// A finished comparison, with the runs that it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Compared {
+pub struct ComparedRuns {
     /// What its user calls it, and the command that repeats it.
     #[serde(default, skip_serializing_if = "Origin::is_empty")]
     pub origin: Origin,
@@ -510,7 +515,7 @@ pub struct Compared {
     pub lacking: Lacking,
 }
 
-impl Compared {
+impl ComparedRuns {
     /// Notes a shortage of the `asked` runs beyond the allowed share. After an interruption only the runs made count as asked for.
     #[must_use]
     pub fn judged(mut self, asked: usize, most_less_ratio: f64) -> Self {

@@ -36,7 +36,7 @@ impl Machine {
     }
 
     /// A run of something that takes `cost` times as long as it usually does.
-    fn run(&mut self, cost: f64) -> Figures {
+    fn run(&mut self, cost: f64) -> ComparedFigures {
         self.at = self.at * self.memory + self.normal() * self.step;
         self.trend *= 1.02;
         let slow = (self.at + self.trend).exp() * cost;
@@ -44,7 +44,7 @@ impl Machine {
         let times = [1.0, 0.9, 2.0, 5.0, 12.0].map(|share| share * 1e6 * slow);
         let own = [0.01, 0.01, 0.015, 0.04, 0.1].map(|noise| (self.normal() * noise).exp());
         let noise = (self.normal() * 0.005).exp();
-        Figures {
+        ComparedFigures {
             count: 50_000,
             rate: 20_000.0 / slow * noise,
             times: std::array::from_fn(|at| Some(AtLeast::exactly(times[at] * own[at]))),
@@ -55,7 +55,7 @@ impl Machine {
     }
 
     /// Rounds in which B takes `cost` times as long as A.
-    fn rounds(&mut self, n: u32, cost: f64) -> Vec<(Figures, Figures)> {
+    fn rounds(&mut self, n: u32, cost: f64) -> Vec<(ComparedFigures, ComparedFigures)> {
         let seed = self.random.next_u64();
         let round = |round: u32| {
             if a_goes_first(seed, round) {
@@ -296,7 +296,7 @@ fn a_single_run_has_the_spread_of_the_others() {
     assert!(compared(&[140.0], &[98.5, 99.5, 100.5, 101.5]).differences[0].ratio < 1.0);
     assert_eq!(Comparison::of_runs(&of(&[1.0]), &of(&[1.0])), None);
     // A failed call in ten thousand is chance, also where others had none.
-    let with = |share: f64| Figures { error_ratio: share, count: 10_000, ..figures(100.0) };
+    let with = |share: f64| ComparedFigures { error_ratio: share, count: 10_000, ..figures(100.0) };
     let failed = |share: f64| Comparison::of_runs(&vec![with(0.0); 3], &[with(share)]).unwrap().errors.unwrap().differs;
     assert!(!failed(0.0001) && failed(0.05));
 }
@@ -364,11 +364,11 @@ fn a_run_that_is_too_short_is_not_cut_into_blocks() {
     assert!(blocks(&[]).is_none());
 }
 
-fn figures(rate: f64) -> Figures {
+fn figures(rate: f64) -> ComparedFigures {
     let mut response = Histogram::new();
     response.record_n(1_000_000, 1000);
     let response = brunt_record::histogram::Censored::from(response);
-    Figures::new(rate, 1000, 0.0, &response)
+    ComparedFigures::new(rate, 1000, 0.0, &response)
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn what_cannot_be_compared_is_left_out_and_said() {
     assert_eq!(left_out(Metric::P99).unwrap().why, "only a lower bound is known in 1 of 2");
     assert_eq!(left_out(Metric::P99_9).unwrap().why, "too few calls in 2 of 2");
     let causes = [Metric::P99, Metric::P99_9].map(|metric| left_out(metric).unwrap().cause);
-    assert_eq!(causes, [Some(Cause::LowerBoundOnly), Some(Cause::TooFewCalls)]);
+    assert_eq!(causes, [Some(LeftOutCause::LowerBoundOnly), Some(LeftOutCause::TooFewCalls)]);
     // Files of older versions have the words alone.
     let older: LeftOut = serde_json::from_str(r#"{ "metric": "p99.9", "why": "too few calls in 2 of 2" }"#).unwrap();
     assert_eq!(older, LeftOut { cause: None, ..left_out(Metric::P99_9).unwrap().clone() });
@@ -402,7 +402,7 @@ fn messages_are_compared_where_there_are_some() {
             messages.came(&first);
             messages.came(&MessageArrival { after_ns: 2_000_000 + jitter, is_first: false, is_together: false });
         }
-        Figures { messages: MessageFigures::new(messages.messages(), 1000.0), ..figures(100.0) }
+        ComparedFigures { messages: MessageFigures::new(messages.messages(), 1000.0), ..figures(100.0) }
     };
     let rounds: Vec<_> = (0..10).map(|i| (with(10, i * 1000), with(12, (i * 7 % 10) * 1000))).collect();
     let comparison = Comparison::of_rounds(&rounds).unwrap();
@@ -424,7 +424,7 @@ fn messages_are_compared_where_there_are_some() {
 
 #[test]
 fn errors_are_compared_by_their_difference() {
-    let with = |share: f64| Figures { error_ratio: share, ..figures(100.0) };
+    let with = |share: f64| ComparedFigures { error_ratio: share, ..figures(100.0) };
     let rounds: Vec<_> = (0..10).map(|i| (with(0.0), with(0.02 + 0.001 * f64::from(i % 3)))).collect();
     let comparison = Comparison::of_rounds(&rounds).unwrap();
     let errors = comparison.errors.as_ref().unwrap();
@@ -503,7 +503,7 @@ fn a_condition_that_could_not_have_been_seen_says_so() {
 
 #[test]
 fn rounds_that_the_generator_spoiled_count_for_neither_side() {
-    let spoiled = |rate: f64, metric| Figures { unreliable: vec![metric], ..figures(rate) };
+    let spoiled = |rate: f64, metric| ComparedFigures { unreliable: vec![metric], ..figures(rate) };
     let mut rounds: Vec<_> = (0..10).map(|i| (figures(100.0), figures(100.0 + f64::from(i % 2)))).collect();
     rounds[3].1 = spoiled(5000.0, Metric::Rate);
     rounds[5].0 = spoiled(1.0, Metric::Rate);

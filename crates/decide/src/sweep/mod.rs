@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use brunt_judge::verdict::Judgement;
 use brunt_record::histogram::AtLeast;
 pub use steps::{Range, Steps, StepsError};
-pub use usl::{Fit, Interval, NoFit, Peak, fit};
+pub use usl::{Fit, FitInterval, NoFit, Peak, fit};
 
 use crate::evidence::Evidence;
 use crate::short::{self, Lacking};
@@ -26,7 +26,7 @@ pub struct Axis {
 /// One value and its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SweepStep"))]
-pub struct Step {
+pub struct SweepStep {
     /// The value.
     pub value: u64,
     /// The run; `None` if it could not be made.
@@ -35,7 +35,7 @@ pub struct Step {
     pub problem: String,
 }
 
-impl Step {
+impl SweepStep {
     /// The step of a run. A target that does not answer is a finding, not an error.
     pub fn new(value: u64, evidence: Evidence) -> Self {
         let problem = if evidence.is_answered() { String::new() } else { format!("no answer ({})", evidence.failure) };
@@ -93,7 +93,7 @@ pub struct Sweep {
     /// Values that were to be tried.
     pub planned: Vec<u64>,
     /// The results of the values that were run, in their order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<SweepStep>,
     /// The law of scalability for a sweep of connections: the fit, or the reason for its absence.
     pub law: Option<Law>,
     /// Steps that the law leaves out, since the generator and not the target was their limit.
@@ -149,8 +149,8 @@ impl Sweep {
     }
 
     /// Puts a sweep together, and fits the law where it is one of concurrency.
-    pub fn new(axis: Axis, planned: Vec<u64>, steps: Vec<Step>, ended: String) -> Self {
-        let points: Vec<_> = steps.iter().filter_map(Step::point).collect();
+    pub fn new(axis: Axis, planned: Vec<u64>, steps: Vec<SweepStep>, ended: String) -> Self {
+        let points: Vec<_> = steps.iter().filter_map(SweepStep::point).collect();
         let left_out = |is_bound: bool| {
             let is_so = |run: &Evidence| {
                 let bound = run.judgement == Judgement::GeneratorBound;
@@ -177,14 +177,14 @@ impl Sweep {
 
     /// Whether no value had an answer.
     pub fn is_silent(&self) -> bool {
-        !self.steps.is_empty() && !self.steps.iter().any(Step::is_answered)
+        !self.steps.is_empty() && !self.steps.iter().any(SweepStep::is_answered)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use brunt_judge::fixtures::summary;
-    use brunt_judge::thresholds::{Condition, ThresholdResult};
+    use brunt_judge::thresholds::{JudgedCondition, ThresholdResult};
 
     use super::*;
 
@@ -195,13 +195,13 @@ mod tests {
             (run.answered_per_s, run.ok_per_s) = (per_s, per_s);
             run.p99_ns = Some(AtLeast::exactly(p99_ms * 1_000_000));
             run.thresholds = vec![ThresholdResult {
-                condition: Condition::Threshold("p99<50ms".parse().unwrap()),
+                condition: JudgedCondition::Threshold("p99<50ms".parse().unwrap()),
                 value: None,
                 got: "".into(),
                 held,
                 sure: true,
             }];
-            Step::new(value, run)
+            SweepStep::new(value, run)
         };
         let axis = Axis { name: "connections".into(), is_concurrency: true };
         Sweep::new(axis, Vec::new(), steps.iter().map(step).collect(), String::new())

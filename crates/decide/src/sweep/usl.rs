@@ -31,7 +31,7 @@ const POOR: f64 = 0.10;
 /// A figure and the interval that holds it in 95 % of cases.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Estimate"))]
-pub struct Interval {
+pub struct FitInterval {
     /// The estimate.
     pub value: f64,
     /// The interval's lower end.
@@ -45,9 +45,9 @@ pub struct Interval {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Peak {
     /// With how many connections.
-    pub connections: Interval,
+    pub connections: FitInterval,
     /// How much, in calls answered a second.
-    pub per_s: Interval,
+    pub per_s: FitInterval,
     /// Whether it lies beyond the values tried.
     pub is_beyond: bool,
 }
@@ -57,15 +57,15 @@ pub struct Peak {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fit {
     /// λ: calls a second with one connection.
-    pub lambda_per_s: Interval,
+    pub lambda_per_s: FitInterval,
     /// σ: contention.
-    pub sigma: Interval,
+    pub sigma: FitInterval,
     /// κ: coherency. Where its interval includes 0, no peak was seen.
-    pub kappa: Interval,
+    pub kappa: FitInterval,
     /// The peak, if one was seen.
     pub peak: Option<Peak>,
     /// The knee, in connections, if throughput bends at all.
-    pub knee: Option<Interval>,
+    pub knee: Option<FitInterval>,
     /// The standard deviation of the relative errors of the fit.
     pub residual_ratio: f64,
     /// Whether the fit is too poor for its figures to mean much.
@@ -206,13 +206,13 @@ impl Regression {
     }
 
     /// A function of the parameters with this value and gradient.
-    fn interval(&self, gradient: Vector, value: f64) -> Interval {
+    fn interval(&self, gradient: Vector, value: f64) -> FitInterval {
         let half = self.t() * self.variance(gradient).sqrt();
-        Interval { value, low: value - half, high: value + half }
+        FitInterval { value, low: value - half, high: value + half }
     }
 
     /// A positive function of the parameters, on the scale of logarithms. Its gradient is taken by differences.
-    fn positive(&self, function: impl Fn(Vector) -> f64) -> Option<Interval> {
+    fn positive(&self, function: impl Fn(Vector) -> f64) -> Option<FitInterval> {
         let value = function(self.estimate);
         if !(value > 0.0 && value.is_finite()) {
             return None;
@@ -230,11 +230,11 @@ impl Regression {
             (at(step) - at(-step)) / (2.0 * step)
         });
         let half = self.t() * self.variance(gradient).sqrt();
-        half.is_finite().then(|| Interval { value, low: value * (-half).exp(), high: value * half.exp() })
+        half.is_finite().then(|| FitInterval { value, low: value * (-half).exp(), high: value * half.exp() })
     }
 
     fn peak(&self, largest: f64) -> Peak {
-        let unknown = |value| Interval { value, low: 0.0, high: f64::INFINITY };
+        let unknown = |value| FitInterval { value, low: 0.0, high: f64::INFINITY };
         let at = peak_at(self.estimate);
         let per_s = |parameters| throughput(parameters, peak_at(parameters));
         Peak {
@@ -293,7 +293,7 @@ mod tests {
         let (mut peaks, mut held, mut sigma_held, mut knee_held) = (0, 0, 0, 0);
         for seed in 0..500 {
             let fit = fit(&noisy(1000.0, 0.02, 1e-5, 0.03, seed)).unwrap();
-            let holds = |interval: Interval, truth: f64| interval.low <= truth && truth <= interval.high;
+            let holds = |interval: FitInterval, truth: f64| interval.low <= truth && truth <= interval.high;
             sigma_held += i32::from(holds(fit.sigma, 0.02));
             let Some(peak) = fit.peak else { continue };
             peaks += 1;

@@ -1,6 +1,6 @@
 //! Why a run ended, from what its workers and its observer said.
 
-use brunt_record::recording::{Cause, Ending, Stop};
+use brunt_record::recording::{AbortCause, Ending, Stop};
 
 /// The reasons for which a run ended. Of each kind the first one counts, but for [`Stop::first_of`].
 #[derive(Debug, Default)]
@@ -8,7 +8,7 @@ pub(super) struct Endings {
     interrupted: bool,
     failed: Option<String>,
     /// Why the observer ended the run.
-    aborted: Option<Cause>,
+    aborted: Option<AbortCause>,
     /// Why a worker gave the target up before any load.
     unreached: Option<String>,
     /// Why a worker had no connection in all of its time, if no worker ever had one.
@@ -40,7 +40,7 @@ impl Endings {
     }
 
     /// The observer ends the run. False if it has before.
-    pub(super) fn abort(&mut self, cause: Cause) -> bool {
+    pub(super) fn abort(&mut self, cause: AbortCause) -> bool {
         let is_first = self.aborted.is_none();
         self.aborted = self.aborted.take().or(Some(cause));
         is_first

@@ -1,7 +1,7 @@
 //! Examples of calls that were not ok. Few calls of each kind of ending come here.
 
 use brunt_plan::bodies::shown_beginning;
-use brunt_record::examples::{Ended, FailedCall, LONGEST_SAID};
+use brunt_record::examples::{ExampleEnd, FailedExample, LONGEST_SAID};
 use brunt_record::slowest::TracedCall;
 use brunt_record::time::Tick;
 
@@ -24,7 +24,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let connection = &self.connections[token];
         let Some(id) = connection.calls.get(answer.position).copied() else { return };
         let has_trace = || self.calls.get(id).is_some_and(|call| load.trace_id(call.tag).is_some());
-        if self.recorder.wants_example(Ended::Status(answer.status), has_trace) {
+        if self.recorder.wants_example(ExampleEnd::Status(answer.status), has_trace) {
             self.recorder.excerpt = Some((id, shown(connection.link.client.excerpt(came))));
         }
     }
@@ -53,8 +53,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     ) {
         let excerpt = self.recorder.excerpt.take().filter(|(of, _)| *of == id).map(|(_, excerpt)| excerpt);
         let ended = match (end, end.failure()) {
-            (End::Answered(status), _) => Ended::Status(status),
-            (_, Some((failure, _))) => Ended::Failure(failure),
+            (End::Answered(status), _) => ExampleEnd::Status(status),
+            (_, Some((failure, _))) => ExampleEnd::Failure(failure),
             _ => return,
         };
         let trace_id = load.trace_id(call.tag);
@@ -73,7 +73,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let due_ns = self.recorder.measured_at(call.due);
         let trace_id = trace_id.unwrap_or_default();
         let took_ns = call.response_ns(now);
-        self.recorder.example(ended, FailedCall { due_ns, took_ns, request, said, trace_id });
+        self.recorder.example(ended, FailedExample { due_ns, took_ns, request, said, trace_id });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use brunt_protocol::meter::{Meter, MeteredEnd, MeteredSecond, Reading};
 use brunt_record::catalogue::Counter;
-use brunt_record::figures::Figure as _;
+use brunt_record::figures::FigureByName as _;
 use brunt_record::time::Tick;
 
 use super::{Call, CallId, End, Network};

@@ -10,7 +10,7 @@ mod timed;
 use brunt_plan::plan::ArrivalTimes;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::Histogram;
-use brunt_record::instrument::{self, Arrival, CallTimes, Part, Parts};
+use brunt_record::instrument::{self, ArrivalTime, BoundedTime, BoundedTimes, CallTimes};
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::samples::Samples;
 use brunt_record::snapshot::Snapshot;
@@ -188,7 +188,7 @@ impl Recorder {
         self.exact.hand_over(&mut snapshot.numbers, &mut snapshot.times);
         // The last timed answer stands for those after it, even from the interval before. Without a timed one, where
         // failures alone would stand for all, the times as read stand.
-        let is_of_failures = Parts::of_response(&snapshot.times).cover();
+        let is_of_failures = BoundedTimes::of_response(&snapshot.times).cover();
         if let Some((last, is_ok)) = self.stand_ins.get(is_of_failures) {
             let skipped = std::mem::take(&mut self.sampler.skipped);
             instrument::weigh_more(&mut snapshot.times, last, skipped);
@@ -373,7 +373,7 @@ impl Recorder {
                 self.exact.record(at - call.sent, weight);
                 snapshot.times.record_n(Timing::Receiving, now - at, weight);
                 if !is_ok {
-                    instrument::record_not_ok(&mut snapshot.times, Part::exactly(at - call.sent), weight);
+                    instrument::record_not_ok(&mut snapshot.times, BoundedTime::exactly(at - call.sent), weight);
                 }
                 if !self.sampler.is_slow {
                     self.stand_ins.timed(Self::times(call, Some(at), at, now), is_ok);
@@ -510,7 +510,7 @@ impl Recorder {
             sent: call.sent.ns(),
             exposed: call.exposed_ns,
             first_byte: first_byte.map(Tick::ns),
-            arrived: Arrival::At(arrived.ns()),
+            arrived: ArrivalTime::At(arrived.ns()),
             read: now.max(call.sent).ns(),
         }
     }
@@ -539,7 +539,7 @@ impl Recorder {
         self.snapshot.numbers.add(Counter::UnsentHeld, calls);
         self.snapshot.times.record_bounds(Timing::Response, now.since(due), calls);
         if measured {
-            self.by_due.untold(due, calls);
+            self.by_due.exclude(due, calls);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brunt_record::outcome::Failure;
-use brunt_record::samples::{Ended, Row, SampleSink, Samples, Texts};
+use brunt_record::samples::{Row, RowEnd, SampleSink, Samples, Texts};
 use brunt_record::time::Tick;
 
 use super::Network;
@@ -33,13 +33,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let Self { recorder, connections, .. } = self;
         let (failure, ended) = match end {
             End::Answered(status) => {
-                (None, Ended::Answered(status, told.is_ok.unwrap_or_else(|| recorder.is_ok(status))))
+                (None, RowEnd::Answered(status, told.is_ok.unwrap_or_else(|| recorder.is_ok(status))))
             }
             End::Failed(failure, _) | End::ToldByPeer(failure, _) | End::GivenUp(failure, _) => {
-                (Some(failure), Ended::Failed(failure))
+                (Some(failure), RowEnd::Failed(failure))
             }
-            End::Unfinished => (None, Ended::Unfinished),
-            End::Unsent => (None, Ended::Unsent),
+            End::Unfinished => (None, RowEnd::Unfinished),
+            End::Unsent => (None, RowEnd::Unsent),
             End::Withdrawn => return,
         };
         let at = recorder.ended_at(call, failure, now);

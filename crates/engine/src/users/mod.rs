@@ -32,7 +32,7 @@ use brunt_plan::profile::Profile;
 use brunt_plan::scenario::Scenarios;
 use brunt_plan::share::Share;
 use brunt_plan::threshold::Selection;
-use brunt_record::figures::Figure as _;
+use brunt_record::figures::FigureByName as _;
 use brunt_record::messages;
 use brunt_record::outcome::Failure;
 use brunt_record::snapshot::Phase;

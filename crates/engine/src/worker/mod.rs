@@ -20,7 +20,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::stop::StopHandle;
 use brunt_protocol::meter::Meter;
 use brunt_record::SECOND_NS;
-use brunt_record::catalogue::{Placed, Timing, Timings, places};
+use brunt_record::catalogue::{JsonGroupNumbers, Timing, Timings, places};
 use brunt_record::redaction::Secrets;
 use brunt_record::samples::SampleSink;
 use brunt_record::snapshot::{Phase, Snapshot};
@@ -419,7 +419,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
         // Figures of making connections belong to the result, even if a warm-up comes first.
         let begun = self.network.recorder_mut().take();
         self.connected_ahead = Snapshot {
-            numbers: *Placed::<places::Connections>::from_numbers(&begun.numbers).numbers(),
+            numbers: *JsonGroupNumbers::<places::Connections>::from_numbers(&begun.numbers).numbers(),
             times: Timings::from_values(CONNECTING.map(|timing| (timing, begun.times.get(timing).clone()))),
             troubles: begun.troubles,
             addresses: begun.addresses,

@@ -1,6 +1,6 @@
 use std::ops::ControlFlow;
 
-use brunt_record::figures::Figure as _;
+use brunt_record::figures::FigureByName as _;
 use brunt_record::observer::Observer;
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Ending;
@@ -15,7 +15,7 @@ const MS: u64 = 1_000_000;
 struct Nobody;
 
 impl Observer for Nobody {
-    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<Cause> {
+    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<AbortCause> {
         ControlFlow::Continue(())
     }
 }
@@ -211,10 +211,11 @@ fn a_guard_that_fired_or_had_nothing_to_watch_has_failed() {
     let results = |guard: &str, ending: Ending| {
         let (_, run) = crate::fixtures::run();
         let summary = Summary::new(plan(&[guard]), brunt_record::recording::Recording { ending, ..run });
-        let result = summary.thresholds.iter().find(|result| matches!(result.condition, Condition::Guard(_))).unwrap();
+        let result =
+            summary.thresholds.iter().find(|result| matches!(result.condition, JudgedCondition::Guard(_))).unwrap();
         (result.got.to_string(), result.held)
     };
-    let mut cause = Cause::Guard {
+    let mut cause = AbortCause::Guard {
         place: 0,
         guard: "p99>1s for 2s".to_owned(),
         phase: Phase::Measured,
@@ -224,7 +225,7 @@ fn a_guard_that_fired_or_had_nothing_to_watch_has_failed() {
     let fired = results("p99>1s for 2s", Ending::Aborted(cause.clone()));
     assert_eq!(fired, ("fired at 0:02: p99 was 2.00s over 2s, with 3 calls open".to_owned(), false));
     // A threshold before it may have ended the run, or another guard of the same words.
-    let Cause::Guard { place, .. } = &mut cause else { panic!() };
+    let AbortCause::Guard { place, .. } = &mut cause else { panic!() };
     *place = 1;
     assert_eq!(results("p99>1s for 2s", Ending::Aborted(cause)), ("did not fire".to_owned(), true));
     assert_eq!(results("p99>1s for 2s", Ending::Completed), ("did not fire".to_owned(), true));
@@ -245,7 +246,8 @@ fn a_guard_on_a_source_that_gave_no_value_says_so() {
             run.measured.watched.named("queue").merge(&second);
         }
         let summary = Summary::new(plan, run);
-        let result = summary.thresholds.iter().find(|result| matches!(result.condition, Condition::Guard(_))).unwrap();
+        let result =
+            summary.thresholds.iter().find(|result| matches!(result.condition, JudgedCondition::Guard(_))).unwrap();
         (result.got.to_string(), result.held)
     };
     assert_eq!(results(&[Some(1.0); 3]), ("did not fire".to_owned(), true));

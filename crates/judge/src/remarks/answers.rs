@@ -2,7 +2,7 @@
 
 use crate::advice::Advice;
 use brunt_plan::units::{Clock, count, percent};
-use brunt_record::kinds::{Kind, Kinds};
+use brunt_record::kinds::{AnswerKind, Kinds};
 use brunt_record::snapshot::Snapshot;
 use brunt_record::timeline::Timeline;
 
@@ -20,8 +20,8 @@ const SHOWN: usize = 60;
 /// A kind of answers that is new from some time on.
 struct Another<'a> {
     name: &'a str,
-    kind: &'a Kind,
-    usual: &'a Kind,
+    kind: &'a AnswerKind,
+    usual: &'a AnswerKind,
     from_ns: u64,
     to_ns: u64,
     share: f64,
@@ -34,9 +34,9 @@ pub(super) fn another(total: &Snapshot) -> Option<Remark> {
     Some(remark(&most, &total.timeline, total))
 }
 
-fn of_name<'a>(all: &Kinds, name: &'a str, kinds: &'a [Kind]) -> Vec<Another<'a>> {
-    let between = |kind: &Kind, from: u64, to: u64| kind.seen.range(from..to).map(|(_, n)| n).sum::<u64>();
-    let another = |kind: &'a Kind| {
+fn of_name<'a>(all: &Kinds, name: &'a str, kinds: &'a [AnswerKind]) -> Vec<Another<'a>> {
+    let between = |kind: &AnswerKind, from: u64, to: u64| kind.seen.range(from..to).map(|(_, n)| n).sum::<u64>();
+    let another = |kind: &'a AnswerKind| {
         let (first, last) = (*kind.seen.keys().next()?, *kind.seen.keys().next_back()?);
         let before: u64 = kinds.iter().map(|kind| between(kind, 0, first)).sum();
         let within: u64 = kinds.iter().map(|kind| between(kind, first, last + 1)).sum();
@@ -58,7 +58,7 @@ fn of_name<'a>(all: &Kinds, name: &'a str, kinds: &'a [Kind]) -> Vec<Another<'a>
 }
 
 /// Whether two kinds differ in their size alone, and by little.
-fn is_near(one: &Kind, other: &Kind) -> bool {
+fn is_near(one: &AnswerKind, other: &AnswerKind) -> bool {
     let sizes = match (one.size, other.size) {
         (Some(one), Some(other)) => one.abs_diff(other) <= 1,
         // The size of an answer in pieces is not stated.
@@ -116,7 +116,7 @@ fn calls(another: &Another<'_>, timeline: &Timeline, total: &Snapshot) -> Option
 }
 
 /// Such as `200 text/html of 512 bytes`.
-fn described(kind: &Kind) -> String {
+fn described(kind: &AnswerKind) -> String {
     let mut text = kind.status.to_string();
     if !kind.content_type.is_empty() {
         text.push(' ');
@@ -131,7 +131,7 @@ fn described(kind: &Kind) -> String {
 #[cfg(test)]
 mod tests {
     use brunt_record::SECOND_NS;
-    use brunt_record::kinds::Look;
+    use brunt_record::kinds::AnswerSample;
 
     use super::*;
 
@@ -143,7 +143,7 @@ mod tests {
             for n in 0..per_s {
                 let due_ns = second * SECOND_NS + n * SECOND_NS / per_s;
                 let (status, content_type, length) = kind(due_ns, n);
-                let look = Look { content_type, length: Some(length), ..Look::default() };
+                let look = AnswerSample { content_type, length: Some(length), ..AnswerSample::default() };
                 here.kinds.add("", status, look, due_ns, || "<html>sorry".to_owned());
             }
             total.kinds.merge(&here.kinds);

@@ -20,7 +20,7 @@ use brunt_plan::units::{count, counted};
 use brunt_record::SECOND_NS;
 use brunt_record::agents::AgentEnd;
 use brunt_record::catalogue::Counter;
-use brunt_record::instrument::Parts;
+use brunt_record::instrument::BoundedTimes;
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
 
@@ -342,7 +342,7 @@ fn busy(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
 
 /// Whether the rate of a run takes more connections than there may be, however fast brunt is.
 pub(crate) fn are_too_few(plan: &Plan, measured_ns: u64, total: &Snapshot) -> bool {
-    let is_known = plan.load.is_open() && Parts::of_service(&total.times).cover();
+    let is_known = plan.load.is_open() && BoundedTimes::of_service(&total.times).cover();
     is_known && needed(plan, measured_ns, total).is_some_and(|needed| needed > u64::from(plan.connections.most()))
 }
 

@@ -5,7 +5,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::random::Random;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::kinds::Look;
+use brunt_record::kinds::AnswerSample;
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Recording;
 
@@ -215,7 +215,7 @@ const PATTERNS: [(About, Made); 10] =
             let from = load.moment(random);
             for due in evenly(load.rate.min(100), load.seconds) {
                 let content_type = if due > from && random.unit() < 0.5 { "text/html" } else { "application/json" };
-                let look = Look { content_type, length: Some(500), ..Look::default() };
+                let look = AnswerSample { content_type, length: Some(500), ..AnswerSample::default() };
                 run.measured.kinds.add("", 200, look, due, || "<html>sorry".to_owned());
             }
             (plan, run)

@@ -5,16 +5,16 @@
 //! `part / whole <= ratio` is `part <= floor(ratio × whole)`: at 1 %, none of 50 calls may fail, and two of 200.
 
 use brunt_plan::plan::Plan;
-use brunt_plan::threshold::{Count, Figure, Kind, Operator, Threshold};
+use brunt_plan::threshold::{Count, Figure, NameKind, Operator, Threshold};
 use brunt_record::catalogue::Counter;
 use brunt_record::snapshot::Snapshot;
 
-use super::Standing;
+use super::FigureSource;
 use crate::asked::lacks_messages;
 
 /// Returns the implicit thresholds of a run in which `total` happened. A run without due calls has no implicit threshold on
 /// calls.
-pub(super) fn thresholds(plan: &Plan, standing: &Standing<'_>) -> Vec<Threshold> {
+pub(super) fn thresholds(plan: &Plan, standing: &FigureSource<'_>) -> Vec<Threshold> {
     let total = standing.total;
     let most = plan.max_error_ratio;
     if most >= 1.0 {
@@ -35,8 +35,9 @@ pub(super) fn thresholds(plan: &Plan, standing: &Standing<'_>) -> Vec<Threshold>
             && !says(plan, &[], Threshold::is_about_checks)
             && !says(plan, &names, Threshold::is_about_checks)
     });
-    let checks = checks
-        .map(|(name, _)| Threshold::implicit(Some((Kind::Check, name)), Figure::Checks, Operator::AtLeast, 1.0 - most));
+    let checks = checks.map(|(name, _)| {
+        Threshold::implicit(Some((NameKind::Check, name)), Figure::Checks, Operator::AtLeast, 1.0 - most)
+    });
     let scenarios = total.figures.scenarios.iter().filter(|(name, scenario)| {
         let is_told = |threshold: &Threshold| threshold.is_about_errors() || threshold.is_about_script_errors();
         scenario.iterations_begun() > 0
@@ -44,7 +45,7 @@ pub(super) fn thresholds(plan: &Plan, standing: &Standing<'_>) -> Vec<Threshold>
             && !says(plan, &[*name], is_told)
     });
     let script_errors =
-        |name| Threshold::implicit(Some((Kind::Scenario, name)), Figure::ScriptErrorRate, Operator::AtMost, most);
+        |name| Threshold::implicit(Some((NameKind::Scenario, name)), Figure::ScriptErrorRate, Operator::AtMost, most);
     let scenarios = scenarios.map(|(name, _)| script_errors(name));
     let has_none = lacks_messages(plan, total) && !says(plan, &[], |limit| limit.measure() == MESSAGES);
     let messages = has_none.then(|| Threshold::implicit(None, MESSAGES, Operator::AtLeast, 1.0));

@@ -16,7 +16,7 @@ use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::change::Change;
 use brunt_record::histogram::{AtLeast, Histogram};
 use brunt_record::instrument::least_without;
-use brunt_record::recording::Cause;
+use brunt_record::recording::AbortCause;
 use brunt_record::replayed;
 use brunt_record::watched::WatchedFigure;
 use serde::{Deserialize, Serialize};
@@ -24,18 +24,18 @@ use serde::{Deserialize, Serialize};
 use self::statistics::of_times;
 use self::subject::Subject;
 use crate::asked::{Asked, Made};
+use crate::phrase::Phrase;
 use crate::verdict::{Judgement, Verdict};
-use crate::words::Words;
 
 /// What is said of a figure that nothing was recorded of, where it holds then.
 const NO_SAMPLES: &str = "no samples, so it holds";
 
 pub use self::outlook::Outlook;
-pub use self::subject::{Standing, due_ns};
+pub use self::subject::{FigureSource, due_ns};
 
 /// A condition that a run has to meet.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Condition {
+pub enum JudgedCondition {
     /// A threshold of the plan.
     Threshold(Threshold),
     /// An implicit threshold: it applies to every run whose plan does not say otherwise.
@@ -48,7 +48,7 @@ pub enum Condition {
     Made(Asked),
 }
 
-impl Condition {
+impl JudgedCondition {
     /// The threshold, of the plan or implicit; `None` for other conditions.
     pub const fn threshold(&self) -> Option<&Threshold> {
         match self {
@@ -58,7 +58,7 @@ impl Condition {
     }
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for JudgedCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Threshold(threshold) | Self::Default(threshold) => f.write_str(threshold.to_string().trim()),
@@ -75,12 +75,12 @@ impl fmt::Display for Condition {
 #[serde(into = "Written", try_from = "Written")]
 pub struct ThresholdResult {
     /// The condition.
-    pub condition: Condition,
+    pub condition: JudgedCondition,
     /// The figure of a threshold, in the unit of [`Threshold::limit`]: nanoseconds, a share from 0 to 1, bytes or a
     /// number. `null` where nothing was measured, and for other conditions.
     pub value: Option<AtLeast<f64>>,
     /// The figure, for people; with ≥ where it is a lower bound.
-    pub got: Words,
+    pub got: Phrase,
     /// Whether it held. A threshold whose figure was not measured, or is a lower bound that leaves it open, did not
     /// hold.
     pub held: bool,
@@ -105,7 +105,7 @@ struct Written {
     /// for conditions without a figure.
     value: Option<AtLeast<f64>>,
     /// The figure, for people; with ≥ where it is a lower bound.
-    got: Words,
+    got: Phrase,
     /// Whether it held. A threshold whose figure was not measured, or is a lower bound that leaves it open, did not
     /// hold.
     held: bool,
@@ -137,11 +137,11 @@ impl From<ThresholdResult> for Written {
         let ThresholdResult { condition, value, got, held, sure } = result;
         let judged = condition.threshold().filter(|threshold| threshold.judged().is_some()).cloned();
         let (kind, threshold) = match condition {
-            Condition::Threshold(threshold) => (Kind::Threshold, threshold.to_string()),
-            Condition::Default(threshold) => (Kind::Default, threshold.to_string()),
-            Condition::Guard(guard) => (Kind::Guard, guard.to_string()),
-            Condition::FailIf(condition) => (Kind::FailIf, condition),
-            Condition::Made(of) => (Kind::Made, of.name().to_owned()),
+            JudgedCondition::Threshold(threshold) => (Kind::Threshold, threshold.to_string()),
+            JudgedCondition::Default(threshold) => (Kind::Default, threshold.to_string()),
+            JudgedCondition::Guard(guard) => (Kind::Guard, guard.to_string()),
+            JudgedCondition::FailIf(condition) => (Kind::FailIf, condition),
+            JudgedCondition::Made(of) => (Kind::Made, of.name().to_owned()),
         };
         Self { kind, threshold, judged, value, got, held, sure }
     }
@@ -153,11 +153,13 @@ impl TryFrom<Written> for ThresholdResult {
     fn try_from(written: Written) -> Result<Self, Self::Error> {
         let Written { kind, threshold, judged, value, got, held, sure } = written;
         let condition = match kind {
-            Kind::Threshold => Condition::Threshold(judged.map_or_else(|| threshold.try_into().map_err(said), Ok)?),
-            Kind::Default => Condition::Default(threshold.try_into().map_err(said)?),
-            Kind::Guard => Condition::Guard(threshold.try_into().map_err(said)?),
-            Kind::FailIf => Condition::FailIf(threshold),
-            Kind::Made => Condition::Made(
+            Kind::Threshold => {
+                JudgedCondition::Threshold(judged.map_or_else(|| threshold.try_into().map_err(said), Ok)?)
+            }
+            Kind::Default => JudgedCondition::Default(threshold.try_into().map_err(said)?),
+            Kind::Guard => JudgedCondition::Guard(threshold.try_into().map_err(said)?),
+            Kind::FailIf => JudgedCondition::FailIf(threshold),
+            Kind::Made => JudgedCondition::Made(
                 Asked::named(&threshold).ok_or_else(|| format!("expected a kind of load, got '{threshold}'"))?,
             ),
         };
@@ -171,7 +173,7 @@ fn said(error: impl fmt::Display) -> String {
 
 impl ThresholdResult {
     /// The result of `threshold` for a finished run. Its `verdict` decides whether the result is sure.
-    pub fn evaluate(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict) -> Self {
+    pub fn evaluate(threshold: &Threshold, standing: &FigureSource<'_>, verdict: &Verdict) -> Self {
         let result = standing.judge(threshold);
         let sure = is_sure(threshold, standing, verdict, result.held);
         Self { sure, ..result }
@@ -179,7 +181,7 @@ impl ThresholdResult {
 
     /// Whether it is implicit.
     pub const fn is_implicit(&self) -> bool {
-        matches!(self.condition, Condition::Default(_))
+        matches!(self.condition, JudgedCondition::Default(_))
     }
 
     /// Every threshold of a finished run by `plan`, with its result: those of the plan in their order, its guards, then
@@ -187,12 +189,12 @@ impl ThresholdResult {
     /// its figure is now.
     pub fn all(
         plan: &Plan,
-        standing: &Standing<'_>,
+        standing: &FigureSource<'_>,
         verdict: &Verdict,
-        aborted: Option<&Cause>,
+        aborted: Option<&AbortCause>,
         changes: &[Change],
     ) -> Vec<Self> {
-        let is_culprit = |at: u32| matches!(aborted, Some(Cause::Threshold { place, .. }) if *place == at);
+        let is_culprit = |at: u32| matches!(aborted, Some(AbortCause::Threshold { place, .. }) if *place == at);
         let written = (0..).zip(&plan.thresholds).map(|(at, threshold)| {
             let result = Self::evaluate(threshold, standing, verdict);
             if is_culprit(at) { Self { held: false, sure: true, ..result } } else { result }
@@ -200,7 +202,7 @@ impl ThresholdResult {
         let implicit = implicit::thresholds(plan, standing).into_iter();
         let implicit = implicit.map(|threshold| {
             let result = Self::evaluate(&threshold, standing, verdict);
-            Self { condition: Condition::Default(threshold), ..result }
+            Self { condition: JudgedCondition::Default(threshold), ..result }
         });
         let guards = (0..).zip(&plan.guards).map(|guard| Self::of_guard(guard, standing, aborted, changes));
         written.chain(guards).chain(implicit).collect()
@@ -219,7 +221,7 @@ impl ThresholdResult {
             }
         });
         (made.is_short(plan.max_less_ratio) && !is_said).then(|| Self {
-            condition: Condition::Made(made.of),
+            condition: JudgedCondition::Made(made.of),
             value: Some(AtLeast::exactly(made.share())),
             got: format!("{} of {}", Number(made.made), Number(made.asked)).into(),
             held: false,
@@ -228,9 +230,9 @@ impl ThresholdResult {
     }
 
     /// The result of a replay's `--fail-if`.
-    pub(crate) fn of_condition(condition: &replayed::Condition) -> Self {
-        let replayed::Condition { condition, holds, got } = condition;
-        let condition = Condition::FailIf(condition.clone());
+    pub(crate) fn of_condition(condition: &replayed::ReplayCondition) -> Self {
+        let replayed::ReplayCondition { condition, holds, got } = condition;
+        let condition = JudgedCondition::FailIf(condition.clone());
         Self { condition, value: None, got: got.clone().into(), held: !holds, sure: true }
     }
 
@@ -240,7 +242,7 @@ impl ThresholdResult {
     }
 }
 
-impl Standing<'_> {
+impl FigureSource<'_> {
     /// A figure of all calls; `None` if it was not measured.
     pub fn figure(&self, figure: Figure) -> Option<AtLeast<f64>> {
         Subject::All.value(figure, self).ok()?
@@ -303,7 +305,13 @@ impl Standing<'_> {
             }
             None => got,
         };
-        ThresholdResult { condition: Condition::Threshold(threshold.clone()), value, got: got.into(), held, sure: true }
+        ThresholdResult {
+            condition: JudgedCondition::Threshold(threshold.clone()),
+            value,
+            got: got.into(),
+            held,
+            sure: true,
+        }
     }
 }
 
@@ -320,7 +328,7 @@ fn gaps(watched: &WatchedFigure) -> Option<String> {
 }
 
 /// Whether `threshold` comes out as `held` wherever the generator's own part lies.
-fn is_sure(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict, held: bool) -> bool {
+fn is_sure(threshold: &Threshold, standing: &FigureSource<'_>, verdict: &Verdict, held: bool) -> bool {
     let total = standing.total;
     if total.statuses.total() == 0 || threshold.subject().is_some() {
         return true;
@@ -355,7 +363,7 @@ fn is_sure(threshold: &Threshold, standing: &Standing<'_>, verdict: &Verdict, he
 
 /// Whether a threshold on the share of errors fails by answers alone that no load makes: HTTP's statuses from 300 to 499 but for
 /// those that tell of one (RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4).
-fn is_decided_by_answers(threshold: &Threshold, standing: &Standing<'_>) -> bool {
+fn is_decided_by_answers(threshold: &Threshold, standing: &FigureSource<'_>) -> bool {
     let statuses = standing.total.statuses.sorted();
     let is_loads = |status: u16| !(300..=499).contains(&status) || matches!(status, 408 | 425 | 429);
     let refused = statuses.into_iter().filter(|(status, _)| !is_loads(*status) && !standing.ok.holds(*status));
@@ -364,7 +372,7 @@ fn is_decided_by_answers(threshold: &Threshold, standing: &Standing<'_>) -> bool
 }
 
 /// Whether a failed threshold could hold if the fate of lost agents' calls were known.
-fn could_be_known_to_hold(threshold: &Threshold, standing: &Standing<'_>) -> bool {
+fn could_be_known_to_hold(threshold: &Threshold, standing: &FigureSource<'_>) -> bool {
     let total = standing.total;
     let holds = |value: f64| threshold.operator().holds(AtLeast { value, at_least: false }, threshold.limit());
     let unknown = total.numbers.get(Counter::Unknown);
@@ -547,7 +555,7 @@ mod tests {
 
     #[test]
     fn own_delays_that_could_decide_a_threshold_make_it_unsure() {
-        use brunt_record::instrument::{Arrival, CallTimes};
+        use brunt_record::instrument::{ArrivalTime, CallTimes};
         let (plan, mut run) = run();
         // Of 2,000 calls 40 were sent 5 ms late; the target took 1 ms.
         for i in 0..2000 {
@@ -559,7 +567,7 @@ mod tests {
                 sent,
                 exposed: u64::MAX,
                 first_byte: Some(at),
-                arrived: Arrival::At(at),
+                arrived: ArrivalTime::At(at),
                 read: at + 9,
             };
             run.measured.arrived(&call, 1);
@@ -667,9 +675,9 @@ mod tests {
         };
         let threshold = "figure http_reqs:sum > 3".parse::<Threshold>().unwrap().in_words(words);
         let result = ThresholdResult {
-            condition: Condition::Threshold(threshold),
+            condition: JudgedCondition::Threshold(threshold),
             value: None,
-            got: Words::from("4".to_owned()),
+            got: Phrase::from("4".to_owned()),
             held: true,
             sure: true,
         };

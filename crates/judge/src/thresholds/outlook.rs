@@ -15,7 +15,7 @@ use brunt_record::figures::{OwnFigures, ScenarioFigures};
 use brunt_record::histogram::{Censored, Histogram};
 use brunt_record::snapshot::Snapshot;
 
-use super::subject::{Share, Standing, Subject};
+use super::subject::{FigureSource, Share, Subject};
 
 /// The factor on the pace so far that bounds the calls still to come, where nothing else does.
 const MARGIN: f64 = 2.0;
@@ -134,7 +134,7 @@ fn share_done(population: &Population, seconds: f64, iterations: f64) -> f64 {
 
 /// The bounds of a subject's figures at the end.
 struct Reach<'a> {
-    standing: &'a Standing<'a>,
+    standing: &'a FigureSource<'a>,
     outlook: Outlook,
 }
 
@@ -158,7 +158,7 @@ impl Reach<'_> {
     }
 }
 
-impl Standing<'_> {
+impl FigureSource<'_> {
     /// Whether `threshold` can hold no more, whatever comes: see the module's text.
     pub fn is_beyond_repair(&self, threshold: &Threshold, outlook: Outlook) -> bool {
         let Some(subject) = Subject::so_far(threshold, self) else { return false };

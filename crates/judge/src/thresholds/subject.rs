@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::DeclaredFigure;
-use brunt_plan::threshold::{Kind, Selection, Threshold, nearest};
+use brunt_plan::threshold::{NameKind, Selection, Threshold, nearest};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Counter;
 use brunt_record::counts::Failures;
@@ -19,7 +19,7 @@ use super::statistics::NoSuchFigure;
 
 /// The figures of a run, in the end or so far.
 #[derive(Debug, Clone, Copy)]
-pub struct Standing<'a> {
+pub struct FigureSource<'a> {
     /// Every call.
     pub total: &'a Snapshot,
     /// Calls that ended in the measured part.
@@ -51,7 +51,7 @@ pub fn due_ns(plan: &Plan, run: &Recording) -> u64 {
     by_log().unwrap_or(run.measured_ns).min(run.measured_ns)
 }
 
-impl<'a> Standing<'a> {
+impl<'a> FigureSource<'a> {
     /// Connections of a closed flood by `plan`; `None` for other runs.
     pub fn flood_connections(plan: &Plan) -> Option<u32> {
         (matches!(plan.load, Load::Closed {}) && plan.scenarios.is_none()).then(|| plan.connections.most())
@@ -158,9 +158,9 @@ impl<'a> Subject<'a> {
     ///
     /// # Errors
     /// Why nothing has the name, or the figure, in words that replace the figure.
-    pub(super) fn from_threshold(threshold: &'a Threshold, standing: &Standing<'a>) -> Result<Self, String> {
+    pub(super) fn from_threshold(threshold: &'a Threshold, standing: &FigureSource<'a>) -> Result<Self, String> {
         let Some((kind, name)) = threshold.subject() else { return Ok(Self::All) };
-        if kind == Some(Kind::Watched) {
+        if kind == Some(NameKind::Watched) {
             return Self::watched(name, standing).ok_or_else(|| "no value".to_owned());
         }
         if let Some(selection) = threshold.selection() {
@@ -178,9 +178,9 @@ impl<'a> Subject<'a> {
 
     /// The subject of `threshold`; `None` if nothing has the name, or the figure. It is cheap enough for every second
     /// of a run, as it searches for no similar names.
-    pub(super) fn so_far(threshold: &'a Threshold, standing: &Standing<'a>) -> Option<Self> {
+    pub(super) fn so_far(threshold: &'a Threshold, standing: &FigureSource<'a>) -> Option<Self> {
         let Some((kind, name)) = threshold.subject() else { return Some(Self::All) };
-        if kind == Some(Kind::Watched) {
+        if kind == Some(NameKind::Watched) {
             return Self::watched(name, standing);
         }
         if let Some(selection) = threshold.selection() {
@@ -191,12 +191,12 @@ impl<'a> Subject<'a> {
     }
 
     /// A watched figure; `None` before its first second is over.
-    fn watched(name: &str, standing: &Standing<'a>) -> Option<Self> {
+    fn watched(name: &str, standing: &FigureSource<'a>) -> Option<Self> {
         standing.measured.watched.get(name).map(Self::Watched)
     }
 
     /// The calls that meet these conditions; `None` if no call meets those that are not about the status.
-    fn selected(name: &'a str, selection: &Selection, standing: &Standing<'a>) -> Option<Self> {
+    fn selected(name: &'a str, selection: &Selection, standing: &FigureSource<'a>) -> Option<Self> {
         let all = &standing.total.figures.selected;
         let (by, were_such) = match selection.whatever_status() {
             None => (By::Conditions, all.get(name).is_some()),
@@ -208,19 +208,19 @@ impl<'a> Subject<'a> {
     }
 
     /// All subjects with the name, of this kind or of any.
-    fn with_name(kind: Option<Kind>, name: &'a str, standing: &Standing<'a>) -> Vec<Self> {
-        let kinds = Kind::NAMED.into_iter().filter(|(_, known)| kind.is_none_or(|kind| kind == *known));
+    fn with_name(kind: Option<NameKind>, name: &'a str, standing: &FigureSource<'a>) -> Vec<Self> {
+        let kinds = NameKind::NAMED.into_iter().filter(|(_, known)| kind.is_none_or(|kind| kind == *known));
         kinds.filter_map(|(_, kind)| Self::find(kind, name, standing)).collect()
     }
 
     /// The first that has the threshold's figure.
-    fn with_figure(found: &[Self], threshold: &Threshold, standing: &Standing<'a>) -> Option<Self> {
+    fn with_figure(found: &[Self], threshold: &Threshold, standing: &FigureSource<'a>) -> Option<Self> {
         found.iter().find(|subject| subject.value(threshold.measure(), standing).is_ok()).copied()
     }
 
     /// A suggestion for a name that nothing has, for people; empty if no name is near.
-    fn meant(name: &str, standing: &Standing<'a>) -> String {
-        let names: Vec<_> = Kind::NAMED
+    fn meant(name: &str, standing: &FigureSource<'a>) -> String {
+        let names: Vec<_> = NameKind::NAMED
             .into_iter()
             .flat_map(|(_, kind)| Self::names(kind, standing).into_iter().map(move |name| (kind, name)))
             .collect();
@@ -234,7 +234,7 @@ impl<'a> Subject<'a> {
     }
 
     /// A suggestion for a name with braces, `base{tags`: other tags of a script's own figure, or calls by conditions.
-    fn meant_by(base: &str, tags: &str, standing: &Standing<'a>) -> String {
+    fn meant_by(base: &str, tags: &str, standing: &FigureSource<'a>) -> String {
         const MOST_SHOWN: usize = 5;
         if base.is_empty() {
             return String::new();
@@ -251,51 +251,51 @@ impl<'a> Subject<'a> {
     }
 
     /// All names of this kind.
-    fn names(kind: Kind, standing: &Standing<'a>) -> Vec<&'a str> {
+    fn names(kind: NameKind, standing: &FigureSource<'a>) -> Vec<&'a str> {
         let all = &standing.total.figures;
         match kind {
-            Kind::Request => all.requests.iter().map(|(name, _)| name).collect(),
-            Kind::Tag => all.tags.iter().map(|(name, _)| name).collect(),
-            Kind::Group => all.groups.iter().map(|(name, _)| name).collect(),
-            Kind::Check => all.checks.iter().map(|(name, _)| name).collect(),
-            Kind::Scenario => all.scenarios.iter().map(|(name, _)| name).collect(),
-            Kind::Own => {
+            NameKind::Request => all.requests.iter().map(|(name, _)| name).collect(),
+            NameKind::Tag => all.tags.iter().map(|(name, _)| name).collect(),
+            NameKind::Group => all.groups.iter().map(|(name, _)| name).collect(),
+            NameKind::Check => all.checks.iter().map(|(name, _)| name).collect(),
+            NameKind::Scenario => all.scenarios.iter().map(|(name, _)| name).collect(),
+            NameKind::Own => {
                 let declared = standing.plan.own_figures().map(|figure| figure.name.as_str());
                 declared.chain(all.own.iter().map(|(name, _)| name)).collect()
             }
-            Kind::Calls | Kind::Watched => Vec::new(),
+            NameKind::Calls | NameKind::Watched => Vec::new(),
         }
     }
 
     /// The subject of this kind with the name `name`.
-    fn find(kind: Kind, name: &'a str, standing: &Standing<'a>) -> Option<Self> {
+    fn find(kind: NameKind, name: &'a str, standing: &FigureSource<'a>) -> Option<Self> {
         let (all, measured) = (&standing.total.figures, &standing.measured.figures);
         match kind {
-            Kind::Request => all.requests.get(name).map(|calls| Self::Calls {
+            NameKind::Request => all.requests.get(name).map(|calls| Self::Calls {
                 name,
                 by: By::Name,
                 calls,
                 measured: measured.requests.get(name),
             }),
-            Kind::Tag => all.tags.get(name).map(|calls| Self::Calls {
+            NameKind::Tag => all.tags.get(name).map(|calls| Self::Calls {
                 name,
                 by: By::Tag,
                 calls,
                 measured: measured.tags.get(name),
             }),
-            Kind::Group => all.groups.get(name).map(|group| Self::Group(group, measured.groups.get(name))),
-            Kind::Check => all.checks.get(name).map(Self::Check),
-            Kind::Scenario => {
+            NameKind::Group => all.groups.get(name).map(|group| Self::Group(group, measured.groups.get(name))),
+            NameKind::Check => all.checks.get(name).map(Self::Check),
+            NameKind::Scenario => {
                 all.scenarios.get(name).map(|scenario| Self::Scenario(scenario, measured.scenarios.get(name)))
             }
-            Kind::Own => all.own.get(name).map(Self::Own).or_else(|| {
+            NameKind::Own => all.own.get(name).map(Self::Own).or_else(|| {
                 let exact = standing.plan.own_figures().find(|figure| figure.name == name);
                 let declared = exact.or_else(|| standing.plan.own_figures().find(|figure| figure.is_called(name)))?;
                 // There are values with other tags, but none with these, which may be misspelt.
                 let has_others = declared.name != name && all.own.get(&declared.name).is_some();
                 (!has_others).then_some(Self::Unrecorded(declared))
             }),
-            Kind::Calls | Kind::Watched => None,
+            NameKind::Calls | NameKind::Watched => None,
         }
     }
 
@@ -323,7 +323,7 @@ impl<'a> Subject<'a> {
 
 /// The reason that no call meets these conditions, for people: the one that none meets, with the nearest that some do;
 /// or that none meets all of them.
-fn unmet(selection: &Selection, standing: &Standing<'_>) -> String {
+fn unmet(selection: &Selection, standing: &FigureSource<'_>) -> String {
     let all = &standing.total.figures;
     let tags: Vec<_> = all.tags.iter().filter_map(|(tag, _)| tag.split_once('=')).collect();
     let values = |key: &str| -> Vec<&str> {

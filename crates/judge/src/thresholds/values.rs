@@ -1,7 +1,7 @@
 //! Figures of a threshold's subject.
 
 use super::statistics::{NoSuchFigure, of_own, of_times, of_watched};
-use super::subject::{By, Share, Standing, Subject};
+use super::subject::{By, FigureSource, Share, Subject};
 use brunt_plan::threshold::{Count, Figure, OfOwn, Statistic, Time};
 use brunt_plan::units::counted;
 use brunt_record::catalogue::{Counter, Timing};
@@ -10,7 +10,7 @@ use brunt_record::histogram::{AtLeast, Censored, fewest_calls};
 
 impl Subject<'_> {
     /// Its distribution of `time`; `None` if it has no such time.
-    pub(super) fn times(&self, time: Time, standing: &Standing<'_>) -> Option<Censored> {
+    pub(super) fn times(&self, time: Time, standing: &FigureSource<'_>) -> Option<Censored> {
         const USUAL: Time = Time::Usual;
         const RESPONSE: Time = Time::Recorded(Timing::Response);
         const SERVICE: Time = Time::Recorded(Timing::Service);
@@ -55,7 +55,7 @@ impl Subject<'_> {
     }
 
     /// The part of it that is not ok; `None` if it has no notion of success.
-    pub(super) fn errors(&self, standing: &Standing<'_>) -> Option<Share> {
+    pub(super) fn errors(&self, standing: &FigureSource<'_>) -> Option<Share> {
         match self {
             Self::All => Some(Share {
                 part: standing.total.not_ok(standing.ok),
@@ -74,7 +74,7 @@ impl Subject<'_> {
 
     /// Calls that ended, and those among them without a success within `limit_ns` after they were due; `None` if it is
     /// not calls. Answers that failed a check are not known by time: they count as late.
-    pub(super) fn late(&self, limit_ns: u64, standing: &Standing<'_>) -> Option<Share> {
+    pub(super) fn late(&self, limit_ns: u64, standing: &FigureSource<'_>) -> Option<Share> {
         let (ended, statuses, ok, times) = match self {
             Self::All => {
                 let total = standing.total;
@@ -94,7 +94,7 @@ impl Subject<'_> {
     }
 
     /// The part of its checks that failed; `None` if it has no checks.
-    pub(super) fn failed_checks(&self, standing: &Standing<'_>) -> Option<Share> {
+    pub(super) fn failed_checks(&self, standing: &FigureSource<'_>) -> Option<Share> {
         let sum = |of: &dyn Fn(&CheckFigures) -> bool| {
             let checks = standing.total.figures.checks.iter().filter(|(_, check)| of(check));
             let sum = checks.fold((0, 0), |(part, whole), (_, check)| {
@@ -111,7 +111,7 @@ impl Subject<'_> {
     }
 
     /// How many of it ended in the measured part (calls: with success, whenever they were due); `None` if it has no rate.
-    pub(super) fn ended(&self, standing: &Standing<'_>) -> Option<u64> {
+    pub(super) fn ended(&self, standing: &FigureSource<'_>) -> Option<u64> {
         match self {
             Self::All => Some(standing.total.numbers.ended_ok()),
             Self::Calls { calls, by: By::Status, .. } => Some(calls.numbers.get(Counter::EndedAnswered)),
@@ -123,7 +123,7 @@ impl Subject<'_> {
     }
 
     /// Messages that came in the measured part; `None` if it has none of its own.
-    fn messages(&self, standing: &Standing<'_>) -> Option<u64> {
+    fn messages(&self, standing: &FigureSource<'_>) -> Option<u64> {
         match self {
             Self::All => Some(standing.total.numbers.get(Counter::EndedMessages)),
             Self::Calls { calls, .. } => Some(calls.numbers.get(Counter::EndedMessages)),
@@ -132,7 +132,7 @@ impl Subject<'_> {
     }
 
     /// Bytes received and sent in the measured part; `None` if it has none of its own.
-    fn bytes(&self, standing: &Standing<'_>) -> Option<(u64, u64)> {
+    fn bytes(&self, standing: &FigureSource<'_>) -> Option<(u64, u64)> {
         match self {
             Self::All => {
                 Some((standing.measured.numbers.get(Counter::WireIn), standing.measured.numbers.get(Counter::WireOut)))
@@ -147,7 +147,7 @@ impl Subject<'_> {
     }
 
     /// The count `what`; `None` if it does not have it.
-    pub(super) fn count(&self, what: Count, standing: &Standing<'_>) -> Option<u64> {
+    pub(super) fn count(&self, what: Count, standing: &FigureSource<'_>) -> Option<u64> {
         let checks = |of: fn(Share) -> u64| self.failed_checks(standing).map(of);
         match (what, self) {
             (Count::Passes, _) => checks(|share| share.whole - share.part),
@@ -170,7 +170,7 @@ impl Subject<'_> {
     }
 
     /// Of how many calls, or whatever else has such times, a percentile is, where they are too few to bound it from above.
-    pub(super) fn few(&self, figure: Figure, standing: &Standing<'_>) -> Option<String> {
+    pub(super) fn few(&self, figure: Figure, standing: &FigureSource<'_>) -> Option<String> {
         let (measured, noun, q) = match (self, figure) {
             (
                 Self::Own(own),
@@ -194,7 +194,11 @@ impl Subject<'_> {
     ///
     /// # Errors
     /// When it has no such figure.
-    pub(super) fn value(&self, figure: Figure, standing: &Standing<'_>) -> Result<Option<AtLeast<f64>>, NoSuchFigure> {
+    pub(super) fn value(
+        &self,
+        figure: Figure,
+        standing: &FigureSource<'_>,
+    ) -> Result<Option<AtLeast<f64>>, NoSuchFigure> {
         let nothing;
         let own = match *self {
             Self::Own(own) => Some(own),

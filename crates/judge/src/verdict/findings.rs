@@ -7,7 +7,7 @@ use brunt_plan::scenario::{Population, Step};
 use brunt_plan::units::{Duration, percent};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::instrument::Parts;
+use brunt_record::instrument::BoundedTimes;
 use brunt_record::outcome::Failure;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
@@ -17,7 +17,7 @@ use crate::trend::median;
 
 use super::seconds::{MOST_LATE, late_calls, late_from_ns, starved_share};
 use super::{
-    Cause, FigureVerdict, Finding, Judged, Seconds, Spoils, is_blurred, is_bound_by_script, is_late, is_robbed,
+    FigureVerdict, Finding, Judged, Seconds, Spoils, VerdictCause, is_blurred, is_bound_by_script, is_late, is_robbed,
     is_saturated,
 };
 
@@ -138,9 +138,11 @@ pub(super) fn find(run: Judged<'_>, total: &Snapshot, figures: &[FigureVerdict])
 /// Whether the cause is this machine, or other programs on it, which `brunt doctor` examines.
 fn is_of_machine(finding: &Finding) -> bool {
     match finding.cause {
-        Cause::Ports | Cause::Descriptors | Cause::CpuStarved => true,
-        Cause::Lag | Cause::OwnDelays => matches!(finding.advice, Advice::KeepOffCores | Advice::QuieterMachine),
-        Cause::CpuSaturated | Cause::SlowScript => false,
+        VerdictCause::Ports | VerdictCause::Descriptors | VerdictCause::CpuStarved => true,
+        VerdictCause::Lag | VerdictCause::OwnDelays => {
+            matches!(finding.advice, Advice::KeepOffCores | Advice::QuieterMachine)
+        }
+        VerdictCause::CpuSaturated | VerdictCause::SlowScript => false,
     }
 }
 
@@ -150,8 +152,8 @@ fn exhausted(run: Judged<'_>, total: &Snapshot) -> impl Iterator<Item = Finding>
     let is_flood = run.plan.scenarios.is_none() && run.plan.load == Load::Closed {};
     let is_short = is_flood && total.numbers.get(Counter::ConnectionsMade) < u64::from(run.plan.connections.most());
     let kinds = [
-        (Failure::Ports, Cause::Ports, "local ports", Advice::MorePorts),
-        (Failure::Descriptors, Cause::Descriptors, "file descriptors", Advice::MoreDescriptors),
+        (Failure::Ports, VerdictCause::Ports, "local ports", Advice::MorePorts),
+        (Failure::Descriptors, VerdictCause::Descriptors, "file descriptors", Advice::MoreDescriptors),
     ];
     kinds.into_iter().filter_map(move |(failure, cause, what, advice)| {
         let (n, attempts) = (total.failures.count(failure), total.troubles.count(failure));
@@ -186,7 +188,7 @@ fn slow_script(run: Judged<'_>, total: &Snapshot, bounds: bool) -> Option<Findin
     );
     let advice = if is_scenario { Advice::LighterScenario } else { Advice::LighterHooks };
     (!spoiled.points.is_empty()).then(|| Finding {
-        cause: Cause::SlowScript,
+        cause: VerdictCause::SlowScript,
         spoils: Spoils::Throughput,
         message,
         advice,
@@ -229,7 +231,7 @@ fn may_bound(run: Judged<'_>, total: &Snapshot) -> bool {
 /// The share of the time of its connections or users that own delays took from a closed run, 0 to 1: by as much it made
 /// fewer calls. `None` where the arrival of answers is unknown.
 fn held_up(run: Judged<'_>, total: &Snapshot) -> Option<f64> {
-    let (own_part, as_read) = (Parts::of_response(&total.times), total.times.known(Timing::Response));
+    let (own_part, as_read) = (BoundedTimes::of_response(&total.times), total.times.known(Timing::Response));
     let (read_ns, taken_ns) = own_part.cover().then(|| as_read.mean().zip(own_part.value.mean())).flatten()?;
     let calls = as_read.count() as f64;
     let own_ns = (read_ns - taken_ns).max(0.0) * calls;
@@ -253,8 +255,11 @@ fn no_time_left(run: Judged<'_>, total: &Snapshot, bounds: bool) -> Option<Findi
     let (used, waited) = (worst.numbers.ratio(Counter::BusiestWorker), worst.numbers.ratio(Counter::MostStarvedWorker));
     // Time that was lost, rather than used, went to other programs.
     let is_starved = waited > used || !spoiled.points.iter().any(|point| is_saturated(point));
-    let (cause, advice) =
-        if is_starved { (Cause::CpuStarved, Advice::KeepOffCores) } else { (Cause::CpuSaturated, Advice::MoreCores) };
+    let (cause, advice) = if is_starved {
+        (VerdictCause::CpuStarved, Advice::KeepOffCores)
+    } else {
+        (VerdictCause::CpuSaturated, Advice::MoreCores)
+    };
     let message = if is_starved {
         format!("a worker was ready to run and had no CPU for {:.0}% of the time", waited * 100.0)
     } else if waited >= WAITED {
@@ -288,15 +293,15 @@ fn blurred(run: Judged<'_>, figures: &[FigureVerdict]) -> Option<Finding> {
     let burst = spoiled.connecting(run);
     let (cause, reason, advice) = match burst {
         _ if used + waited >= SPARE && !is_starved => {
-            (Cause::CpuSaturated, format!("a worker used {:.0}% of a CPU", used * 100.0), Advice::MoreCores)
+            (VerdictCause::CpuSaturated, format!("a worker used {:.0}% of a CPU", used * 100.0), Advice::MoreCores)
         }
-        Some(made) => (Cause::OwnDelays, LATE.to_owned(), connect_earlier(run, made)),
+        Some(made) => (VerdictCause::OwnDelays, LATE.to_owned(), connect_earlier(run, made)),
         None if is_starved => {
             let share = waited.max(most_waited) * 100.0;
             let reason = format!("a worker waited for a CPU for {share:.0}% of a second");
-            (Cause::CpuStarved, reason, Advice::KeepOffCores)
+            (VerdictCause::CpuStarved, reason, Advice::KeepOffCores)
         }
-        None => (Cause::OwnDelays, LATE.to_owned(), Advice::QuieterMachine),
+        None => (VerdictCause::OwnDelays, LATE.to_owned(), Advice::QuieterMachine),
     };
     let wide: Vec<_> = figures.iter().filter(|figure| !figure.holds).map(between).collect();
     let message = if wide.is_empty() { reason } else { format!("{reason}; {}", wide.join(", ")) };
@@ -343,7 +348,7 @@ fn sent_late(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
         Advice::QuieterMachine
     };
     Some(Finding {
-        cause: Cause::Lag,
+        cause: VerdictCause::Lag,
         spoils: Spoils::Arrivals,
         message,
         advice,

@@ -18,7 +18,7 @@ use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::Timing;
 use brunt_record::change::{Action, Change};
 use brunt_record::histogram::Histogram;
-use brunt_record::instrument::Parts;
+use brunt_record::instrument::BoundedTimes;
 use brunt_record::recording::Recording;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
@@ -56,7 +56,7 @@ pub enum Judgement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum VerdictCause {
     /// A worker had no CPU time left.
     CpuSaturated,
     /// A worker was ready to run and the machine had no CPU for it.
@@ -91,7 +91,7 @@ pub enum Spoils {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Its cause.
-    pub cause: Cause,
+    pub cause: VerdictCause,
     /// The figures that it spoils.
     pub spoils: Spoils,
     /// The observation, for people.
@@ -260,14 +260,14 @@ pub fn is_measured_well(sentence: &str) -> bool {
 
 /// Whether the target saw another load than the one asked for.
 fn spoils_load(finding: &Finding) -> bool {
-    finding.spoils == Spoils::Arrivals || matches!(finding.cause, Cause::Ports | Cause::Descriptors)
+    finding.spoils == Spoils::Arrivals || matches!(finding.cause, VerdictCause::Ports | VerdictCause::Descriptors)
 }
 
 /// Whether the calls answered a second are the target's doing. The generator's own delays reduce the demand of a fixed
 /// number of connections by as much as they lengthen each call.
 fn is_rate_believed(plan: &Plan, judgement: Judgement, total: &Snapshot) -> bool {
     let is_open = plan.load.is_open();
-    let (own_part, as_read) = (Parts::of_response(&total.times), total.times.known(Timing::Response));
+    let (own_part, as_read) = (BoundedTimes::of_response(&total.times), total.times.known(Timing::Response));
     let knows_receiving = own_part.cover();
     match judgement {
         Judgement::GeneratorBound | Judgement::NothingMeasured => false,
@@ -315,7 +315,7 @@ fn figures(run: Judged<'_>, response: &Distribution) -> Vec<FigureVerdict> {
 fn judgement(findings: &[Finding]) -> Judgement {
     let decisive = |is: fn(&Finding) -> bool| findings.iter().any(|finding| finding.decisive && is(finding));
     // Latency outranks a saturated worker, as it states the effect on the figures.
-    if decisive(|finding| matches!(finding.cause, Cause::Ports | Cause::Descriptors)) {
+    if decisive(|finding| matches!(finding.cause, VerdictCause::Ports | VerdictCause::Descriptors)) {
         Judgement::GeneratorBound
     } else if decisive(|finding| matches!(finding.spoils, Spoils::Latency | Spoils::Arrivals)) {
         Judgement::LatencyUnreliable

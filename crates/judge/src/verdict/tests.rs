@@ -6,7 +6,7 @@ use brunt_plan::plan::Load;
 use brunt_plan::scenario::{Population, Scenarios, Step};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Numbers, Timing};
-use brunt_record::instrument::{Arrival, CallTimes};
+use brunt_record::instrument::{ArrivalTime, CallTimes};
 use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::series::Series;
 
@@ -20,7 +20,7 @@ const MS: u64 = 1_000_000;
 /// clock.
 fn calls(second: &mut Snapshot, n: u64, taken_ns: u64, sending_ns: u64, receiving_ns: u64) {
     let at = sending_ns + taken_ns;
-    let (arrived, read) = (Arrival::At(at), at + receiving_ns);
+    let (arrived, read) = (ArrivalTime::At(at), at + receiving_ns);
     let call = CallTimes { due: 0, ready: 0, sent: sending_ns, exposed: u64::MAX, first_byte: Some(at), arrived, read };
     for _ in 0..n {
         second.statuses.record(200);
@@ -99,7 +99,7 @@ fn used_and_waited_are_judged_together() {
         assert_eq!(verdict.judgement == Judgement::GeneratorBound, bound, "{cpu} {starved}: {verdict:?}");
     }
     let verdict = verdict_of(|_, second| second.numbers.set_health(&health(250 * MS, 740 * MS)));
-    assert_eq!(verdict.findings[0].cause, Cause::CpuStarved);
+    assert_eq!(verdict.findings[0].cause, VerdictCause::CpuStarved);
     assert!(verdict.sentence.contains("ready to run and had no CPU for 74% of the time"), "{}", verdict.sentence);
 }
 
@@ -116,7 +116,7 @@ fn time_that_was_lost_is_named_though_every_answer_was_timed() {
     let finding = &verdict.findings[0];
     assert_eq!(
         (finding.cause, finding.seconds.as_slice()),
-        (Cause::CpuStarved, [Seconds { first: 3, last: 4 }].as_slice())
+        (VerdictCause::CpuStarved, [Seconds { first: 3, last: 4 }].as_slice())
     );
 }
 
@@ -133,7 +133,7 @@ fn lost_time_that_no_connection_waited_for_limits_nothing() {
     assert!(lost(30 * MS, 0).is_brunt_the_limit());
     for verdict in [lost(30 * MS, 9 * SECOND_NS), lost(MS, 0)] {
         assert!(!verdict.is_brunt_the_limit(), "{verdict:?}");
-        assert_eq!((verdict.findings[0].cause, verdict.findings[0].decisive), (Cause::CpuStarved, false));
+        assert_eq!((verdict.findings[0].cause, verdict.findings[0].decisive), (VerdictCause::CpuStarved, false));
     }
 }
 
@@ -170,7 +170,7 @@ fn users_who_came_as_asked_were_limited_by_nothing() {
 fn a_busy_worker_that_sends_in_time_bounds_nothing() {
     let verdict = summary_of(open(), 10, |_, second| second.numbers.set_health(&health(970 * MS, 0))).verdict;
     assert!(verdict.is_trustworthy(), "{verdict:?}");
-    assert_eq!((verdict.findings[0].cause, verdict.findings[0].decisive), (Cause::CpuSaturated, false));
+    assert_eq!((verdict.findings[0].cause, verdict.findings[0].decisive), (VerdictCause::CpuSaturated, false));
 }
 
 /// A replay makes all calls of its log, and so leaves none unsent that would tell of its own slowness.
@@ -203,9 +203,9 @@ fn a_slow_script_is_named_only_where_it_is_the_limit() {
     };
     let slow = with(990, 800);
     assert_eq!(slow.judgement, Judgement::GeneratorBound);
-    assert_eq!(slow.findings[0].cause, Cause::SlowScript);
+    assert_eq!(slow.findings[0].cause, VerdictCause::SlowScript);
     assert!(slow.sentence.contains("the script's hooks took 81% of the CPU time"), "{}", slow.sentence);
-    assert!(with(990, 300).findings.iter().all(|finding| finding.cause != Cause::SlowScript));
+    assert!(with(990, 300).findings.iter().all(|finding| finding.cause != VerdictCause::SlowScript));
     assert!(with(500, 450).is_trustworthy(), "a busy script on an idle worker is no limit");
     // Most of next to nothing is nothing, late calls or not.
     let verdict = summary_of(open(), 10, |_, second| {
@@ -213,7 +213,7 @@ fn a_slow_script_is_named_only_where_it_is_the_limit() {
         second.numbers.set(Counter::WorkersScript, 40 * MS);
         calls(second, 200, 800_000, 5 * MS, 0);
     });
-    assert!(verdict.verdict.findings.iter().all(|finding| finding.cause != Cause::SlowScript));
+    assert!(verdict.verdict.findings.iter().all(|finding| finding.cause != VerdictCause::SlowScript));
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn calls_sent_late_are_a_finding_of_their_own() {
     })
     .verdict;
     assert_eq!(names(&verdict, false), ["p99"]);
-    let late = verdict.findings.iter().find(|finding| finding.cause == Cause::Lag).unwrap();
+    let late = verdict.findings.iter().find(|finding| finding.cause == VerdictCause::Lag).unwrap();
     assert!(
         late.decisive
             && late.spoils == Spoils::Arrivals
@@ -353,7 +353,7 @@ fn more_calls_are_no_burst_of_connections() {
 
 #[test]
 fn exhausted_ports_and_descriptors_are_named() {
-    for (failure, cause) in [(Failure::Ports, Cause::Ports), (Failure::Descriptors, Cause::Descriptors)] {
+    for (failure, cause) in [(Failure::Ports, VerdictCause::Ports), (Failure::Descriptors, VerdictCause::Descriptors)] {
         let failing = |n: u64| {
             verdict_of(move |i, second| {
                 if i == 0 {
@@ -449,7 +449,7 @@ mod as_read {
     fn a_starved_worker_spoils_latency() {
         let verdict = verdict_of(|_, second| second.numbers.set_health(&health(400 * MS, 300 * MS)));
         assert_eq!(verdict.judgement, Judgement::LatencyUnreliable);
-        assert_eq!(verdict.findings[0].cause, Cause::CpuStarved);
+        assert_eq!(verdict.findings[0].cause, VerdictCause::CpuStarved);
     }
 
     #[test]

@@ -10,15 +10,15 @@ use serde_json::{Map, Value};
 use super::*;
 use crate::Llm;
 use crate::dialect::Taken;
-use crate::event::Text;
+use crate::event::TextKind;
 use crate::facts::{Ended, Said, read_end, read_message};
 use crate::length::Length;
-use crate::options::Options;
+use crate::options::LlmOptions;
 use crate::prompt::{Prompts, Rate};
 
 /// A protocol made ready, with answers in this dialect.
-fn prepared(api: Dialect, stream: bool) -> Arc<dyn Prepared> {
-    let options = Options {
+fn prepared(api: ApiDialect, stream: bool) -> Arc<dyn Prepared> {
+    let options = LlmOptions {
         api: Some(api),
         model: "m".to_owned(),
         stream,
@@ -86,7 +86,7 @@ fn streamed(events: &[&str], lines: bool) -> Vec<u8> {
     answer
 }
 
-fn said(kind: Text, bytes: u32, output: Option<u32>) -> Told {
+fn said(kind: TextKind, bytes: u32, output: Option<u32>) -> Told {
     Told::Said(Said { kind, bytes, output })
 }
 
@@ -95,7 +95,7 @@ fn ended(input: Option<u32>, output: Option<u32>, finish: Finish) -> Told {
 }
 
 /// An answer in each dialect, and what it says.
-fn answers() -> Vec<(Dialect, Vec<u8>, Vec<Told>)> {
+fn answers() -> Vec<(ApiDialect, Vec<u8>, Vec<Told>)> {
     let chat = streamed(
         &[
             ": keep-alive",
@@ -138,22 +138,26 @@ fn answers() -> Vec<(Dialect, Vec<u8>, Vec<Told>)> {
     );
     vec![
         (
-            Dialect::Chat,
+            ApiDialect::Chat,
             chat,
             vec![
-                said(Text::Reasoning, 2, None),
-                said(Text::Content, 4, Some(2)),
-                said(Text::Tool, 3, None),
+                said(TextKind::Reasoning, 2, None),
+                said(TextKind::Content, 4, Some(2)),
+                said(TextKind::Tool, 3, None),
                 ended(Some(9), Some(3), Finish::Length),
             ],
         ),
-        (Dialect::Completions, completions, vec![said(Text::Content, 2, None), ended(None, None, Finish::Stop)]),
+        (ApiDialect::Completions, completions, vec![said(TextKind::Content, 2, None), ended(None, None, Finish::Stop)]),
         (
-            Dialect::Messages,
+            ApiDialect::Messages,
             anthropic,
-            vec![said(Text::Reasoning, 3, None), said(Text::Content, 4, None), ended(Some(7), Some(5), Finish::Stop)],
+            vec![
+                said(TextKind::Reasoning, 3, None),
+                said(TextKind::Content, 4, None),
+                ended(Some(7), Some(5), Finish::Stop),
+            ],
         ),
-        (Dialect::OllamaChat, ollama, vec![said(Text::Content, 2, None), ended(Some(7), Some(2), Finish::Stop)]),
+        (ApiDialect::OllamaChat, ollama, vec![said(TextKind::Content, 2, None), ended(Some(7), Some(2), Finish::Stop)]),
     ]
 }
 
@@ -167,8 +171,8 @@ proptest! {
 
     #[test]
     fn whatever_comes_as_an_event_is_read_or_named(event in "[ -~é]{0,60}", dialect in 0..5_usize) {
-        let (_, dialect) = Dialect::NAMED[dialect];
-        let lines = matches!(dialect, Dialect::OllamaChat | Dialect::OllamaGenerate);
+        let (_, dialect) = ApiDialect::NAMED[dialect];
+        let lines = matches!(dialect, ApiDialect::OllamaChat | ApiDialect::OllamaGenerate);
         let event = if lines { event } else { format!("data: {event}") };
         let told = read(prepared(dialect, true).as_ref(), &streamed(&[&event], lines), &[]);
         prop_assert!(!told.is_empty());
@@ -179,7 +183,7 @@ proptest! {
 fn streams_that_go_wrong_have_a_name() {
     let content = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}";
     let failed = |events: &[&str]| {
-        let told = read(prepared(Dialect::Chat, true).as_ref(), &streamed(events, false), &[]);
+        let told = read(prepared(ApiDialect::Chat, true).as_ref(), &streamed(events, false), &[]);
         match told.last() {
             Some(Told::Failed(failure, reason, reusable)) => (*failure, reason.clone(), *reusable),
             other => panic!("{other:?}"),
@@ -197,7 +201,7 @@ fn streams_that_go_wrong_have_a_name() {
 
 #[test]
 fn a_stream_without_its_last_event_is_whole_and_counted() {
-    let prepared = prepared(Dialect::Chat, true);
+    let prepared = prepared(ApiDialect::Chat, true);
     let (mut client, mut user, mut out) = (prepared.client(false), prepared.user(), Vec::new());
     client.open(None, &mut out).unwrap();
     client.start(&user.request(0).unwrap(), &mut out);
@@ -216,7 +220,7 @@ fn a_stream_without_its_last_event_is_whole_and_counted() {
 fn whole_answers_are_read_at_their_end() {
     let body = "{\"choices\":[{\"message\":{\"content\":\"abc\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":2}}";
     let answer = |body: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes();
-    let of = |body: &str| read(prepared(Dialect::Chat, false).as_ref(), &answer(body), &[7]);
+    let of = |body: &str| read(prepared(ApiDialect::Chat, false).as_ref(), &answer(body), &[7]);
     let usage = Usage { input: Some(4), output: Some(2), cached: None };
     assert_eq!(of(body), [Told::Answered(Ended { usage, finish: Some(Finish::Stop), bytes: 3 })]);
     assert_eq!(of("{\"error\":{}}"), [Told::Failed(Failure::Exception, FAILED.to_owned(), true)]);
@@ -225,7 +229,7 @@ fn whole_answers_are_read_at_their_end() {
 
 #[test]
 fn an_event_beyond_all_measure_is_refused() {
-    let prepared = prepared(Dialect::Chat, true);
+    let prepared = prepared(ApiDialect::Chat, true);
     let (mut client, mut user, mut out) = (prepared.client(false), prepared.user(), Vec::new());
     client.open(None, &mut out).unwrap();
     client.start(&user.request(0).unwrap(), &mut out);
@@ -239,5 +243,5 @@ fn an_event_beyond_all_measure_is_refused() {
 #[test]
 fn a_refusal_is_an_answer_by_its_status() {
     let answer = b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 2\r\n\r\n{}";
-    assert_eq!(read(prepared(Dialect::Chat, true).as_ref(), answer, &[]), [Told::Answered(Ended::default())]);
+    assert_eq!(read(prepared(ApiDialect::Chat, true).as_ref(), answer, &[]), [Told::Answered(Ended::default())]);
 }

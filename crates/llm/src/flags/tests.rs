@@ -7,13 +7,13 @@ use serde_json::json;
 use super::*;
 
 /// A server in a test: gets the body that it is asked with, or `None` for its models, and answers by status and text.
-type Answers = fn(&Options) -> (u16, String);
+type Answers = fn(&LlmOptions) -> (u16, String);
 
-fn asked(flags: &[(&str, &str)], server: Answers) -> Result<(Options, Vec<Options>), String> {
-    let questions = Arc::<Mutex<Vec<Options>>>::default();
+fn asked(flags: &[(&str, &str)], server: Answers) -> Result<(LlmOptions, Vec<LlmOptions>), String> {
+    let questions = Arc::<Mutex<Vec<LlmOptions>>>::default();
     let told = Arc::clone(&questions);
     let ask = move |call: &ProtocolOptions| {
-        let options: Options = serde_json::from_value(call.reveal().clone()).unwrap();
+        let options: LlmOptions = serde_json::from_value(call.reveal().clone()).unwrap();
         let (status, body) = server(&options);
         told.lock().unwrap().push(options);
         Ok(DiscoveryReply { status, kept: KeptAnswer { head: Vec::new(), body: body.into_bytes() } })
@@ -28,7 +28,7 @@ fn asked(flags: &[(&str, &str)], server: Answers) -> Result<(Options, Vec<Option
 }
 
 /// The words of a question's prompt.
-fn words(options: &Options) -> u32 {
+fn words(options: &LlmOptions) -> u32 {
     match &options.prompts {
         Prompts::Given { content, .. } => content.0.split(|byte| *byte == b' ').count() as u32,
         Prompts::Made { .. } => 0,
@@ -36,7 +36,7 @@ fn words(options: &Options) -> u32 {
 }
 
 /// Counts a token and a half for a word, and ten for each prompt.
-fn counts(options: &Options) -> (u16, String) {
+fn counts(options: &LlmOptions) -> (u16, String) {
     if options.asks == Some(Question::Models) {
         return (200, json!({"data": [{"id": "first"}, {"id": "second"}]}).to_string());
     }
@@ -90,8 +90,8 @@ fn a_key_goes_where_its_api_has_it_and_is_shown_nowhere() {
     let made = |api: &str| {
         let mut given = FlagValues::default();
         given.push("api-key", FlagValue::Text("hunter2".to_owned()));
-        let http = http(&given, Dialect::named(api)).unwrap();
-        let options = Options { http: Value::Null, ..asked(&[("model", "m")], counts).unwrap().0 };
+        let http = http(&given, ApiDialect::named(api)).unwrap();
+        let options = LlmOptions { http: Value::Null, ..asked(&[("model", "m")], counts).unwrap().0 };
         let made = options.to_protocol(&http);
         assert!(!made.shown().to_string().contains("hunter2"), "{}", made.shown());
         made.reveal().to_string()

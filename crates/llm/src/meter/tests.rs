@@ -31,7 +31,7 @@ impl Told {
         }
     }
 
-    fn said(&mut self, call: u64, at_ms: u64, kind: Text, bytes: u32, output: Option<u32>) {
+    fn said(&mut self, call: u64, at_ms: u64, kind: TextKind, bytes: u32, output: Option<u32>) {
         facts::write_message(&mut self.facts, kind, bytes, output);
         let reading = Reading { counts: !self.is_warm_up, ..Self::reading(call, at_ms) };
         self.meter.message(&reading, AnswerParts { head: &[], body: &self.facts });
@@ -63,7 +63,7 @@ fn means(all: &std::collections::BTreeMap<String, OwnFigures>, names: &[&str]) -
 fn an_answer_of_single_tokens_has_the_times_of_its_events() {
     let mut told = Told::new("");
     for at in [100, 120, 150, 160] {
-        told.said(7, at, Text::Content, 4, None);
+        told.said(7, at, TextKind::Content, 4, None);
     }
     told.ended(7, 161, Some(4));
     let all = told.figures(0);
@@ -84,7 +84,7 @@ fn tokens_of_an_event_share_its_gap() {
     // Eight tokens in three events: 2, 4 and 2 by the lengths of their texts.
     let mut told = Told::new("");
     for (at, bytes) in [(100, 10), (180, 20), (220, 10)] {
-        told.said(1, at, Text::Content, bytes, None);
+        told.said(1, at, TextKind::Content, bytes, None);
     }
     told.ended(1, 230, Some(8));
     let all = told.figures(0);
@@ -99,7 +99,7 @@ fn tokens_of_an_event_share_its_gap() {
 fn tokens_that_the_server_counts_as_it_goes_are_not_estimated() {
     let mut told = Told::new("");
     for (at, output) in [(100, 1), (140, 5), (200, 6)] {
-        told.said(1, at, Text::Content, 10, Some(output));
+        told.said(1, at, TextKind::Content, 10, Some(output));
     }
     told.ended(1, 201, Some(6));
     let all = told.figures(0);
@@ -111,7 +111,7 @@ fn tokens_that_the_server_counts_as_it_goes_are_not_estimated() {
 fn tokens_count_when_they_arrive_even_of_answers_that_never_end() {
     let mut told = Told::new("");
     for at in [900, 950, 1050] {
-        told.said(1, at, Text::Content, 4, None);
+        told.said(1, at, TextKind::Content, 4, None);
     }
     told.meter.ended(&Told::reading(1, 1100), MeteredEnd::CutShort);
     let all = told.figures(0);
@@ -119,7 +119,7 @@ fn tokens_count_when_they_arrive_even_of_answers_that_never_end() {
     assert_eq!((all["attainment"].share(), all.contains_key("goodput")), (Some(0.0), false));
     // Twice as many tokens as events, known at the end: what was counted on the way is put right.
     for at in [900, 950, 1050] {
-        told.said(2, at, Text::Content, 4, None);
+        told.said(2, at, TextKind::Content, 4, None);
     }
     assert_eq!(told.figures(0)["output_tokens"].sum(), Some(2.0));
     told.ended(2, 1100, Some(6));
@@ -129,9 +129,9 @@ fn tokens_count_when_they_arrive_even_of_answers_that_never_end() {
 #[test]
 fn reasoning_comes_before_content() {
     let mut told = Told::new("");
-    told.said(1, 50, Text::Reasoning, 4, None);
-    told.said(1, 300, Text::Content, 4, None);
-    told.said(1, 320, Text::Content, 4, None);
+    told.said(1, 50, TextKind::Reasoning, 4, None);
+    told.said(1, 300, TextKind::Content, 4, None);
+    told.said(1, 320, TextKind::Content, 4, None);
     told.ended(1, 321, Some(3));
     let all = told.figures(0);
     assert_eq!(means(&all, &["ttft", "ttft_content"]), [50.0, 300.0]);
@@ -152,19 +152,19 @@ fn what_never_came_is_in_the_time_to_the_first_token() {
 fn goodput_is_of_answers_that_met_all_objectives() {
     let mut told = Told::new("ttft<100ms,tpot<25ms");
     let answer = |told: &mut Told, call: u64, first: u64, gap: u64| {
-        told.said(call, first, Text::Content, 4, None);
-        told.said(call, first + gap, Text::Content, 4, None);
+        told.said(call, first, TextKind::Content, 4, None);
+        told.said(call, first + gap, TextKind::Content, 4, None);
         told.ended(call, first + gap, Some(2));
     };
     answer(&mut told, 1, 99, 20);
     answer(&mut told, 2, 100, 20);
     answer(&mut told, 3, 50, 30);
     // One token has no time for a token after it.
-    told.said(4, 60, Text::Content, 4, None);
+    told.said(4, 60, TextKind::Content, 4, None);
     told.ended(4, 60, Some(1));
     // A good one that ended after the measured time is no goodput, and is attained.
     answer(&mut told, 5, 90, 20);
-    told.said(6, 95, Text::Content, 4, None);
+    told.said(6, 95, TextKind::Content, 4, None);
     told.ended(6, 1200, Some(1));
     let all = told.figures(2);
     assert_eq!((all["goodput"].sum(), all["attainment"].share()), (Some(3.0), Some(0.5)));
@@ -174,8 +174,8 @@ fn goodput_is_of_answers_that_met_all_objectives() {
 fn an_answer_of_the_warm_up_that_ends_in_the_measured_time_is_good_by_the_same_objectives() {
     let mut told = Told { is_warm_up: true, ..Told::new("tpot<25ms") };
     for (call, gap) in [(1, 20), (2, 30)] {
-        told.said(call, 50, Text::Content, 4, None);
-        told.said(call, 50 + gap, Text::Content, 4, None);
+        told.said(call, 50, TextKind::Content, 4, None);
+        told.said(call, 50 + gap, TextKind::Content, 4, None);
         told.ended(call, 50 + gap, Some(2));
     }
     let all = told.figures(0);
@@ -187,11 +187,11 @@ fn an_answer_of_the_warm_up_that_ends_in_the_measured_time_is_good_by_the_same_o
 fn a_long_gap_among_short_ones_is_a_stall() {
     let mut told = Told::new("");
     for at in 1..200 {
-        told.said(1, 10 + at * 2, Text::Content, 4, None);
+        told.said(1, 10 + at * 2, TextKind::Content, 4, None);
     }
     assert!(!told.figures(0).contains_key("stalls"));
-    told.said(1, 408 + 19, Text::Content, 4, None);
-    told.said(1, 408 + 60, Text::Content, 4, None);
+    told.said(1, 408 + 19, TextKind::Content, 4, None);
+    told.said(1, 408 + 60, TextKind::Content, 4, None);
     assert_eq!(told.figures(0)["stalls"].sum(), Some(1.0));
 }
 

@@ -1,6 +1,6 @@
 //! Metrics counted by name: requests, groups, checks, scenarios, a script's own figures, agents.
 
-use brunt_record::figures::{Figure, NamedFigures, OwnFigures, OwnKind};
+use brunt_record::figures::{FigureByName, NamedFigures, OwnFigures, OwnKind};
 use brunt_record::live::Live;
 
 use super::{PhaseOf, Subject, by_outcome, counter, ended, times};
@@ -8,7 +8,7 @@ use crate::model::{Attribute, Data, Metric, MetricPoint, Number, Value};
 use crate::series_names::{Names, OTHERS};
 
 /// The figures of a kind by the names that have a series, and the others as one.
-fn series<T: Figure + Clone>(named: &NamedFigures<T>, kind: &'static str, names: &mut Names) -> Vec<(String, T)> {
+fn series<T: FigureByName + Clone>(named: &NamedFigures<T>, kind: &'static str, names: &mut Names) -> Vec<(String, T)> {
     let mut shown: Vec<(String, T)> = Vec::new();
     let mut others: Option<T> = None;
     for (name, figure) in named.iter() {

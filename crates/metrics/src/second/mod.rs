@@ -7,7 +7,7 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use brunt_record::catalogue::{Counter, Joins, Timing, Unit};
+use brunt_record::catalogue::{Counter, Merge, Timing, Unit};
 use brunt_record::histogram::{Censored, Histogram};
 use brunt_record::live::Live;
 use brunt_record::outcome::OkStatus;
@@ -240,8 +240,8 @@ fn of_counter(counter: Counter, snapshot: &Snapshot, phase: PhaseOf) -> Metric {
     };
     let point = MetricPoint::new(phase.attributes([]), number);
     let data = match counter.joins() {
-        Joins::Sum => Data::counter(vec![point]),
-        Joins::Max => Data::Gauge(vec![MetricPoint::new(point.attributes, number.real())]),
+        Merge::Sum => Data::counter(vec![point]),
+        Merge::Max => Data::Gauge(vec![MetricPoint::new(point.attributes, number.real())]),
     };
     Metric::new(format!("brunt.{name}"), unit, counter.sentence(), data)
 }

@@ -233,7 +233,7 @@ pub enum Figure {
 
 /// How a figure's value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum FigureUnit {
     /// Nanoseconds, as `5.16ms`.
     Duration,
     /// A share from 0 to 1, as `0.1%`.
@@ -294,7 +294,7 @@ impl Figure {
         };
         let within = || {
             let limit = text.strip_prefix("within(")?.strip_suffix(')')?;
-            Some(Self::Within(Unit::Duration.parse(limit).ok()? as u64))
+            Some(Self::Within(FigureUnit::Duration.parse(limit).ok()? as u64))
         };
         plain.or_else(within).or_else(|| {
             // A percentile may have a decimal point: p99.9.
@@ -394,28 +394,28 @@ impl Figure {
     }
 
     /// The unit in which its values are written.
-    pub fn unit(self) -> Unit {
+    pub fn unit(self) -> FigureUnit {
         match self {
-            Self::Time(..) => Unit::Duration,
+            Self::Time(..) => FigureUnit::Duration,
             Self::Within(_)
             | Self::ErrorRate
             | Self::Availability
             | Self::ScriptErrorRate
             | Self::Checks
-            | Self::Own(OfOwn::Share) => Unit::Ratio,
-            Self::Rate | Self::DueRate | Self::MessageRate => Unit::Number,
-            Self::BytesIn | Self::BytesOut => Unit::Size,
+            | Self::Own(OfOwn::Share) => FigureUnit::Ratio,
+            Self::Rate | Self::DueRate | Self::MessageRate => FigureUnit::Number,
+            Self::BytesIn | Self::BytesOut => FigureUnit::Size,
             Self::Count(Count::Recorded(counter)) if counter.unit() == brunt_record::catalogue::Unit::Nanoseconds => {
-                Unit::Duration
+                FigureUnit::Duration
             }
-            Self::Count(_) => Unit::Count,
-            Self::Own(_) => Unit::Plain,
-            Self::Watched(_) => Unit::Watched,
+            Self::Count(_) => FigureUnit::Count,
+            Self::Own(_) => FigureUnit::Plain,
+            Self::Watched(_) => FigureUnit::Watched,
         }
     }
 }
 
-impl Unit {
+impl FigureUnit {
     pub(super) fn parse(self, text: &str) -> Result<f64, units::UnitError> {
         match self {
             Self::Duration if text.trim().parse::<f64>().is_ok_and(|bare| bare != 0.0) => {
@@ -485,7 +485,7 @@ mod tests {
             (0.999_996, "99.9996%"),
             (0.05, "5%"),
         ] {
-            assert_eq!(Unit::Ratio.show(ratio), text);
+            assert_eq!(FigureUnit::Ratio.show(ratio), text);
         }
     }
 }

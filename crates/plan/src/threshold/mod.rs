@@ -41,7 +41,7 @@ use brunt_record::histogram::{AtLeast, fewest_calls};
 use crate::scenario::DeclaredFigure;
 use crate::units::parse_duration;
 
-pub use self::figure::{Count, Figure, OfOwn, OfWatched, Statistic, Time, Unit};
+pub use self::figure::{Count, Figure, FigureUnit, OfOwn, OfWatched, Statistic, Time};
 pub use self::guard::{Guard, GuardAction, GuardError};
 pub use self::selection::{Selection, Traits};
 
@@ -62,7 +62,7 @@ pub enum Operator {
 
 /// The kinds of things that have names, in the order in which a name is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum NameKind {
     /// Calls with one name.
     Request,
     /// Calls with one tag, `key=value`.
@@ -84,7 +84,7 @@ pub enum Kind {
 /// The prefix of a watched figure's name.
 const WATCHED: &str = "watch.";
 
-impl Kind {
+impl NameKind {
     /// The kinds that a word before a name can choose, each with its word.
     pub const NAMED: [(&'static str, Self); 6] = [
         ("request", Self::Request),
@@ -136,7 +136,7 @@ impl Operator {
 /// `value` for people, in the unit of the figure `figure`: `5.16ms` for `p99`; `None` for an unknown figure.
 pub fn shown(figure: &str, value: f64) -> Option<String> {
     if figure.trim().starts_with(WATCHED) {
-        return Some(Unit::Watched.show(value));
+        return Some(FigureUnit::Watched.show(value));
     }
     let figure = figure.rsplit_once(':').map_or(figure, |(_, figure)| figure);
     Figure::parse(figure.trim()).map(|figure| figure.unit().show(value))
@@ -152,7 +152,7 @@ pub struct Threshold {
     /// As its author wrote it in another tool's words.
     words: Option<ForeignCondition>,
     /// Its subject, with the kind if the text names one; `None` for all calls.
-    name: Option<(Option<Kind>, String)>,
+    name: Option<(Option<NameKind>, String)>,
     /// Whether it ends the run as soon as it can no longer pass.
     abort: Option<Abort>,
     figure: Figure,
@@ -181,7 +181,7 @@ impl FromStr for Threshold {
         let (right, abort) = without_abort(right);
         if let Some(watched) = left.trim().strip_prefix(WATCHED) {
             let (name, figure, limit) = watched_of(watched, right).map_err(error)?;
-            let name = Some((Some(Kind::Watched), name));
+            let name = Some((Some(NameKind::Watched), name));
             return Ok(Self { text: text.to_owned(), words: None, name, abort, figure, operator: *operator, limit });
         }
         let (name, figure) = match left.rsplit_once(':') {
@@ -192,7 +192,7 @@ impl FromStr for Threshold {
         let (figure, limit) = match (of_own(name.as_ref(), figure, right), Figure::parse(figure)) {
             (Some(own), None) => own,
             (own, Some(known)) => match (known.unit().parse(right), own) {
-                (Ok(limit), _) if !matches!(name, Some((Some(Kind::Own), _))) => (known, limit),
+                (Ok(limit), _) if !matches!(name, Some((Some(NameKind::Own), _))) => (known, limit),
                 (_, Some(own)) => own,
                 (Ok(limit), None) => (known, limit),
                 (Err(problem), None) => return Err(error(problem.to_string())),
@@ -240,8 +240,8 @@ fn without_abort(right: &str) -> (&str, Option<Abort>) {
 
 /// A condition on a script's own figure, which is not known by name here: it has a name that may be one, and a plain
 /// number as its limit.
-fn of_own(name: Option<&(Option<Kind>, String)>, figure: &str, limit: &str) -> Option<(Figure, f64)> {
-    let may_be = matches!(name, Some((None | Some(Kind::Own), _)));
+fn of_own(name: Option<&(Option<NameKind>, String)>, figure: &str, limit: &str) -> Option<(Figure, f64)> {
+    let may_be = matches!(name, Some((None | Some(NameKind::Own), _)));
     let figure = OfOwn::parse(figure).filter(|_| may_be).map(Figure::Own)?;
     Some((figure, figure.unit().parse(limit).ok()?))
 }
@@ -263,13 +263,13 @@ fn watched_of(text: &str, limit: &str) -> Result<(String, Figure, f64), String> 
 
 /// `group cart` is the group, `cart` anything of that name, `"group cart"` anything of this longer name; `{a=b}` are
 /// conditions.
-fn name_of(text: &str) -> Result<(Option<Kind>, String), String> {
+fn name_of(text: &str) -> Result<(Option<NameKind>, String), String> {
     let text = text.trim();
     if text.starts_with('{') {
-        return Ok((Some(Kind::Calls), Selection::parse(text)?.to_string()));
+        return Ok((Some(NameKind::Calls), Selection::parse(text)?.to_string()));
     }
     let kind = text.split_once(' ').and_then(|(kind, name)| {
-        let (_, kind) = Kind::NAMED.into_iter().find(|(known, _)| *known == kind)?;
+        let (_, kind) = NameKind::NAMED.into_iter().find(|(known, _)| *known == kind)?;
         Some((Some(kind), unquoted(name)))
     });
     Ok(kind.unwrap_or_else(|| (None, unquoted(text))))
@@ -384,11 +384,11 @@ impl Threshold {
         let Some((kind, name)) = self.subject() else { return Ok(()) };
         if let Some(own) = declared.iter().find(|figure| figure.is_called(name)) {
             return match kind {
-                None | Some(Kind::Own) => self.check_declared(own),
+                None | Some(NameKind::Own) => self.check_declared(own),
                 Some(_) => Ok(()),
             };
         }
-        if !matches!(self.figure, Figure::Own(_)) && kind != Some(Kind::Own) {
+        if !matches!(self.figure, Figure::Own(_)) && kind != Some(NameKind::Own) {
             return Ok(());
         }
         let (figure, limit) = self.sides();
@@ -430,7 +430,7 @@ impl Threshold {
     /// Suggests a scenario, or lists them.
     pub fn check_scenario(&self, declared: &[String]) -> Result<(), ThresholdError> {
         let named = match self.subject() {
-            Some((Some(Kind::Scenario), name)) => Some(name.to_owned()),
+            Some((Some(NameKind::Scenario), name)) => Some(name.to_owned()),
             _ => self.selection().and_then(|selection| {
                 let (_, name) = selection.conditions().find(|(key, _)| *key == "scenario")?;
                 Some(name.to_owned())
@@ -449,7 +449,7 @@ impl Threshold {
     /// # Errors
     /// Suggests a figure, or lists them.
     pub fn check_watched(&self, names: &[String]) -> Result<(), ThresholdError> {
-        let Some((Some(Kind::Watched), name)) = self.subject() else { return Ok(()) };
+        let Some((Some(NameKind::Watched), name)) = self.subject() else { return Ok(()) };
         if names.iter().any(|known| known == name) {
             return Ok(());
         }
@@ -463,7 +463,7 @@ impl Threshold {
     }
 
     /// An implicit threshold, on all calls or on a named subject.
-    pub fn implicit(subject: Option<(Kind, &str)>, figure: Figure, operator: Operator, limit: f64) -> Self {
+    pub fn implicit(subject: Option<(NameKind, &str)>, figure: Figure, operator: Operator, limit: f64) -> Self {
         let name = subject.map(|(kind, name)| (Some(kind), name.to_owned()));
         let before = subject.map_or_else(String::new, |(kind, name)| format!("{} {name}:", kind.word()));
         let text = format!("{before}{}{}{}", figure.share_name(), operator.sign(), figure.unit().show(limit));
@@ -496,14 +496,14 @@ impl Threshold {
     }
 
     /// Its subject, with the kind if the text names one; `None` for all calls.
-    pub fn subject(&self) -> Option<(Option<Kind>, &str)> {
+    pub fn subject(&self) -> Option<(Option<NameKind>, &str)> {
         self.name.as_ref().map(|(kind, name)| (*kind, name.as_str()))
     }
 
     /// Its conditions on calls, if it has some.
     pub fn selection(&self) -> Option<Selection> {
         let (kind, name) = self.subject()?;
-        kind.filter(|kind| *kind == Kind::Calls).and_then(|_| Selection::parse(name).ok())
+        kind.filter(|kind| *kind == NameKind::Calls).and_then(|_| Selection::parse(name).ok())
     }
 
     /// The figure that it limits.

@@ -44,8 +44,8 @@ fn an_unknown_figure_names_the_nearest() {
 fn a_name_in_quotes_is_taken_as_it_is() {
     for (text, kind, name) in [
         ("\"request token\":p95<1s", None, "request token"),
-        ("request token:p95<1s", Some(Kind::Request), "token"),
-        ("request \"request token\":p95<1s", Some(Kind::Request), "request token"),
+        ("request token:p95<1s", Some(NameKind::Request), "token"),
+        ("request \"request token\":p95<1s", Some(NameKind::Request), "request token"),
         ("\"home: a<b\":checks>99%", None, "home: a<b"),
         ("say \"hi\":p95<1s", None, "say \"hi\""),
     ] {
@@ -150,7 +150,7 @@ fn what_is_watched_has_a_name_a_statistic_and_any_unit() {
         ("watch.queue<10k", "queue", OfWatched::Mean, 1e4),
     ] {
         let threshold: Threshold = text.parse().unwrap();
-        assert_eq!(threshold.subject(), Some((Some(Kind::Watched), name)), "{text}");
+        assert_eq!(threshold.subject(), Some((Some(NameKind::Watched), name)), "{text}");
         assert_eq!(threshold.measure(), Figure::Watched(of), "{text}");
         assert!((threshold.limit() - limit).abs() < 1e-9, "{text}: {}", threshold.limit());
     }

@@ -11,7 +11,7 @@ use brunt_record::outcome::Failure;
 use prost_reflect::MessageDescriptor;
 
 use crate::decoding::Recogniser;
-use crate::framing::{Fault, MessageReader, decompressed, write_message};
+use crate::framing::{Fault, PrefixedReader, decompressed, write_message};
 use crate::request::{Writer, parts};
 use crate::status;
 
@@ -54,7 +54,7 @@ pub(crate) const fn hint_of_method(number: usize) -> u32 {
 /// A call on its stream.
 #[derive(Debug)]
 pub(crate) struct Call {
-    reader: MessageReader,
+    reader: PrefixedReader,
     /// The hint of its start: [`STREAMS`], [`TAKEN`].
     hint: u32,
     /// Whether the head says that compressed messages are in gzip.
@@ -192,7 +192,7 @@ impl StreamProtocol for GrpcStreams {
         let block = self.writer.write(head, streams.encoder());
         let ends = message.hint & OPEN == 0;
         let call = Call {
-            reader: MessageReader::new(self.limits.message_bytes, self.keeps, self.spare.pop().unwrap_or_default()),
+            reader: PrefixedReader::new(self.limits.message_bytes, self.keeps, self.spare.pop().unwrap_or_default()),
             hint: message.hint,
             is_gzip: false,
             has_message: false,

@@ -58,7 +58,7 @@ pub enum Fault {
 /// Splits the body of a stream into messages. Pure and bounded: a message that is neither asked for nor compressed, which
 /// is then decompressed as a whole, is held up to 1 MiB, to be checked.
 #[derive(Debug)]
-pub struct MessageReader {
+pub struct PrefixedReader {
     prefix: [u8; PREFIX_BYTES],
     /// The number of prefix bytes that have come.
     prefixed: u8,
@@ -72,7 +72,7 @@ pub struct MessageReader {
     message: Vec<u8>,
 }
 
-impl MessageReader {
+impl PrefixedReader {
     /// A reader of messages of at most `limit` bytes, which it holds in `memory`: with `keep` each, without those that are
     /// compressed or short.
     pub fn new(limit: u32, keep: bool, memory: Vec<u8>) -> Self {
@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    fn read_all(reader: &mut MessageReader, mut bytes: &[u8]) -> Result<Vec<Vec<u8>>, Fault> {
+    fn read_all(reader: &mut PrefixedReader, mut bytes: &[u8]) -> Result<Vec<Vec<u8>>, Fault> {
         let mut all = Vec::new();
         while !bytes.is_empty() {
             let (taken, is_whole) = reader.read(bytes)?;
@@ -179,11 +179,11 @@ mod tests {
     #[test]
     fn a_flag_and_a_length_are_checked() {
         assert_eq!(
-            read_all(&mut MessageReader::new(9, true, Vec::new()), &[2]),
+            read_all(&mut PrefixedReader::new(9, true, Vec::new()), &[2]),
             Err(Fault::Malformed("a message whose first byte is neither 0 nor 1"))
         );
-        assert_eq!(read_all(&mut MessageReader::new(9, true, Vec::new()), &[0, 0, 0, 0, 10]), Err(Fault::Oversize));
-        let mut reader = MessageReader::new(9, true, Vec::new());
+        assert_eq!(read_all(&mut PrefixedReader::new(9, true, Vec::new()), &[0, 0, 0, 0, 10]), Err(Fault::Oversize));
+        let mut reader = PrefixedReader::new(9, true, Vec::new());
         assert_eq!(read_all(&mut reader, &[0, 0, 0, 0, 2, 7]), Ok(vec![]));
         assert!(reader.is_within());
         assert_eq!(read_all(&mut reader, &[8]), Ok(vec![vec![7, 8]]));
@@ -212,7 +212,7 @@ mod tests {
             for message in &sent {
                 write_message(message, false, &mut body);
             }
-            let (mut reader, mut rest, mut got) = (MessageReader::new(100, false, Vec::new()), body.as_slice(), Vec::new());
+            let (mut reader, mut rest, mut got) = (PrefixedReader::new(100, false, Vec::new()), body.as_slice(), Vec::new());
             for cut in cuts.iter().cycle() {
                 if rest.is_empty() {
                     break;
@@ -228,7 +228,7 @@ mod tests {
 
         #[test]
         fn hostile_bytes_are_taken_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = read_all(&mut MessageReader::new(1000, true, Vec::new()), &bytes);
+            let _ = read_all(&mut PrefixedReader::new(1000, true, Vec::new()), &bytes);
             let _ = messages(&bytes).count();
             let _ = decompressed(&bytes, 1000);
         }

@@ -8,7 +8,7 @@ use super::hints::{CLOSES, DISCARD, KEEPS, Streaming, asks_to_close};
 use super::response::{ENDED_EARLY, Parser, ReadStep};
 use brunt_protocol::source::Message;
 use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, KeptAnswer, Malformed, Progress, Started};
-use brunt_record::kinds::Look;
+use brunt_record::kinds::AnswerSample;
 use brunt_record::outcome::Failure;
 
 /// The properties of a request that decide how its answer is read.
@@ -255,7 +255,7 @@ impl Client for Http1Client {
         true
     }
 
-    fn take_sample(&self) -> Option<Look<'_>> {
+    fn take_sample(&self) -> Option<AnswerSample<'_>> {
         self.parser.looked()
     }
 

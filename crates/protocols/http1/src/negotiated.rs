@@ -6,7 +6,7 @@ use brunt_protocol::source::Message;
 use brunt_protocol::{
     Answer, AnswerParts, Client, FailedCall, KeptAnswer, Malformed, Opening, Pending, Progress, Started,
 };
-use brunt_record::kinds::Look;
+use brunt_record::kinds::AnswerSample;
 
 use super::client::Http1Client;
 use super::hints::Streaming;
@@ -108,7 +108,7 @@ impl Client for Negotiated {
         self.chosen_mut().request_sample()
     }
 
-    fn take_sample(&self) -> Option<Look<'_>> {
+    fn take_sample(&self) -> Option<AnswerSample<'_>> {
         self.chosen().take_sample()
     }
 

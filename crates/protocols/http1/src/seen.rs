@@ -1,6 +1,6 @@
 //! The look at a sampled answer.
 
-use brunt_record::kinds::Look;
+use brunt_record::kinds::AnswerSample;
 
 /// The longest location that is kept, in characters.
 const LONGEST_LOCATION: usize = 1000;
@@ -37,9 +37,9 @@ impl Seen {
     }
 
     /// The look in the contract's type.
-    pub(crate) fn look(&self) -> Look<'_> {
+    pub(crate) fn look(&self) -> AnswerSample<'_> {
         let Self { content_type, length, location, beginning } = self;
-        Look { content_type, length: *length, location, beginning }
+        AnswerSample { content_type, length: *length, location, beginning }
     }
 }
 
@@ -71,6 +71,6 @@ mod tests {
         );
         assert_eq!((look.beginning.len(), &look.beginning[..5]), (BEGINNING_BYTES, &b"halfx"[..]));
         assert_eq!(Seen::new(200, field).look().location, "");
-        assert_eq!(Seen::new(200, |_| None).look(), Look::default());
+        assert_eq!(Seen::new(200, |_| None).look(), AnswerSample::default());
     }
 }

@@ -14,7 +14,7 @@ use super::options::WireName;
 use super::reply::{Fault, Reply, ReplyFraming, ReplyReader};
 use super::schema::{Function, Schema};
 use super::value::{WireType, WireValue};
-use super::wire::{Binary, Compact, MessageKind, Wire, read_value, write_value};
+use super::wire::{Binary, Compact, MessageKind, WireProtocol, read_value, write_value};
 use brunt_protocol::source::Message;
 use brunt_protocol::{Answer, AnswerParts, Client, FailedCall, Malformed, Progress, Started};
 
@@ -72,7 +72,7 @@ pub(super) struct ThriftClient<W> {
     number: Vec<u8>,
 }
 
-impl<W: Wire> ThriftClient<W> {
+impl<W: WireProtocol> ThriftClient<W> {
     pub(super) fn new(calls: Arc<Calls>, keep: bool) -> Self {
         let keeps = keep || calls.expected.is_some() || calls.functions.iter().any(has_parts);
         let carrier = Carrier::new(&calls.transport, calls.wire, calls.limit);
@@ -197,7 +197,7 @@ fn failed(position: usize, failure: Failure, reason: &'static str, reusable: boo
     Progress::Failed(FailedCall { position, failure, reason: Cow::Borrowed(reason), reusable })
 }
 
-impl<W: Wire> Client for ThriftClient<W> {
+impl<W: WireProtocol> Client for ThriftClient<W> {
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
         let (method, sequence_at) = (message.hint >> 16, (message.hint & 0xffff) as usize);
         let (before, after) = message.bytes.split_at_checked(sequence_at).unwrap_or((message.bytes, &[]));
@@ -265,7 +265,7 @@ impl<W: Wire> Client for ThriftClient<W> {
 }
 
 /// A `TApplicationException` in words: its type by name (`thrift-rpc.md`, "Response struct") and its message.
-fn application_exception<W: Wire>(body: &[u8]) -> Cow<'static, str> {
+fn application_exception<W: WireProtocol>(body: &[u8]) -> Cow<'static, str> {
     let Ok((WireValue::Struct(fields), _)) = read_value::<W>(body, WireType::Struct) else {
         return Cow::Borrowed("an exception that is too long to be shown");
     };
@@ -321,7 +321,7 @@ mod tests {
         })
     }
 
-    fn start<W: Wire>(client: &mut ThriftClient<W>, method: usize) -> (Vec<u8>, Started) {
+    fn start<W: WireProtocol>(client: &mut ThriftClient<W>, method: usize) -> (Vec<u8>, Started) {
         let mut bytes = Vec::new();
         let sequence_at = client.calls.methods[method].encode::<W>(&WireValue::Struct(Vec::new()), &mut bytes);
         let (mut out, hint) = (Vec::new(), hint(method, sequence_at));
@@ -329,7 +329,12 @@ mod tests {
         (out, started)
     }
 
-    fn answer<W: Wire>(kind: MessageKind, name: &[u8], sequence: i32, fields: Vec<(i16, WireValue)>) -> Vec<u8> {
+    fn answer<W: WireProtocol>(
+        kind: MessageKind,
+        name: &[u8],
+        sequence: i32,
+        fields: Vec<(i16, WireValue)>,
+    ) -> Vec<u8> {
         let mut bytes = Vec::new();
         W::write_head_before_sequence(&mut bytes, kind, name);
         W::write_sequence(&mut bytes, sequence);
@@ -338,7 +343,7 @@ mod tests {
         bytes
     }
 
-    fn receive<W: Wire>(client: &mut ThriftClient<W>, bytes: &[u8]) -> Result<Progress, Malformed> {
+    fn receive<W: WireProtocol>(client: &mut ThriftClient<W>, bytes: &[u8]) -> Result<Progress, Malformed> {
         let (taken, progress) = client.receive(bytes, &mut Vec::new())?;
         assert_eq!(taken, bytes.len());
         Ok(progress)

@@ -12,7 +12,7 @@ use super::fitting::uuid_of;
 use super::named::uuid_text;
 use super::schema::{Base, Field, Function, Schema, Struct, Type};
 use super::value::{WireType, WireValue};
-use super::wire::{Binary, MOST_NESTED, MessageKind, Wire as _, write_value};
+use super::wire::{Binary, MOST_NESTED, MessageKind, WireProtocol as _, write_value};
 
 /// The version in each message.
 const VERSION: i64 = 1;

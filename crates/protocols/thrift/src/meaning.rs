@@ -9,7 +9,7 @@ use super::options::WireName;
 use super::schema::{Function, Schema};
 use super::untyped::Untyped;
 use super::value::{WireType, WireValue};
-use super::wire::{Binary, Compact, MessageHead, Wire as _, read_value};
+use super::wire::{Binary, Compact, MessageHead, WireProtocol as _, read_value};
 use brunt_protocol::Direction;
 use brunt_protocol::OptionsError;
 

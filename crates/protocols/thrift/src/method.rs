@@ -5,7 +5,7 @@ use super::options::WireName;
 use super::reply::Reply;
 use super::schema::{Function, Schema};
 use super::value::{WireType, WireValue};
-use super::wire::{Binary, Compact, MessageKind, Wire, write_value};
+use super::wire::{Binary, Compact, MessageKind, WireProtocol, write_value};
 use brunt_protocol::OptionsError;
 
 /// A method that can be called.
@@ -48,7 +48,7 @@ impl Method {
     }
 
     /// Appends a call without the frame and the sequence id; returns the offset of the sequence id.
-    pub fn encode<W: Wire>(&self, arguments: &WireValue, out: &mut Vec<u8>) -> usize {
+    pub fn encode<W: WireProtocol>(&self, arguments: &WireValue, out: &mut Vec<u8>) -> usize {
         let kind = if self.oneway { MessageKind::Oneway } else { MessageKind::Call };
         let name = self.name_on_wire();
         let before = out.len();

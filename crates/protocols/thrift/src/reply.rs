@@ -1,7 +1,7 @@
 //! Reads answers, in whatever pieces they come: checks them token by token, and builds only the values that are needed.
 
 use super::value::WireType;
-use super::wire::{FieldHead, MOST_NESTED, MessageHead, MessageKind, Wire};
+use super::wire::{FieldHead, MOST_NESTED, MessageHead, MessageKind, WireProtocol};
 use brunt_protocol::Malformed;
 
 /// How messages follow each other (`thrift-rpc.md`, "Framed vs. unframed transport").
@@ -101,7 +101,7 @@ pub struct ReplyReader<W> {
     head_bytes: usize,
 }
 
-impl<W: Wire> ReplyReader<W> {
+impl<W: WireProtocol> ReplyReader<W> {
     /// A reader of messages of at most `limit` bytes. With `keeps`, each is kept until the next one begins.
     pub fn new(framing: ReplyFraming, limit: u32, keeps: bool) -> Self {
         let reply = Reply { kind: MessageKind::Reply, sequence: 0, field: None, fields: 0 };

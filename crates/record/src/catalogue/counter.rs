@@ -33,7 +33,7 @@ impl Unit {
 
 /// How two values of a number are merged, of two places or of two seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Joins {
+pub enum Merge {
     /// They add up.
     Sum,
     /// The larger one stays.
@@ -59,7 +59,7 @@ macro_rules! counters {
                 key: $key,
                 sentence: concat!($($sentence),+),
                 unit: Unit::$unit,
-                joins: Joins::$joins,
+                joins: Merge::$joins,
                 place: $place,
                 shown: &[$(Shown::$shown),*],
             }),+];
@@ -82,7 +82,7 @@ struct Declared {
     key: &'static str,
     sentence: &'static str,
     unit: Unit,
-    joins: Joins,
+    joins: Merge,
     place: &'static str,
     shown: &'static [Shown],
 }
@@ -201,7 +201,7 @@ impl Counter {
     }
 
     /// How two values of it merge.
-    pub const fn joins(self) -> Joins {
+    pub const fn joins(self) -> Merge {
         self.declared().joins
     }
 

@@ -22,9 +22,9 @@ mod tests;
 mod timing;
 mod timings;
 
-pub use counter::{Counter, Joins, Unit};
+pub use counter::{Counter, Merge, Unit};
 pub use numbers::Numbers;
-pub use place::{Place, Placed, places};
+pub use place::{JsonGroup, JsonGroupNumbers, places};
 pub use timing::Timing;
 pub use timings::Timings;
 

@@ -6,7 +6,7 @@ use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::counter::{Counter, Joins, Unit};
+use super::counter::{Counter, Merge, Unit};
 
 /// A value for each [`Counter`].
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,8 +98,8 @@ impl Numbers {
             self.set(
                 counter,
                 match counter.joins() {
-                    Joins::Sum => here.saturating_add(there),
-                    Joins::Max => here.max(there),
+                    Merge::Sum => here.saturating_add(there),
+                    Merge::Max => here.max(there),
                 },
             );
         }
@@ -108,7 +108,7 @@ impl Numbers {
     /// Subtracts `part` from each sum. Maxima cannot be taken apart, and stay.
     #[must_use]
     pub fn without(mut self, part: &Self) -> Self {
-        for (counter, n) in part.counted().filter(|(counter, _)| counter.joins() == Joins::Sum) {
+        for (counter, n) in part.counted().filter(|(counter, _)| counter.joins() == Merge::Sum) {
             self.set(counter, self.get(counter).saturating_sub(n));
         }
         self

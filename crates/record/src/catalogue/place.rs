@@ -9,7 +9,7 @@ use super::counter::Counter;
 use super::numbers::Numbers;
 
 /// A group of numbers that stand together at one path of a JSON result.
-pub trait Place {
+pub trait JsonGroup {
     /// The name of its type in schemas.
     const NAME: &'static str;
     /// A sentence about it.
@@ -26,7 +26,7 @@ macro_rules! places {
             #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
             pub struct $name;
 
-            impl super::Place for $name {
+            impl super::JsonGroup for $name {
                 const NAME: &'static str = stringify!($name);
                 const SENTENCE: &'static str = concat!($($sentence),+);
                 const PATH: &'static str = $path;
@@ -61,12 +61,12 @@ places! {
 /// The numbers of one group in a JSON result, by their names there. Declaring a number for the group is enough for it
 /// to be written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Placed<P> {
+pub struct JsonGroupNumbers<P> {
     numbers: Numbers,
     place: PhantomData<P>,
 }
 
-impl<P: Place> Placed<P> {
+impl<P: JsonGroup> JsonGroupNumbers<P> {
     /// The counters of the group, with their names in it.
     pub fn counters() -> impl Iterator<Item = (Counter, &'static str)> {
         Counter::ALL.into_iter().filter_map(|counter| Some((counter, counter.name_at(P::PATH)?)))
@@ -99,7 +99,7 @@ impl<P: Place> Placed<P> {
     }
 }
 
-impl<P: Place> Serialize for Placed<P> {
+impl<P: JsonGroup> Serialize for JsonGroupNumbers<P> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(Self::counters().count()))?;
         for (counter, name) in Self::counters() {

@@ -26,7 +26,7 @@ fn names_are_unique_and_each_number_stands_in_a_known_group() {
 fn a_group_is_written_by_its_names() {
     let mut numbers = Numbers::from_values([(Counter::WorkersWall, 7), (Counter::Due, 3)]);
     numbers.set_ratio(Counter::BusiestWorker, 0.25);
-    let written = serde_json::to_string(&Placed::<places::Health>::from_numbers(&numbers)).unwrap();
+    let written = serde_json::to_string(&JsonGroupNumbers::<places::Health>::from_numbers(&numbers)).unwrap();
     assert_eq!(
         written,
         r#"{"wall_ns":7,"cpu_ns":0,"starved_ns":0,"busiest_worker_cpu_ratio":0.25,"most_starved_worker_ratio":0.0,"saturated_ns":0}"#

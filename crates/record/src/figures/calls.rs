@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Figure;
+use super::FigureByName;
 use crate::catalogue::{Counter, Numbers, Timing, Timings};
 use crate::counts::{Failures, Statuses};
 use crate::histogram::{Censored, Histogram};
@@ -179,7 +179,7 @@ pub(super) fn join_name(names: &mut BTreeMap<u16, String>, status: u16, name: &s
     }
 }
 
-impl Figure for CallFigures {
+impl FigureByName for CallFigures {
     fn is_empty(&self) -> bool {
         // A check can come in an interval after its answer's.
         self.numbers == Numbers::default()

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Figure;
+use super::FigureByName;
 use crate::histogram::Censored;
 use crate::redaction::Secrets;
 
@@ -48,7 +48,7 @@ impl GroupFigures {
     }
 }
 
-impl Figure for GroupFigures {
+impl FigureByName for GroupFigures {
     fn is_empty(&self) -> bool {
         self.count() == 0
     }
@@ -147,7 +147,7 @@ impl CheckFigures {
     }
 }
 
-impl Figure for CheckFigures {
+impl FigureByName for CheckFigures {
     fn is_empty(&self) -> bool {
         self.passes + self.fails == 0
     }
@@ -245,7 +245,7 @@ impl ScenarioFigures {
     }
 }
 
-impl Figure for ScenarioFigures {
+impl FigureByName for ScenarioFigures {
     fn is_empty(&self) -> bool {
         self.users_before == 0
             && self.users_started + self.users_ended + self.not_admitted + self.out_of_rows + self.errors == 0

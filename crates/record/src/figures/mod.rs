@@ -16,7 +16,7 @@ use crate::redaction::Secrets;
 
 pub use calls::CallFigures;
 pub use flow::{CheckFigures, Example, GroupFigures, LONGEST_EXAMPLE, LONGEST_TRACEBACK, ScenarioFigures};
-pub use named::{Figure, LONGEST_NAME, MOST_NAMES, NameId, NamedFigures, OTHERS};
+pub use named::{FigureByName, LONGEST_NAME, MOST_NAMES, NameId, NamedFigures, OTHERS};
 pub use own::{LONGEST_UNIT, OwnFigures, OwnKind, time_unit_ns};
 
 /// All figures by name, over some time: of one worker's interval, or merged over workers, intervals and machines.

@@ -19,7 +19,7 @@ pub const LONGEST_NAME: usize = 200;
 pub const OTHERS: &str = "(others)";
 
 /// Figures that are recorded under a name.
-pub trait Figure: Default {
+pub trait FigureByName: Default {
     /// Whether nothing was counted.
     fn is_empty(&self) -> bool;
 
@@ -59,7 +59,7 @@ pub struct NamedFigures<T> {
     others: T,
 }
 
-impl<T: Figure> NamedFigures<T> {
+impl<T: FigureByName> NamedFigures<T> {
     /// The number to record under for `name`: the same for the same name, and that of [`OTHERS`] beyond [`MOST_NAMES`].
     pub fn id(&mut self, name: &str) -> NameId {
         let name = shortened(name);
@@ -180,7 +180,7 @@ fn shortened(name: &str) -> Cow<'_, str> {
     format!("{}…", name.get(..end).unwrap_or("")).into()
 }
 
-impl<T: Figure + PartialEq> PartialEq for NamedFigures<T> {
+impl<T: FigureByName + PartialEq> PartialEq for NamedFigures<T> {
     /// Equal figures under equal names, in any order.
     fn eq(&self, other: &Self) -> bool {
         let within = |a: &Self, b: &Self| a.iter().all(|(name, figure)| b.get(name) == Some(figure));
@@ -188,13 +188,13 @@ impl<T: Figure + PartialEq> PartialEq for NamedFigures<T> {
     }
 }
 
-impl<T: Figure + fmt::Debug> fmt::Debug for NamedFigures<T> {
+impl<T: FigureByName + fmt::Debug> fmt::Debug for NamedFigures<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
 }
 
-impl<T: Figure + Serialize> Serialize for NamedFigures<T> {
+impl<T: FigureByName + Serialize> Serialize for NamedFigures<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (name, figure) in self.iter() {
@@ -204,10 +204,10 @@ impl<T: Figure + Serialize> Serialize for NamedFigures<T> {
     }
 }
 
-impl<'de, T: Figure + Deserialize<'de>> Deserialize<'de> for NamedFigures<T> {
+impl<'de, T: FigureByName + Deserialize<'de>> Deserialize<'de> for NamedFigures<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Entries<T>(NamedFigures<T>);
-        impl<'de, T: Figure + Deserialize<'de>> Visitor<'de> for Entries<T> {
+        impl<'de, T: FigureByName + Deserialize<'de>> Visitor<'de> for Entries<T> {
             type Value = NamedFigures<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -231,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    impl Figure for u64 {
+    impl FigureByName for u64 {
         fn is_empty(&self) -> bool {
             *self == 0
         }

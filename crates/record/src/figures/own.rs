@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Figure;
+use super::FigureByName;
 use crate::histogram::{Histogram, QUANTILES};
 use crate::redaction::Secrets;
 
@@ -177,7 +177,7 @@ impl OwnFigures {
     }
 }
 
-impl Figure for OwnFigures {
+impl FigureByName for OwnFigures {
     fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -117,7 +117,7 @@ impl DueLog {
     }
 
     /// This many calls say nothing about the target: their agent was lost, or held them back.
-    pub fn untold(&mut self, due: Tick, calls: u64) {
+    pub fn exclude(&mut self, due: Tick, calls: u64) {
         self.point(due).untold += calls;
     }
 

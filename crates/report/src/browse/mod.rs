@@ -17,7 +17,7 @@ mod trend;
 
 pub use list::{List, list};
 pub use run::{Details, run};
-pub use trend::{Trend, trend};
+pub use trend::{TrendTable, trend};
 
 /// The pages' style sheet, at `style.css` beside them.
 pub const STYLE: &str = include_str!("style.css");

@@ -1,6 +1,6 @@
 //! The page of one run: its description, its figures, its report as text, and actions on it.
 
-use brunt_decide::kept::{Figure, Limit, ListedRun, RUN};
+use brunt_decide::kept::{KeptFigure, Limit, ListedRun, RUN};
 use brunt_plan::threshold::shown;
 use brunt_plan::units::{Duration, Number};
 
@@ -13,7 +13,7 @@ pub struct Details<'a> {
     /// The run.
     pub run: &'a ListedRun,
     /// Its figures.
-    pub figures: &'a [Figure],
+    pub figures: &'a [KeptFigure],
     /// Its thresholds.
     pub limits: &'a [Limit],
     /// Its report as text, or the reason for its absence.

@@ -9,7 +9,7 @@ use crate::page::Scale;
 
 /// The content of a trend's page.
 #[derive(Debug, Clone, Copy)]
-pub struct Trend<'a> {
+pub struct TrendTable<'a> {
     /// The figure, as thresholds call it.
     pub figure: &'a str,
     /// The tag whose values mark versions.
@@ -44,7 +44,7 @@ const MOST_TICKS: usize = 5;
 const MOST_NAMED: usize = 12;
 
 /// The page of a trend.
-pub fn trend(trend: &Trend<'_>) -> String {
+pub fn trend(trend: &TrendTable<'_>) -> String {
     let mut body = Html::default();
     body.raw("<p><a href=\"./\">All runs</a></p>");
     form(&mut body, trend);
@@ -57,7 +57,7 @@ pub fn trend(trend: &Trend<'_>) -> String {
     page(&format!("Trend of {}", brief(trend.figure)), &body)
 }
 
-fn form(body: &mut Html, trend: &Trend<'_>) {
+fn form(body: &mut Html, trend: &TrendTable<'_>) {
     body.raw("<form class=\"filter\" role=\"search\" action=\"trend\" method=\"get\">");
     field(body, "Figure", "figure", trend.figure, "figures");
     body.raw("<datalist id=\"figures\">");
@@ -70,7 +70,7 @@ fn form(body: &mut Html, trend: &Trend<'_>) {
     body.raw("<button>Show</button></form>");
 }
 
-fn value_of(trend: &Trend<'_>, value: f64) -> String {
+fn value_of(trend: &TrendTable<'_>, value: f64) -> String {
     shown(trend.figure, value).unwrap_or_else(|| value.to_string())
 }
 
@@ -81,7 +81,7 @@ fn axis(low: f64, high: f64) -> Scale {
     Scale::linear(low, high + room)
 }
 
-fn chart(body: &mut Html, trend: &Trend<'_>) {
+fn chart(body: &mut Html, trend: &TrendTable<'_>) {
     let points = trend.points;
     let ends = |point: &TrendPoint| point.interval.map_or([None; 2], |(low, high)| [Some(low), high]);
     let everything =
@@ -129,7 +129,7 @@ fn chart(body: &mut Html, trend: &Trend<'_>) {
 }
 
 /// A run: a link, a dot where it held, a cross where it did not.
-fn dot(body: &mut Html, trend: &Trend<'_>, point: &TrendPoint, x: f64, y: f64) {
+fn dot(body: &mut Html, trend: &TrendTable<'_>, point: &TrendPoint, x: f64, y: f64) {
     let version = point.mark.as_ref().map_or(String::new(), |mark| format!(", {} {mark}", trend.mark));
     let bound = if point.at_least { "≥" } else { "" };
     let when = begun(point.started_unix_ms);
@@ -172,7 +172,7 @@ fn marks(body: &mut Html, points: &[TrendPoint], x: &impl Fn(usize) -> f64) {
     }
 }
 
-fn table(body: &mut Html, trend: &Trend<'_>) {
+fn table(body: &mut Html, trend: &TrendTable<'_>) {
     body.raw("<table><caption>The runs, the newest first</caption><thead><tr><th>Run</th><th>Begun (UTC)</th><th>");
     body.text(&brief(trend.figure)).raw("</th><th>Threshold</th><th>");
     body.text(&brief(trend.mark)).raw("</th></tr></thead><tbody>");

@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 
 use brunt_decide::capacity::Capacity;
-use brunt_decide::compare::Compared;
+use brunt_decide::compare::ComparedRuns;
 use brunt_decide::compare::FailIfResult;
 use brunt_decide::sweep::Sweep;
 use brunt_plan::plan::Plan;
 
 use super::not_made::not_made;
-use super::{Decision, Format, capacity, render};
+use super::{Decision, DecisionFormat, capacity, render};
 use crate::junit::{Case, Subject, Suite, properties, write_suites};
 use crate::numbers::clean;
 use crate::style::{Detail, Style};
@@ -28,7 +28,7 @@ pub(super) fn write(out: &mut impl Write, decision: Decision<'_>) -> io::Result<
         Decision::Comparison(compared) => ("compare", [("a", compared.a.clone()), ("b", compared.b.clone())]),
     };
     let runs = decision.runs();
-    let report = render(Format::Text, decision, Style { detail: Detail::Dated, ..Style::default() })?;
+    let report = render(DecisionFormat::Text, decision, Style { detail: Detail::Dated, ..Style::default() })?;
     let started_unix_ms = decision.started_unix_ms().unwrap_or(0);
     let subject = Subject {
         host: runs.first().map_or("", |run| run.host.as_str()),
@@ -72,7 +72,7 @@ fn of_sweep(sweep: &Sweep) -> Vec<Case> {
     steps.chain([case("every value was tried", ended.as_slice())]).collect()
 }
 
-fn of_comparison(compared: &Compared) -> Vec<Case> {
+fn of_comparison(compared: &ComparedRuns) -> Vec<Case> {
     let silent = silent(compared);
     let too_little = too_little(compared);
     let thresholds = failed_threshold(compared).filter(|_| silent.is_none());
@@ -93,20 +93,20 @@ fn of_comparison(compared: &Compared) -> Vec<Case> {
 }
 
 /// The sentence of a side that was never answered.
-fn silent(compared: &Compared) -> Option<String> {
+fn silent(compared: &ComparedRuns) -> Option<String> {
     let run = compared.silent_side()?;
     let name = if run.is_b { &compared.b } else { &compared.a };
     Some(format!("{name} never answered: {}", run.evidence.failure))
 }
 
 /// Why a comparison does not hold.
-pub(super) fn before_all(compared: &Compared) -> Vec<String> {
+pub(super) fn before_all(compared: &ComparedRuns) -> Vec<String> {
     let first = silent(compared).or_else(|| failed_threshold(compared));
     let conditions = compared.conditions.iter().filter_map(failed_condition);
     first.into_iter().chain(too_little(compared)).chain(conditions).collect()
 }
 
-fn too_little(compared: &Compared) -> Option<String> {
+fn too_little(compared: &ComparedRuns) -> Option<String> {
     let is_little = compared.comparison.is_none() && compared.silent_side().is_none();
     is_little.then(|| "no result: too little data to compare".to_owned())
 }
@@ -116,7 +116,7 @@ fn failed_condition(result: &FailIfResult) -> Option<String> {
 }
 
 /// Such as `a threshold failed in 2 of 20 runs: A 3: error_rate <= 1% was 5% (status 503)`.
-fn failed_threshold(compared: &Compared) -> Option<String> {
+fn failed_threshold(compared: &ComparedRuns) -> Option<String> {
     let run = compared.failed_runs().next()?;
     let result = run.evidence.thresholds.iter().find(|result| !result.held)?;
     let (side, number) = (if run.is_b { "B" } else { "A" }, run.number);

@@ -1,7 +1,7 @@
 //! The views of a comparison.
 
 use brunt_decide::compare::{
-    Compared, Comparison, Design, Difference, ErrorDifference, FailIfResult, LEAST_ROUNDS, LEAST_RUNS, Metric,
+    ComparedRuns, Comparison, Design, Difference, ErrorDifference, FailIfResult, LEAST_ROUNDS, LEAST_RUNS, Metric,
 };
 use brunt_decide::evidence::Evidence;
 use brunt_plan::units::{Duration, Number};
@@ -23,7 +23,7 @@ const PLOT: usize = 21;
 /// The width where names as long as `first_message.p99` stand on the left.
 const PLOT_BESIDE_LONG_NAMES: usize = 11;
 
-pub(super) fn text(compared: &Compared, label: Vec<String>, paint: Paint) -> String {
+pub(super) fn text(compared: &ComparedRuns, label: Vec<String>, paint: Paint) -> String {
     let mut sections = vec![[head(compared, paint), label].concat(), conclusion(compared, paint)];
     let (role, verdicts) = runs::verdicts(compared.runs.iter().map(|run| &run.evidence));
     if !compared.runs.is_empty() {
@@ -41,7 +41,7 @@ pub(super) fn text(compared: &Compared, label: Vec<String>, paint: Paint) -> Str
 }
 
 /// What was found and a table stand open, all else is folded; `label` ends it.
-pub(super) fn markdown(compared: &Compared, label: &str) -> String {
+pub(super) fn markdown(compared: &ComparedRuns, label: &str) -> String {
     let mut parts = vec!["### B compared with A".to_owned(), format!("**{}**", sentences(compared).join("; "))];
     parts.extend(notes(compared).into_iter().map(|note| format!("! {note}")));
     let mut unlisted: Vec<_> = compared.conditions.iter().collect();
@@ -100,7 +100,7 @@ pub(super) fn code(text: &str) -> String {
     clean(text).replace('`', "'")
 }
 
-pub(super) fn csv(compared: &Compared) -> String {
+pub(super) fn csv(compared: &ComparedRuns) -> String {
     let mut text = ["side", "number"].into_iter().chain(COLUMNS).collect::<Vec<_>>().join(",") + "\n";
     for run in &compared.runs {
         let mut row = Row::default();
@@ -113,7 +113,7 @@ pub(super) fn csv(compared: &Compared) -> String {
 }
 
 /// The runs of each side.
-fn by_side(compared: &Compared) -> Vec<(String, Vec<&Evidence>)> {
+fn by_side(compared: &ComparedRuns) -> Vec<(String, Vec<&Evidence>)> {
     let runs = |is_b| compared.runs.iter().filter(move |run| run.is_b == is_b).map(|run| &run.evidence).collect();
     [false, true].map(|is_b| (side(is_b).to_owned(), runs(is_b))).into()
 }
@@ -122,7 +122,7 @@ const fn side(is_b: bool) -> &'static str {
     if is_b { "B" } else { "A" }
 }
 
-fn head(compared: &Compared, paint: Paint) -> Vec<String> {
+fn head(compared: &ComparedRuns, paint: Paint) -> Vec<String> {
     let mut lines = vec![paint.strong("brunt compare")];
     for (side, what) in [("A", &compared.a), ("B", &compared.b)] {
         let first = format!("  {side}  ");
@@ -134,7 +134,7 @@ fn head(compared: &Compared, paint: Paint) -> Vec<String> {
     lines
 }
 
-fn conclusion(compared: &Compared, paint: Paint) -> Vec<String> {
+fn conclusion(compared: &ComparedRuns, paint: Paint) -> Vec<String> {
     let differs = compared.comparison.as_ref().is_some_and(Comparison::differs);
     let role = if differs { Role::Strong } else { Role::Plain };
     let failed = before_all(compared).into_iter().flat_map(|sentence| wrapped("✗ ", "  ", &clean(&sentence), WIDTH));
@@ -151,12 +151,12 @@ fn conclusion(compared: &Compared, paint: Paint) -> Vec<String> {
 }
 
 /// The conclusion, in plain sentences; the first is the one that is read.
-pub(super) fn sentences(compared: &Compared) -> Vec<String> {
+pub(super) fn sentences(compared: &ComparedRuns) -> Vec<String> {
     before_all(compared).into_iter().chain(not_made(&compared.lacking)).chain(found(compared)).collect()
 }
 
 /// What was found of both sides.
-fn found(compared: &Compared) -> Vec<String> {
+fn found(compared: &ComparedRuns) -> Vec<String> {
     let Some(comparison) = &compared.comparison else { return Vec::new() };
     // A side that fails sooner is not faster.
     let outweighing = comparison.errors.as_ref().filter(|errors| errors.outweighs());
@@ -225,7 +225,7 @@ fn sentence(difference: &Difference) -> String {
 }
 
 /// The number of doubted runs, and the reason for one of them; `None` where all can be believed.
-fn doubt(compared: &Compared) -> Option<String> {
+fn doubt(compared: &ComparedRuns) -> Option<String> {
     let doubted = compared.runs.iter().filter(|run| !run.evidence.is_trustworthy()).count();
     let were = if doubted == 1 { "was" } else { "were" };
     (doubted > 0).then(|| format!("doubtful: {doubted} of {} runs {were} not measured well", compared.runs.len()))
@@ -262,7 +262,7 @@ fn round_up(share: f64) -> f64 {
 }
 
 /// Remarks on the comparison.
-pub(super) fn notes(compared: &Compared) -> Vec<String> {
+pub(super) fn notes(compared: &ComparedRuns) -> Vec<String> {
     let mut notes = Vec::new();
     if compared.interrupted {
         notes.push("interrupted: the comparison is of what was done".to_owned());
@@ -374,7 +374,7 @@ pub(super) fn left_out(comparison: &Comparison) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn conditions(compared: &Compared, paint: Paint) -> Vec<String> {
+fn conditions(compared: &ComparedRuns, paint: Paint) -> Vec<String> {
     if compared.conditions.is_empty() {
         return Vec::new();
     }

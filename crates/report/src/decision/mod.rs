@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use brunt_decide::capacity::{Capacity, LEVELS, Searched, key_of_connections};
-use brunt_decide::compare::Compared;
+use brunt_decide::compare::ComparedRuns;
 use brunt_decide::sweep::Sweep;
 use brunt_plan::plan::Plan;
 use serde::Serialize;
@@ -34,7 +34,7 @@ pub use read::read;
 
 /// A format of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum DecisionFormat {
     /// For people.
     Text,
     /// Everything, for programs.
@@ -49,7 +49,7 @@ pub enum Format {
     Html,
 }
 
-impl Format {
+impl DecisionFormat {
     /// Every format.
     pub const ALL: [Self; 6] = [Self::Text, Self::Json, Self::Csv, Self::Junit, Self::Markdown, Self::Html];
 
@@ -66,31 +66,35 @@ impl Format {
     }
 }
 
-format::named_formats!(Format);
+format::named_formats!(DecisionFormat);
 
 /// Writes `decision` in `format`.
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn write(out: &mut impl Write, format: Format, decision: Decision<'_>, style: Style) -> io::Result<()> {
+pub fn write(out: &mut impl Write, format: DecisionFormat, decision: Decision<'_>, style: Style) -> io::Result<()> {
     let paint = Paint(style.colour);
     let origin = origin_lines(decision.origin(), decision.started_unix_ms(), style.detail >= Detail::Dated, paint);
     let label = [origin, loss_lines(decision, paint)].concat();
     let text = match (decision, format) {
-        (_, Format::Json) => return json(out, &Document::from_decision(decision)),
-        (_, Format::Junit) => return cases::write(out, decision),
-        (_, Format::Html) => return write_page(out, decision, Runs::default()),
-        (Decision::Capacity(plan, capacity), Format::Text) => capacity::text(plan, capacity, label, paint),
-        (Decision::Capacity(plan, capacity), Format::Markdown) => {
+        (_, DecisionFormat::Json) => return json(out, &Document::from_decision(decision)),
+        (_, DecisionFormat::Junit) => return cases::write(out, decision),
+        (_, DecisionFormat::Html) => return write_page(out, decision, Runs::default()),
+        (Decision::Capacity(plan, capacity), DecisionFormat::Text) => capacity::text(plan, capacity, label, paint),
+        (Decision::Capacity(plan, capacity), DecisionFormat::Markdown) => {
             capacity::markdown(plan, capacity) + &markdown_label(decision)
         }
-        (Decision::Capacity(plan, capacity), Format::Csv) => capacity::csv(plan, capacity),
-        (Decision::Sweep(plan, sweep), Format::Text) => sweep::text(plan, sweep, label, paint),
-        (Decision::Sweep(plan, sweep), Format::Markdown) => sweep::markdown(plan, sweep) + &markdown_label(decision),
-        (Decision::Sweep(plan, sweep), Format::Csv) => sweep::csv(plan, sweep),
-        (Decision::Comparison(compared), Format::Text) => comparison::text(compared, label, paint),
-        (Decision::Comparison(compared), Format::Markdown) => comparison::markdown(compared, &markdown_label(decision)),
-        (Decision::Comparison(compared), Format::Csv) => comparison::csv(compared),
+        (Decision::Capacity(plan, capacity), DecisionFormat::Csv) => capacity::csv(plan, capacity),
+        (Decision::Sweep(plan, sweep), DecisionFormat::Text) => sweep::text(plan, sweep, label, paint),
+        (Decision::Sweep(plan, sweep), DecisionFormat::Markdown) => {
+            sweep::markdown(plan, sweep) + &markdown_label(decision)
+        }
+        (Decision::Sweep(plan, sweep), DecisionFormat::Csv) => sweep::csv(plan, sweep),
+        (Decision::Comparison(compared), DecisionFormat::Text) => comparison::text(compared, label, paint),
+        (Decision::Comparison(compared), DecisionFormat::Markdown) => {
+            comparison::markdown(compared, &markdown_label(decision))
+        }
+        (Decision::Comparison(compared), DecisionFormat::Csv) => comparison::csv(compared),
     };
     out.write_all(text.as_bytes())
 }
@@ -121,10 +125,10 @@ fn markdown_label(decision: Decision<'_>) -> String {
 ///
 /// # Errors
 /// Never for lack of room; the formats' writers are fallible in type.
-pub fn render(format: Format, decision: Decision<'_>, style: Style) -> io::Result<Vec<u8>> {
+pub fn render(format: DecisionFormat, decision: Decision<'_>, style: Style) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     write(&mut bytes, format, decision, style)?;
-    Ok(if format == Format::Text { style.characters.written(bytes) } else { bytes })
+    Ok(if format == DecisionFormat::Text { style.characters.written(bytes) } else { bytes })
 }
 
 /// Writes the page of `decision`, with links to its runs by `runs`.
@@ -172,7 +176,7 @@ pub(crate) enum Document<'a> {
     #[serde(rename = "brunt-comparison")]
     Comparison {
         #[serde(flatten)]
-        content: Envelope<&'a Compared>,
+        content: Envelope<&'a ComparedRuns>,
     },
 }
 
@@ -253,13 +257,15 @@ mod tests {
 
     #[test]
     fn every_format_is_found_by_its_name_and_by_its_files() {
-        for (format, file) in Format::ALL.into_iter().zip(["a.txt", "a.JSON", "b/a.csv", "a.xml", "a.md", "a.HTML"]) {
+        for (format, file) in
+            DecisionFormat::ALL.into_iter().zip(["a.txt", "a.JSON", "b/a.csv", "a.xml", "a.md", "a.HTML"])
+        {
             assert_eq!(format.name().parse(), Ok(format));
-            assert_eq!(Format::of_path(Path::new(file)), Ok(format));
+            assert_eq!(DecisionFormat::of_path(Path::new(file)), Ok(format));
         }
-        let error = "wrk".parse::<Format>().unwrap_err().to_string();
+        let error = "wrk".parse::<DecisionFormat>().unwrap_err().to_string();
         assert_eq!(error, "expected one of the formats text, json, csv, junit, markdown and html, got 'wrk'");
-        let error = Format::of_path(Path::new("a.pdf")).unwrap_err().to_string();
+        let error = DecisionFormat::of_path(Path::new("a.pdf")).unwrap_err().to_string();
         assert!(error.contains(".txt, .json, .csv, .xml (junit), .md or .html"), "{error}");
     }
 }

@@ -1,7 +1,7 @@
 //! The views of a sweep.
 
 use brunt_decide::evidence::Evidence;
-use brunt_decide::sweep::{Choice, ENOUGH, Fit, Interval, Law, NoFit, Peak, Step, Sweep};
+use brunt_decide::sweep::{Choice, ENOUGH, Fit, FitInterval, Law, NoFit, Peak, Sweep, SweepStep};
 use brunt_plan::plan::{Load, Plan};
 
 use super::leading;
@@ -25,7 +25,7 @@ pub(super) fn text(plan: &Plan, sweep: &Sweep, label: Vec<String>, paint: Paint)
     let runs: Vec<_> = sweep.steps.iter().filter_map(|step| step.evidence.as_ref()).collect();
     if !runs.is_empty() {
         // Where nothing answered, the conclusion states it.
-        if sweep.steps.iter().any(Step::is_answered) {
+        if sweep.steps.iter().any(SweepStep::is_answered) {
             let (role, verdicts) = runs::verdicts(runs);
             let lines = wrapped("", "  ", &clean(&verdicts), WIDTH);
             sections.push(lines.into_iter().map(|line| paint.as_(role, line)).collect());
@@ -250,11 +250,11 @@ fn highest(sweep: &Sweep) -> Option<(Role, String)> {
     Some((Role::Plain, text))
 }
 
-fn whole(interval: &Interval) -> String {
+fn whole(interval: &FitInterval) -> String {
     format!("{} [{}, {}]", rate(interval.value), rate(interval.low), rate(interval.high))
 }
 
-fn small(interval: &Interval) -> String {
+fn small(interval: &FitInterval) -> String {
     format!("{:.2e} [{:.1e}, {:.1e}]", interval.value, interval.low, interval.high)
 }
 
@@ -282,7 +282,7 @@ pub(super) fn table(sweep: &Sweep) -> Table {
 }
 
 /// A remark on a value, in a word or two.
-fn mark(step: &Step, run: &Evidence) -> Cell {
+fn mark(step: &SweepStep, run: &Evidence) -> Cell {
     if !step.problem.is_empty() {
         Cell::from("✗ no answer").as_(Role::Bad)
     } else if !run.held() {

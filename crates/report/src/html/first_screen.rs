@@ -6,7 +6,7 @@ use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::{Judgement, Spoils};
 use brunt_plan::plan::Plan;
-use brunt_plan::threshold::{Figure, Kind, Operator, Statistic, Time};
+use brunt_plan::threshold::{Figure, NameKind, Operator, Statistic, Time};
 use brunt_plan::units::{Clock, Duration, Number};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::fewest_calls;
@@ -317,7 +317,7 @@ pub(super) fn is_over_limit(result: &ThresholdResult, name: Option<&str>, statis
     let Some(threshold) = result.condition.threshold().filter(|_| !result.held) else { return false };
     let is_of_these = match threshold.subject() {
         None => name.is_none(),
-        Some((None | Some(Kind::Request | Kind::Tag), of)) => name == Some(of),
+        Some((None | Some(NameKind::Request | NameKind::Tag), of)) => name == Some(of),
         Some(_) => false,
     };
     let is_of_time = matches!(threshold.measure(), Figure::Time(Time::Usual | Time::Recorded(Timing::Response), of)

@@ -3,7 +3,7 @@
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::Counter;
 use brunt_record::change::{Action, Author, Change};
-use brunt_record::figures::{Example, Figure as _, OwnFigures, OwnKind};
+use brunt_record::figures::{Example, FigureByName as _, OwnFigures, OwnKind};
 use brunt_record::snapshot::Snapshot;
 
 use super::*;
@@ -52,7 +52,7 @@ fn hostile_text_is_shown_as_text() {
     run.measured.merge(&second);
     run.status_names.insert(503, hostile.into());
     let mut summary = Summary::new(plan, run);
-    summary.thresholds[0].condition = brunt_judge::thresholds::Condition::FailIf(hostile.to_owned());
+    summary.thresholds[0].condition = brunt_judge::thresholds::JudgedCondition::FailIf(hostile.to_owned());
     summary.thresholds[0].got = hostile.into();
     let main = main_of(&summary);
     assert!(!main.contains("<script") && !main.contains("\" onload=\"x"));

@@ -10,7 +10,7 @@ use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::{self, Verdict};
 use brunt_judge::watched::WatchedSummary;
 use brunt_plan::plan::Plan;
-use brunt_record::catalogue::{Counter, Numbers, Placed, places};
+use brunt_record::catalogue::{Counter, JsonGroupNumbers, Numbers, places};
 use brunt_record::change::Change;
 use brunt_record::counts;
 use brunt_record::delivery::Delivery;
@@ -66,13 +66,13 @@ pub struct Document<'a> {
     /// Bytes over all connections.
     pub bytes: Bytes,
     /// Connections made and lost.
-    pub connections: Connections,
+    pub connections: ConnectionFields,
     /// How the generator fared.
     pub health: Health,
     /// Calls and messages that ended within the measured time, whenever they were due: the counts behind the rates.
-    pub throughput: Placed<places::Throughput>,
+    pub throughput: JsonGroupNumbers<places::Throughput>,
     /// The number of calls whose arrival is known.
-    pub arrivals: Arrivals,
+    pub arrivals: ArrivalFields,
     /// What the run was asked for, and what it made of it; missing where nothing but calls by a rate or by connections was.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub made: &'a [Made],
@@ -115,7 +115,7 @@ fn is_nothing(numbers: &Numbers) -> bool {
 }
 
 /// The number of calls whose arrival is known. The others are represented by these.
-pub type Arrivals = Placed<places::Arrivals>;
+pub type ArrivalFields = JsonGroupNumbers<places::Arrivals>;
 
 /// How every call ended: `due = answered + failed + unfinished + unsent + unknown`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -123,7 +123,7 @@ pub type Arrivals = Placed<places::Arrivals>;
 pub struct Outcomes<'a> {
     /// Counts of calls, by their names in the catalogue.
     #[serde(flatten)]
-    pub numbers: Placed<places::Outcomes>,
+    pub numbers: JsonGroupNumbers<places::Outcomes>,
     /// Calls that were answered, with whatever status.
     pub answered: u64,
     /// Calls that failed.
@@ -135,7 +135,7 @@ pub struct Outcomes<'a> {
     pub error_ratio: f64,
     /// Messages; missing where no answer came as messages.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub messages: Option<Messages>,
+    pub messages: Option<MessageFields>,
     /// Events that protocols count, by name.
     #[serde(skip_serializing_if = "counts::Events::is_empty")]
     pub events: &'a counts::Events,
@@ -144,8 +144,8 @@ pub struct Outcomes<'a> {
     #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, u64>"))]
     pub connections_by_address: BTreeMap<SocketAddr, u64>,
     /// How long the target's limits held connections back.
-    #[serde(skip_serializing_if = "Placed::is_nothing")]
-    pub held_back: Placed<places::HeldBack>,
+    #[serde(skip_serializing_if = "JsonGroupNumbers::is_nothing")]
+    pub held_back: JsonGroupNumbers<places::HeldBack>,
     /// Answers by status.
     pub statuses: Vec<Status>,
     /// Names of statuses, where the protocol has some.
@@ -164,18 +164,18 @@ pub struct Outcomes<'a> {
 /// Calls whose answers come as messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Messages {
+pub struct MessageFields {
     /// Counts of messages.
     #[serde(flatten)]
-    pub numbers: Placed<places::Messages>,
+    pub numbers: JsonGroupNumbers<places::Messages>,
     /// Messages that came in the measured part.
     pub measured: u64,
 }
 
-impl Messages {
+impl MessageFields {
     fn from_summary(summary: &Summary) -> Option<Self> {
         (!summary.total.messages().is_empty()).then(|| Self {
-            numbers: Placed::from_numbers(&summary.total.numbers),
+            numbers: JsonGroupNumbers::from_numbers(&summary.total.numbers),
             measured: summary.run.measured.messages().count(),
         })
     }
@@ -190,13 +190,13 @@ pub struct FailureCount {
     /// How many.
     pub count: u64,
     /// The reasons, most frequent first; of very many only some are kept.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<AbortReason>,
 }
 
 /// Failures with one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Reason {
+pub struct AbortReason {
     /// The reason, for people.
     pub reason: String,
     /// How many.
@@ -218,21 +218,21 @@ pub struct Measured {
 }
 
 /// Bytes over connections.
-pub type Bytes = Placed<places::Bytes>;
+pub type Bytes = JsonGroupNumbers<places::Bytes>;
 
 /// Connections made and lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Connections {
+pub struct ConnectionFields {
     /// Counts of connections.
     #[serde(flatten)]
-    pub numbers: Placed<places::Connections>,
+    pub numbers: JsonGroupNumbers<places::Connections>,
     /// Troubles of connections that cost no call, by the names that they would have as failures.
     pub troubles: Vec<FailureCount>,
 }
 
 /// How the generator fared.
-pub type Health = Placed<places::Health>;
+pub type Health = JsonGroupNumbers<places::Health>;
 
 /// Figures of one stretch of the measured part, usually a second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -260,7 +260,7 @@ pub struct SeriesPoint<'a> {
     /// Calls a second that ended in it with success, whenever they were due.
     pub ok_per_s: f64,
     /// Calls and messages that ended in it, whenever they were due.
-    pub throughput: Placed<places::Throughput>,
+    pub throughput: JsonGroupNumbers<places::Throughput>,
     /// Bytes over all connections.
     pub bytes: Bytes,
     /// How the generator fared.
@@ -311,13 +311,13 @@ impl<'a> Document<'a> {
                 length_ns: run.measured_ns,
                 due: run.measured.due(),
                 answered: run.measured.statuses.total(),
-                bytes: Placed::from_numbers(&run.measured.numbers),
+                bytes: JsonGroupNumbers::from_numbers(&run.measured.numbers),
             },
             throughput: throughput_of(&total.numbers),
-            bytes: Placed::from_numbers(&total.numbers),
-            connections: Connections::from_snapshot(total),
-            health: Placed::from_numbers(&total.numbers),
-            arrivals: Placed::from_numbers(&total.numbers),
+            bytes: JsonGroupNumbers::from_numbers(&total.numbers),
+            connections: ConnectionFields::from_snapshot(total),
+            health: JsonGroupNumbers::from_numbers(&total.numbers),
+            arrivals: JsonGroupNumbers::from_numbers(&total.numbers),
             made: &summary.made,
             thresholds: &summary.thresholds,
             changes: &run.changes,
@@ -339,15 +339,15 @@ impl<'a> Outcomes<'a> {
     fn from_summary(summary: &'a Summary) -> Self {
         let total = &summary.total;
         Self {
-            numbers: Placed::from_numbers(&total.numbers),
+            numbers: JsonGroupNumbers::from_numbers(&total.numbers),
             answered: total.statuses.total(),
             failed: total.failures.total(),
             not_ok: summary.not_ok,
             error_ratio: summary.error_rate,
-            messages: Messages::from_summary(summary),
+            messages: MessageFields::from_summary(summary),
             events: &total.events,
             connections_by_address: total.addresses.taken().collect(),
-            held_back: Placed::from_numbers(&total.numbers),
+            held_back: JsonGroupNumbers::from_numbers(&total.numbers),
             statuses: Status::all(&total.statuses),
             status_names: &summary.run.status_names,
             failures: FailureCount::all(&total.failures),
@@ -361,7 +361,7 @@ impl FailureCount {
     fn all(failures: &counts::Failures) -> Vec<Self> {
         let reasons = |failure| {
             let reasons = failures.reasons(failure).into_iter();
-            reasons.map(|(reason, count)| Reason { reason: reason.to_owned(), count }).collect()
+            reasons.map(|(reason, count)| AbortReason { reason: reason.to_owned(), count }).collect()
         };
         let counted = failures.counted();
         counted
@@ -370,17 +370,17 @@ impl FailureCount {
     }
 }
 
-impl Connections {
+impl ConnectionFields {
     fn from_snapshot(total: &Snapshot) -> Self {
-        Self { numbers: Placed::from_numbers(&total.numbers), troubles: FailureCount::all(&total.troubles) }
+        Self { numbers: JsonGroupNumbers::from_numbers(&total.numbers), troubles: FailureCount::all(&total.troubles) }
     }
 }
 
 /// Ends within the measured time, without those that a check failed afterwards.
-fn throughput_of(numbers: &Numbers) -> Placed<places::Throughput> {
+fn throughput_of(numbers: &Numbers) -> JsonGroupNumbers<places::Throughput> {
     let mut settled = *numbers;
     settled.revoke_ended();
-    Placed::from_numbers(&settled)
+    JsonGroupNumbers::from_numbers(&settled)
 }
 
 /// Numbers that are columns of CSV and stand in no field of a point.
@@ -409,8 +409,8 @@ impl<'a> SeriesPoint<'a> {
             answered_per_s: point.answered_per_s(),
             ok_per_s: point.ok_per_s(),
             throughput: throughput_of(&point.numbers),
-            bytes: Placed::from_numbers(&point.numbers),
-            health: Placed::from_numbers(&point.numbers),
+            bytes: JsonGroupNumbers::from_numbers(&point.numbers),
+            health: JsonGroupNumbers::from_numbers(&point.numbers),
             numbers: Numbers::from_values(further_columns().map(|counter| (counter, point.numbers.get(counter)))),
             users: has_users.then_some(point.users),
             open_connections: point.open_connections,

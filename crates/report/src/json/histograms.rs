@@ -2,7 +2,7 @@
 
 use brunt_record::catalogue::{Timing, Timings};
 use brunt_record::histogram::{Censored, Histogram};
-use brunt_record::instrument::Parts;
+use brunt_record::instrument::BoundedTimes;
 use brunt_record::snapshot::Snapshot;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -75,7 +75,7 @@ impl Histograms {
         for timing in OWN_DELAYS {
             times.set(timing, Censored::default());
         }
-        times.set(Timing::Response, Parts::of_response(&total.times).shown().into_owned());
+        times.set(Timing::Response, BoundedTimes::of_response(&total.times).shown().into_owned());
         times.set(Timing::Service, total.service_times().into_owned());
         times.set_known(Timing::FirstByte, total.first_byte_times().clone());
         Self { times, instrument: AsRead::from_snapshot(total) }
@@ -94,7 +94,7 @@ pub struct AsRead {
 
 impl AsRead {
     fn from_snapshot(total: &Snapshot) -> Option<Self> {
-        Parts::of_response(&total.times).cover().then(|| Self {
+        BoundedTimes::of_response(&total.times).cover().then(|| Self {
             response_as_read: total.times.known(Timing::Response).clone(),
             service_as_read: total.times.known(Timing::Service).clone(),
         })

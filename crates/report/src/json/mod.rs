@@ -15,17 +15,17 @@ use brunt_plan::plan::Plan;
 use serde::{Deserialize, Serialize};
 
 mod agents;
+mod by_name;
 mod document;
 mod histograms;
 mod layout;
-mod names;
 mod status;
 
 pub use agents::*;
+pub use by_name::*;
 pub use document::*;
 pub use histograms::*;
 pub(crate) use layout::Layout;
-pub use names::*;
 pub use status::Status;
 
 /// The value of `format` in every document.

@@ -2,7 +2,7 @@
 
 use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
-use brunt_judge::uncertainty::Interval;
+use brunt_judge::uncertainty::ConfidenceInterval;
 use brunt_judge::verdict::Spoils;
 use brunt_plan::units::{Clock, Duration};
 use brunt_record::catalogue::Counter;
@@ -146,7 +146,7 @@ impl Row<'_> {
     }
 
     /// A figure by its name, with its uncertainty.
-    fn figure(&self, name: &str) -> Option<(AtLeast<u64>, Option<&Interval>)> {
+    fn figure(&self, name: &str) -> Option<(AtLeast<u64>, Option<&ConfidenceInterval>)> {
         let rounded = |value: AtLeast<f64>| value.map(|ns| ns.round() as u64);
         let times = self.times;
         Some(match name {
@@ -162,7 +162,7 @@ impl Row<'_> {
     }
 
     /// The interval of a figure, unless it is too small to be seen, or the figure is a lower bound anyway.
-    fn interval(&self, name: &str) -> Option<&Interval> {
+    fn interval(&self, name: &str) -> Option<&ConfidenceInterval> {
         let (value, interval) = self.figure(name).filter(|(value, _)| !value.at_least)?;
         interval.filter(|interval| Duration(value.value).is_off(interval.low_ns, interval.high_ns))
     }
@@ -180,7 +180,7 @@ impl Row<'_> {
             return Vec::new();
         }
         let [low, high] = if has_sampling(self.times) { ["95% low", "95% high"] } else { ["at least", "at most"] };
-        let line = |label: &str, end: &dyn Fn(&Interval) -> Option<u64>| {
+        let line = |label: &str, end: &dyn Fn(&ConfidenceInterval) -> Option<u64>| {
             let cell = |name: &&str| match self.interval(name) {
                 None => " ".repeat(COLUMN),
                 Some(interval) => {

@@ -10,10 +10,10 @@ use crate::style::{Detail, Paint, Style};
 use crate::{columns, headline, numbers};
 
 mod agents;
+mod by_name;
 mod changes;
 mod latency;
 mod messages;
-mod names;
 mod outcomes;
 mod over_time;
 mod own;
@@ -89,7 +89,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
     sections.push(watched::section(summary, paint));
     sections.push(replay::section(summary, paint, style.detail == Detail::Verbose));
     sections.push(agents::section(summary, paint, style.detail == Detail::Verbose));
-    sections.extend(names::sections(summary, paint));
+    sections.extend(by_name::sections(summary, paint));
     if style.detail == Detail::Verbose {
         sections.push(verdict::measurement(summary, paint, true));
     }

@@ -1,12 +1,14 @@
 //! Decisions over made-up runs.
 
 use brunt_decide::capacity::{Answer, Capacity, Length, Next, Searched, Settings, Trial, next};
-use brunt_decide::compare::{Blocks, Compared, ComparedRun, Comparison, FailIf, Figures, MessageFigures, a_goes_first};
+use brunt_decide::compare::{
+    Blocks, ComparedFigures, ComparedRun, ComparedRuns, Comparison, FailIf, MessageFigures, a_goes_first,
+};
 use brunt_decide::evidence::Evidence;
 use brunt_decide::outline::{Outline, tail};
 use brunt_decide::short::Lacking;
-use brunt_decide::sweep::{Axis, Step, Sweep};
-use brunt_judge::thresholds::{Condition, ThresholdResult};
+use brunt_decide::sweep::{Axis, Sweep, SweepStep};
+use brunt_judge::thresholds::{JudgedCondition, ThresholdResult};
 use brunt_judge::verdict::Judgement;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, MAX_LESS_RATIO, Origin, Plan};
@@ -88,7 +90,7 @@ fn trial(settings: &Settings, step: i32, length: Length, generator: f64) -> Tria
     let mut run = evidence(rate, seconds, 2 * MS + (over * 5e9) as u64);
     let held = over == 0.0;
     run.thresholds.push(ThresholdResult {
-        condition: Condition::Threshold("p99<50ms".parse().unwrap()),
+        condition: JudgedCondition::Threshold("p99<50ms".parse().unwrap()),
         value: Some(if held { AtLeast::exactly(6e6) } else { AtLeast { value: 150e6, at_least: true } }),
         got: if held { "6.00ms".into() } else { "≥150.0ms".into() },
         held,
@@ -149,12 +151,12 @@ pub fn capacities() -> Vec<(&'static str, Plan, Capacity)> {
 }
 
 /// Figures of a run with such a rate and such response times.
-fn figures(per_s: f64, typical_ns: f64, error_ratio: f64) -> Figures {
+fn figures(per_s: f64, typical_ns: f64, error_ratio: f64) -> ComparedFigures {
     let mut known = Histogram::new();
     for share in 1..=6000_u64 {
         known.record((typical_ns * share as f64 / 3000.0) as u64);
     }
-    Figures::new(per_s, 6000, error_ratio, &Censored::from(known))
+    ComparedFigures::new(per_s, 6000, error_ratio, &Censored::from(known))
 }
 
 /// What a user may call a decision.
@@ -167,7 +169,7 @@ pub fn decided_origin() -> Origin {
 }
 
 /// Rounds in which B takes `cost` times as long, and a share of its calls fails.
-fn compared(rounds: u32, cost: f64, errors: f64) -> Compared {
+fn compared(rounds: u32, cost: f64, errors: f64) -> ComparedRuns {
     let mut random = Random::new(7, 0);
     let mut pairs = Vec::new();
     let mut runs = Vec::new();
@@ -189,7 +191,7 @@ fn compared(rounds: u32, cost: f64, errors: f64) -> Compared {
         };
         runs.extend(both);
     }
-    Compared {
+    ComparedRuns {
         origin: decided_origin(),
         a: "http://127.0.0.1:8080/".into(),
         b: "http://127.0.0.1:8081/".into(),
@@ -209,7 +211,7 @@ fn conditions(texts: &[&str]) -> Vec<FailIf> {
 }
 
 /// Of each kind one.
-pub fn comparisons() -> Vec<(&'static str, Compared)> {
+pub fn comparisons() -> Vec<(&'static str, ComparedRuns)> {
     let slower = compared(10, 1.25, 0.0).with_conditions(&conditions(&["p99 > 1.05x", "rate < 0.5x", "p50 > 1.25x"]));
     let mut few = compared(4, 1.0, 0.0);
     few.interrupted = true;
@@ -234,7 +236,10 @@ pub fn comparisons() -> Vec<(&'static str, Compared)> {
             messages.came(&first);
             messages.came(&MessageArrival { after_ns: 2 * MS + i * 7, is_first: false, is_together: false });
         }
-        Figures { messages: MessageFigures::new(messages.messages(), 2000.0 + i as f64), ..figures(1000.0, 2e6, 0.0) }
+        ComparedFigures {
+            messages: MessageFigures::new(messages.messages(), 2000.0 + i as f64),
+            ..figures(1000.0, 2e6, 0.0)
+        }
     };
     let rounds: Vec<_> = (0..10).map(|i| (streaming(20, i), streaming(26, i * 7 % 10))).collect();
     let mut messages = compared(10, 1.0, 0.0);
@@ -266,13 +271,13 @@ pub fn sweeps() -> Vec<(&'static str, Plan, Sweep)> {
         let (got, held) =
             (brunt_plan::units::Duration(run.p99_ns.unwrap().value).to_string(), run.p99_ns.unwrap().value < 50 * MS);
         run.thresholds.push(ThresholdResult {
-            condition: Condition::Threshold("p99<50ms".parse().unwrap()),
+            condition: JudgedCondition::Threshold("p99<50ms".parse().unwrap()),
             value: None,
             got: got.into(),
             held,
             sure: true,
         });
-        Step::new(value, run)
+        SweepStep::new(value, run)
     };
     let peak: Vec<_> = values.iter().map(|value| step(*value, 2e-6)).collect();
     let mut fallen: Vec<_> = values.iter().take(9).map(|value| step(*value, 0.0)).collect();
@@ -288,9 +293,10 @@ pub fn sweeps() -> Vec<(&'static str, Plan, Sweep)> {
     (dead.due, dead.failed, dead.ok, dead.answered, dead.p50_ns, dead.p99_ns, dead.mean_ns) =
         (512, 512, 0, 0, None, None, None);
     dead.failure = "connect: connection refused".into();
-    let silent = Sweep::new(connections(), vec![512], vec![Step::new(512, dead.clone())], String::new());
-    fallen.push(Step::new(512, dead));
-    fallen.push(Step::impossible(1024, "1024 connections need 1096 file descriptors, and the limit is 1024".into()));
+    let silent = Sweep::new(connections(), vec![512], vec![SweepStep::new(512, dead.clone())], String::new());
+    fallen.push(SweepStep::new(512, dead));
+    fallen
+        .push(SweepStep::impossible(1024, "1024 connections need 1096 file descriptors, and the limit is 1024".into()));
     let ended = "stopped at 1024, as told: the values above it were not tried".to_owned();
     let rates = Axis { name: "rate".into(), is_concurrency: false };
     let few: Vec<_> = [1000_u64, 2000].iter().map(|value| step(*value, 0.0)).collect();

@@ -1,6 +1,6 @@
 //! `--fail-if` of a replay: how different it must not be from its log.
 
-use brunt_record::replayed::{AgainstLog, Condition, Replayed};
+use brunt_record::replayed::{AgainstLog, ReplayCondition, Replayed};
 
 /// A condition under which a replay fails.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +76,7 @@ impl FailIf {
     }
 
     /// Whether it holds. Where nothing can be compared, it does: what was asked is not known.
-    pub fn judge(&self, replayed: &Replayed) -> Condition {
+    pub fn judge(&self, replayed: &Replayed) -> ReplayCondition {
         let row = match &self.template {
             None => Some(&replayed.all),
             Some(name) => replayed.templates.iter().find(|row| row.name == *name),
@@ -88,7 +88,7 @@ impl FailIf {
             None if row.is_none() => "no request of this template ended".to_owned(),
             None => "the log has nothing to compare with".to_owned(),
         };
-        Condition { condition: self.text.clone(), holds: value.is_none_or(|value| value > self.limit), got }
+        ReplayCondition { condition: self.text.clone(), holds: value.is_none_or(|value| value > self.limit), got }
     }
 }
 

@@ -58,7 +58,7 @@ impl OtlpSink {
         }
         let inbox = Arc::new(Inbox::new());
         inbox.event(events::started(plan));
-        let courier = Courier {
+        let courier = Exporter {
             subject: subject::subject(plan),
             names: Names::default(),
             sums: Sums::default(),
@@ -138,7 +138,7 @@ fn shortfall(delivery: &Delivery) -> Option<String> {
 }
 
 /// Sends seconds and events to the receiver.
-struct Courier {
+struct Exporter {
     subject: Subject,
     names: Names,
     /// Sums so far, if these are sent.
@@ -150,7 +150,7 @@ struct Courier {
     delivery: Delivery,
 }
 
-impl Courier {
+impl Exporter {
     async fn carry(mut self, inbox: &Inbox) -> Delivery {
         while let Some(work) = inbox.next().await {
             match work {

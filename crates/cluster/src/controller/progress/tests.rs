@@ -14,7 +14,7 @@ use super::super::AHEAD_NS;
 use brunt_plan::share::Portion;
 use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::Timing;
-use brunt_record::recording::Aside;
+use brunt_record::recording::LifecycleFigures;
 use brunt_record::snapshot::Snapshot;
 
 use super::*;
@@ -27,7 +27,7 @@ const SILENT_NS: u64 = 3_000 * MS;
 struct Nobody;
 
 impl Observer for Nobody {
-    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::Cause> {
+    fn second(&mut self, _second: &Live, _so_far: &RunningTotal<'_>) -> ControlFlow<brunt_engine::AbortCause> {
         ControlFlow::Continue(())
     }
 }
@@ -102,7 +102,8 @@ fn carry_out(plan: &Plan, workers: &[u32], deaths: &[u64]) -> (Recording, u64) {
         let (arrivals, sends) = (arrivals(plan, portion), arrivals(plan, portion));
         agents.push(Agent { arrivals, next: 0, dies_at, has_ended: false, sends });
     }
-    let begun = StartedRun { plan: plan.clone(), given: Value::Nil, left: Aside::default(), at: 0, agents: in_run };
+    let begun =
+        StartedRun { plan: plan.clone(), given: Value::Nil, left: LifecycleFigures::default(), at: 0, agents: in_run };
     let mut running = InProgress::new(1, begun, reports.clone());
     let stop = StopHandle::default();
     // What is under way from agents, and when it arrives.
@@ -131,7 +132,7 @@ fn carry_out(plan: &Plan, workers: &[u32], deaths: &[u64]) -> (Recording, u64) {
     drop(reports);
     let names: Vec<_> = parts.iter().map(|part| part.name.clone()).collect();
     let control = brunt_engine::Control::default();
-    let who = brunt_engine::Agents { names: &names, left: &Aside::default() };
+    let who = brunt_engine::Agents { names: &names, left: &LifecycleFigures::default() };
     let mut run = brunt_engine::gather(plan, who, &reported, &mut Nobody, &control, &stop, 0);
     run.agents = parts;
     let sent = agents.into_iter().map(|agent| {

@@ -1,6 +1,6 @@
 //! Example calls of an interval: of each failure, and of slow calls.
 
-use brunt_record::examples::{Ended, FailedCall};
+use brunt_record::examples::{ExampleEnd, FailedExample};
 use brunt_record::slowest::TracedCall;
 use brunt_record::time::Tick;
 
@@ -11,7 +11,7 @@ use crate::network::calls::Call;
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     /// Ways to end that need no further example.
-    exemplified: Vec<Ended>,
+    exemplified: Vec<ExampleEnd>,
     /// A successful call that took longer than this, in nanoseconds, is asked for its trace; `None` where no call is traced.
     slower_than_ns: Option<u64>,
 }
@@ -24,12 +24,12 @@ impl Recorder {
     }
 
     /// Whether an example of a call that ended so would be of use. A call with a trace may replace one without.
-    pub(in crate::network) fn wants_example(&self, ended: Ended, has_trace: impl FnOnce() -> bool) -> bool {
+    pub(in crate::network) fn wants_example(&self, ended: ExampleEnd, has_trace: impl FnOnce() -> bool) -> bool {
         !self.wanted.exemplified.contains(&ended) || (has_trace() && self.snapshot.examples.wants(ended, true))
     }
 
     /// A call ended so that was not ok.
-    pub(in crate::network) fn example(&mut self, ended: Ended, call: FailedCall) {
+    pub(in crate::network) fn example(&mut self, ended: ExampleEnd, call: FailedExample) {
         self.snapshot.examples.add(ended, call);
         if !self.wanted.exemplified.contains(&ended) && !self.snapshot.examples.wants(ended, false) {
             self.wanted.exemplified.push(ended);

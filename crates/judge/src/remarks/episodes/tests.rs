@@ -45,7 +45,7 @@ pub(in super::super) fn carried_out(
         let (End::Ok(took) | End::Refused(took) | End::Unreached(took) | End::TimedOut(took)) = end else {
             parts[second(due)].numbers.add(Counter::Unknown, 1);
             parts[second(due)].times.record_bounds(Timing::Response, 0, 1);
-            log.untold(Tick::from_ns(due), 1);
+            log.exclude(Tick::from_ns(due), 1);
             continue;
         };
         let part = &mut parts[second(due + took)];

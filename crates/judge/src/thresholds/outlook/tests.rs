@@ -28,8 +28,8 @@ fn snapshot(calls: &[Call]) -> Snapshot {
     snapshot
 }
 
-fn standing<'a>(snapshot: &'a Snapshot, ok: &'a OkStatus, seconds: u64) -> Standing<'a> {
-    Standing {
+fn standing<'a>(snapshot: &'a Snapshot, ok: &'a OkStatus, seconds: u64) -> FigureSource<'a> {
+    FigureSource {
         total: snapshot,
         measured: snapshot,
         measured_ns: seconds * 1_000_000_000,

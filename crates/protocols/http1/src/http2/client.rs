@@ -7,7 +7,7 @@ use brunt_http2_calls::{CallError, EndedBy, MOST_KEPT_BYTES, StreamClient, Strea
 use brunt_protocol::messages::MessageReader;
 use brunt_protocol::source::Message;
 use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
-use brunt_record::kinds::Look;
+use brunt_record::kinds::AnswerSample;
 use brunt_record::outcome::Failure;
 
 use super::request::Writer;
@@ -298,7 +298,7 @@ impl StreamProtocol for Http2 {
         true
     }
 
-    fn looked(&self) -> Option<Look<'_>> {
+    fn looked(&self) -> Option<AnswerSample<'_>> {
         self.seen.as_ref().map(|seen| seen.look())
     }
 

@@ -14,7 +14,7 @@ use super::hints::Streaming;
 use super::seen::{Seen, shown_location};
 use brunt_protocol::messages::MessageReader;
 use brunt_protocol::{KeptAnswer, Malformed};
-use brunt_record::kinds::Look;
+use brunt_record::kinds::AnswerSample;
 
 use body::BodyDecoder;
 use head::{Coding, CompleteHead, Head, HeadReader, MOST_HEADERS};
@@ -102,7 +102,7 @@ impl Parser {
     }
 
     /// The look at the sampled answer.
-    pub(super) fn looked(&self) -> Option<Look<'_>> {
+    pub(super) fn looked(&self) -> Option<AnswerSample<'_>> {
         match &self.looking {
             Looking::Done(seen) => Some(seen.look()),
             Looking::Not | Looking::Next => None,

@@ -9,7 +9,12 @@ use super::*;
 
 const LIMIT: u32 = 2000;
 
-fn message<W: Wire>(framing: ReplyFraming, kind: MessageKind, sequence: i32, fields: &[(i16, WireValue)]) -> Vec<u8> {
+fn message<W: WireProtocol>(
+    framing: ReplyFraming,
+    kind: MessageKind,
+    sequence: i32,
+    fields: &[(i16, WireValue)],
+) -> Vec<u8> {
     let mut bytes = Vec::new();
     W::write_head_before_sequence(&mut bytes, kind, b"add");
     W::write_sequence(&mut bytes, sequence);
@@ -22,7 +27,7 @@ fn message<W: Wire>(framing: ReplyFraming, kind: MessageKind, sequence: i32, fie
 }
 
 /// What is read from bytes in pieces: the answers with all of their bytes that are kept, and the fault that ended it.
-fn read<'a, W: Wire>(
+fn read<'a, W: WireProtocol>(
     framing: ReplyFraming,
     keeps: bool,
     pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -58,7 +63,7 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[prop::sample::Index]) -> Vec<&'a [u8]> {
     at.windows(2).map(|two| &bytes[two[0]..two[1]]).collect()
 }
 
-fn the_same_however_it_is_cut<W: Wire>(framing: ReplyFraming, bytes: &[u8], cuts: &[prop::sample::Index]) {
+fn the_same_however_it_is_cut<W: WireProtocol>(framing: ReplyFraming, bytes: &[u8], cuts: &[prop::sample::Index]) {
     for keeps in [false, true] {
         let whole = read::<W>(framing, keeps, [bytes]);
         assert_eq!(read::<W>(framing, keeps, pieces(bytes, cuts)), whole);
@@ -66,7 +71,7 @@ fn the_same_however_it_is_cut<W: Wire>(framing: ReplyFraming, bytes: &[u8], cuts
     }
 }
 
-fn comes_in<W: Wire>(framing: ReplyFraming, value: &WireValue, cuts: &[prop::sample::Index]) {
+fn comes_in<W: WireProtocol>(framing: ReplyFraming, value: &WireValue, cuts: &[prop::sample::Index]) {
     let one = message::<W>(framing, MessageKind::Reply, -5, &[(0, value.clone())]);
     let head = if framing == ReplyFraming::Framed { 4 } else { 0 };
     let bytes = [one.as_slice(), &one].concat();

@@ -1,7 +1,7 @@
 //! The binary protocol (`thrift-binary-protocol.md`), written strictly, read either way.
 
 use super::super::value::WireType;
-use super::{FieldHead, MOST_NAME_BYTES, MessageHead, MessageKind, Token, Wire, first, length_of};
+use super::{FieldHead, MOST_NAME_BYTES, MessageHead, MessageKind, Token, WireProtocol, first, length_of};
 use brunt_protocol::Malformed;
 
 /// The binary protocol: numbers in network byte order, each in its full width.
@@ -55,7 +55,7 @@ fn word(bytes: &[u8]) -> Option<i32> {
     first(bytes).map(i32::from_be_bytes)
 }
 
-impl Wire for Binary {
+impl WireProtocol for Binary {
     fn write_head_before_sequence(out: &mut Vec<u8>, kind: MessageKind, name: &[u8]) {
         out.extend_from_slice(&(VERSION_1 | u32::from(kind.number())).to_be_bytes());
         Self::write_length(out, name.len() as u32);

@@ -1,7 +1,7 @@
 //! The compact protocol (`thrift-compact-protocol.md`).
 
 use super::super::value::WireType;
-use super::{FieldHead, MOST_NAME_BYTES, MessageHead, MessageKind, Token, Wire, first, length_of};
+use super::{FieldHead, MOST_NAME_BYTES, MessageHead, MessageKind, Token, WireProtocol, first, length_of};
 use brunt_protocol::Malformed;
 
 /// The compact protocol: integers in as few bytes as they need, field ids as differences.
@@ -107,7 +107,7 @@ fn write_field_head(out: &mut Vec<u8>, last: i16, id: i16, number: u8) {
     }
 }
 
-impl Wire for Compact {
+impl WireProtocol for Compact {
     fn write_head_before_sequence(out: &mut Vec<u8>, kind: MessageKind, _name: &[u8]) {
         out.extend_from_slice(&[PROTOCOL_ID, kind.number() << 5 | VERSION]);
     }

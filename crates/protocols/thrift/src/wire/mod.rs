@@ -1,6 +1,6 @@
 //! How values and messages are written down: the binary and the compact protocol.
 //!
-//! A [`Wire`] reads one token at a time (a number, a length, the head of a field) from the beginning of a slice, and says
+//! A [`WireProtocol`] reads one token at a time (a number, a length, the head of a field) from the beginning of a slice, and says
 //! if it is not there whole yet. Values are put together from tokens by [`write_value`] and [`read_value`]; answers of
 //! which nobody needs the values are checked token by token as they come ([`super::reply`]).
 //!
@@ -93,7 +93,7 @@ pub enum FieldHead {
 }
 
 /// One of Thrift's two encodings. Reading never looks beyond the given slice.
-pub trait Wire: Copy + Default + Send + 'static {
+pub trait WireProtocol: Copy + Default + Send + 'static {
     /// Appends a message's head up to the sequence id.
     fn write_head_before_sequence(out: &mut Vec<u8>, kind: MessageKind, name: &[u8]);
     /// Appends a sequence id in the encoding of a message's head.
@@ -226,7 +226,7 @@ pub(super) mod tests {
         prop::sample::select(WireType::ALL.to_vec()).prop_flat_map(|t| any_value_of(t, 3)).boxed()
     }
 
-    fn comes_back<W: Wire>(value: &WireValue) {
+    fn comes_back<W: WireProtocol>(value: &WireValue) {
         let mut bytes = Vec::new();
         write_value::<W>(&mut bytes, value);
         assert_eq!(read_value::<W>(&bytes, value.wire_type()), Ok((value.clone(), bytes.len())));
@@ -236,7 +236,7 @@ pub(super) mod tests {
         }
     }
 
-    fn head_comes_back<W: Wire>(kind: MessageKind, name: &[u8], sequence: i32) {
+    fn head_comes_back<W: WireProtocol>(kind: MessageKind, name: &[u8], sequence: i32) {
         let mut bytes = Vec::new();
         W::write_head_before_sequence(&mut bytes, kind, name);
         W::write_sequence(&mut bytes, sequence);

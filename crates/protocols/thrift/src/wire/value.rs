@@ -3,11 +3,11 @@
 use std::marker::PhantomData;
 
 use super::super::value::{WireType, WireValue};
-use super::{FieldHead, MOST_NESTED, MessageHead, Token, Wire};
+use super::{FieldHead, MOST_NESTED, MessageHead, Token, WireProtocol};
 use brunt_protocol::Malformed;
 
 /// Appends a value.
-pub fn write_value<W: Wire>(out: &mut Vec<u8>, value: &WireValue) {
+pub fn write_value<W: WireProtocol>(out: &mut Vec<u8>, value: &WireValue) {
     match value {
         WireValue::Bool(value) => W::write_bool(out, *value),
         WireValue::I8(value) => out.push(*value as u8),
@@ -37,7 +37,7 @@ pub fn write_value<W: Wire>(out: &mut Vec<u8>, value: &WireValue) {
     }
 }
 
-fn write_struct<W: Wire>(out: &mut Vec<u8>, fields: &[(i16, WireValue)]) {
+fn write_struct<W: WireProtocol>(out: &mut Vec<u8>, fields: &[(i16, WireValue)]) {
     let mut last = 0;
     for (id, value) in fields {
         if let WireValue::Bool(value) = value {
@@ -55,7 +55,7 @@ fn write_struct<W: Wire>(out: &mut Vec<u8>, fields: &[(i16, WireValue)]) {
 ///
 /// # Errors
 /// When the bytes are no such value, or it is incomplete.
-pub fn read_value<W: Wire>(bytes: &[u8], wire_type: WireType) -> Result<(WireValue, usize), Malformed> {
+pub fn read_value<W: WireProtocol>(bytes: &[u8], wire_type: WireType) -> Result<(WireValue, usize), Malformed> {
     let mut reader = Reader::<W> { rest: bytes, wire: PhantomData, depth: 0 };
     let value = reader.value(wire_type)?;
     Ok((value, bytes.len() - reader.rest.len()))
@@ -65,7 +65,7 @@ pub fn read_value<W: Wire>(bytes: &[u8], wire_type: WireType) -> Result<(WireVal
 ///
 /// # Errors
 /// When the bytes are no message, or more than one.
-pub fn read_message<W: Wire>(bytes: &[u8]) -> Result<(MessageHead<'_>, WireValue), Malformed> {
+pub fn read_message<W: WireProtocol>(bytes: &[u8]) -> Result<(MessageHead<'_>, WireValue), Malformed> {
     let (head, taken) = W::message(bytes)?.ok_or(CUT_OFF)?;
     let rest = bytes.get(taken..).unwrap_or(&[]);
     let (value, taken) = read_value::<W>(rest, WireType::Struct)?;
@@ -83,7 +83,7 @@ struct Reader<'a, W> {
     depth: usize,
 }
 
-impl<'a, W: Wire> Reader<'a, W> {
+impl<'a, W: WireProtocol> Reader<'a, W> {
     fn token<T>(&mut self, read: impl FnOnce(&'a [u8]) -> Token<T>) -> Result<T, Malformed> {
         let (token, taken) = read(self.rest)?.ok_or(CUT_OFF)?;
         self.rest = self.rest.get(taken..).unwrap_or(&[]);

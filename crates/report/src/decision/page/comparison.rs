@@ -1,6 +1,6 @@
 //! A comparison on its page: each difference with its interval and limit, the shift by percentile, and both sides over each other.
 
-use brunt_decide::compare::{Compared, ComparedRun, Comparison, Difference, Metric};
+use brunt_decide::compare::{ComparedRun, ComparedRuns, Comparison, Difference, Metric};
 use brunt_decide::evidence::Evidence;
 use brunt_decide::outline;
 
@@ -20,7 +20,7 @@ const MIDDLE: f64 = 11.0;
 /// An interval that extends this many times as far as the usual one does not set the scale.
 const OUTLIER: f64 = 6.0;
 
-pub(super) fn content(compared: &Compared) -> Content {
+pub(super) fn content(compared: &ComparedRuns) -> Content {
     let mut how = vec![format!("A: {}", compared.a), format!("B: {}", compared.b)];
     how.push(compared.how.clone());
     let mut content = Content { title: "compare".to_owned(), how, ..Content::default() };
@@ -65,7 +65,7 @@ fn in_words(metric: Metric, ratio: f64) -> String {
 }
 
 /// Limits on ratios, by figure.
-fn limits(compared: &Compared) -> Vec<(Metric, f64, bool)> {
+fn limits(compared: &ComparedRuns) -> Vec<(Metric, f64, bool)> {
     let limit = |result: &brunt_decide::compare::FailIfResult| {
         let (metric, ratio) = result.condition.limit_ratio()?;
         Some((metric, ratio, result.failed))
@@ -74,7 +74,7 @@ fn limits(compared: &Compared) -> Vec<(Metric, f64, bool)> {
 }
 
 /// Each figure of A and B, and the interval of their ratio: what is worse lies to the right.
-fn differences(compared: &Compared, found: &Comparison) -> Section {
+fn differences(compared: &ComparedRuns, found: &Comparison) -> Section {
     let limits = limits(compared);
     let scale = scale(found, &limits);
     let mut section = Section::new("differences", "Differences");
@@ -193,7 +193,7 @@ fn interval(d: &Difference, limit: Option<&(Metric, f64, bool)>, scale: Scale) -
 }
 
 /// The runs of a side.
-fn runs(compared: &Compared, is_b: bool) -> Vec<&Evidence> {
+fn runs(compared: &ComparedRuns, is_b: bool) -> Vec<&Evidence> {
     compared.runs.iter().filter(|run| run.is_b == is_b).map(|run| &run.evidence).collect()
 }
 
@@ -211,7 +211,7 @@ fn mean_of(lists: &[Vec<Option<u64>>]) -> Vec<Option<f64>> {
 }
 
 /// The response times of both sides by percentile: means over their runs.
-fn by_percentile(compared: &Compared) -> [Vec<Measured>; 2] {
+fn by_percentile(compared: &ComparedRuns) -> [Vec<Measured>; 2] {
     [false, true].map(|is_b| {
         let lists: Vec<Vec<_>> =
             runs(compared, is_b).iter().map(|run| run.outline.tails_ns.iter().map(|ns| Some(*ns)).collect()).collect();
@@ -221,7 +221,7 @@ fn by_percentile(compared: &Compared) -> [Vec<Measured>; 2] {
 }
 
 /// How much slower B is at each percentile.
-fn shift(compared: &Compared) -> Option<Section> {
+fn shift(compared: &ComparedRuns) -> Option<Section> {
     let [a, b] = by_percentile(compared);
     let places: Vec<_> = a.iter().zip(&b).map(|(a, b)| Measured { x: a.x, y: b.y / a.y.max(1.0) }).collect();
     if places.len() < 2 {
@@ -250,7 +250,7 @@ fn shift(compared: &Compared) -> Option<Section> {
 }
 
 /// Both sides over each other: by percentile, and over time.
-fn both(compared: &Compared) -> Section {
+fn both(compared: &ComparedRuns) -> Section {
     let [a, b] = by_percentile(compared);
     let mut section = Section::new("sides", "Both sides");
     if compared.runs.len() > 2 {
@@ -278,7 +278,7 @@ fn both(compared: &Compared) -> Section {
 }
 
 /// The runs of both sides, round by round: their p99, and their throughput.
-fn over_rounds(compared: &Compared) -> Option<Section> {
+fn over_rounds(compared: &ComparedRuns) -> Option<Section> {
     if compared.runs.len() <= 2 {
         return None;
     }

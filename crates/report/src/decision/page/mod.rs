@@ -11,7 +11,7 @@ use std::path::Path;
 
 use brunt_decide::capacity::{Length, Trial};
 use brunt_decide::evidence::Evidence;
-use brunt_decide::sweep::Step;
+use brunt_decide::sweep::SweepStep;
 
 use super::Decision;
 use super::runs as figures;
@@ -146,7 +146,7 @@ pub fn conclusion(decision: Decision<'_>) -> String {
 fn evidence(decision: Decision<'_>) -> Vec<(String, &Evidence)> {
     match decision {
         Decision::Sweep(_, sweep) => {
-            let of = |step: &'_ Step| format!("{} {}", sweep.axis.name, count(step.value));
+            let of = |step: &'_ SweepStep| format!("{} {}", sweep.axis.name, count(step.value));
             sweep.steps.iter().filter_map(|step| Some((of(step), step.evidence.as_ref()?))).collect()
         }
         Decision::Capacity(_, capacity) => {

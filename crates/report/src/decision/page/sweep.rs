@@ -1,7 +1,7 @@
 //! A sweep on its page: throughput, response times and failures over its axis, the law, and its values.
 
 use brunt_decide::evidence::Evidence;
-use brunt_decide::sweep::{Fit, Law, Step, Sweep};
+use brunt_decide::sweep::{Fit, Law, Sweep, SweepStep};
 use brunt_plan::plan::Plan;
 use brunt_record::histogram::AtLeast;
 
@@ -59,7 +59,7 @@ pub(super) fn content(plan: &Plan, sweep: &Sweep) -> Content {
 /// Answers, response times and failures, one above the other.
 fn charts(plan: &Plan, sweep: &Sweep, hrefs: &[Option<String>]) -> Section {
     let places = |of: &dyn Fn(&Evidence) -> Option<f64>| {
-        let place = |step: &Step| Some(Measured { x: step.value as f64, y: of(step.evidence.as_ref()?)? });
+        let place = |step: &SweepStep| Some(Measured { x: step.value as f64, y: of(step.evidence.as_ref()?)? });
         sweep.steps.iter().filter_map(place).collect::<Vec<_>>()
     };
     let line = |name, class, places| Line { name, class, how: How::Joined, sign: Sign::Disc, places };

@@ -5,7 +5,7 @@ use brunt_plan::units::Number;
 use super::super::shown::Shown;
 use super::super::stretches::Stretch;
 use crate::chart;
-use crate::failed::{self, Way};
+use crate::failed::{self, Ending};
 use crate::markup::Html;
 use crate::numbers::count;
 use crate::page::{ACROSS, Across, Label, Panel, Scale, Unit, steps};
@@ -86,7 +86,7 @@ pub(super) fn ended(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Pa
         },
     });
     if worst > 0.0 {
-        let named = |way: &Way| format!("{} × {}", count(way.count), way.name);
+        let named = |way: &Ending| format!("{} × {}", count(way.count), way.name);
         let text = match (ways.as_slice(), &first) {
             ([], _) => String::new(),
             ([only], _) => named(only),
@@ -107,7 +107,7 @@ pub(super) fn ended(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Pa
 
 /// Calls a second that were not ok, of the most frequent kind; `None` if that is the only kind, or their times are
 /// unknown.
-fn first_way(shown: Shown<'_>, stretches: &[Stretch], ways: &[Way]) -> Option<Vec<f64>> {
+fn first_way(shown: Shown<'_>, stretches: &[Stretch], ways: &[Ending]) -> Option<Vec<f64>> {
     let [first, _, ..] = ways else { return None };
     let tracks = shown.drilldown;
     let ok = &shown.summary.plan.ok_status;

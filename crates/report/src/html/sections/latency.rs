@@ -1,7 +1,7 @@
 //! Every distribution of times, as a table.
 
 use brunt_judge::distribution::{Distribution, Quantile};
-use brunt_judge::uncertainty::Interval;
+use brunt_judge::uncertainty::ConfidenceInterval;
 use brunt_plan::units::Clock;
 use brunt_record::catalogue::Counter;
 use brunt_record::histogram::{AtLeast, QUANTILES};
@@ -68,7 +68,7 @@ pub(super) fn latency(shown: Shown<'_>) -> Section {
     for (name, _) in QUANTILES {
         row(name, &|times| times.named(name).map_or_else(Cell::none, |one| quantile(times, one)), &|times| {
             let interval = times.named(name).and_then(|quantile| quantile.interval);
-            interval.map_or_else(String::new, |Interval { low_ns, high_ns, .. }| within(low_ns, high_ns))
+            interval.map_or_else(String::new, |ConfidenceInterval { low_ns, high_ns, .. }| within(low_ns, high_ns))
         });
     }
     row("max", &|times| time(times.max), &none);

@@ -5,11 +5,11 @@ mod distribution;
 mod latency;
 mod load;
 mod measurement;
-mod names;
 mod outcomes;
 mod replay;
 mod requests;
 mod running;
+mod script_figures;
 
 use super::last_second::LastSecond;
 use super::over_time::Moment;
@@ -28,14 +28,14 @@ pub(super) fn sections(
     moments: &[Moment],
     live: Option<&LastSecond>,
 ) -> Vec<Section> {
-    let own = names::own_figures(shown);
+    let own = script_figures::own_figures(shown);
     let of_protocol = are_of_protocol(shown.summary);
     // What a protocol measures is what its users look for first.
     let (first, last) = if of_protocol { (Some(own), None) } else { (None, Some(own)) };
     let mut sections: Vec<_> = first.into_iter().collect();
     sections.extend([requests::requests(shown), outcomes::outcomes(shown, live), distribution::distribution(shown)]);
     sections.push(replay::replay(shown));
-    sections.extend(names::names(shown));
+    sections.extend(script_figures::names(shown));
     sections.extend(last);
     sections.extend([
         latency::latency(shown),

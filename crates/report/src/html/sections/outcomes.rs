@@ -2,14 +2,14 @@
 
 use brunt_plan::units::{Clock, Duration, Size};
 use brunt_record::catalogue::Counter;
-use brunt_record::examples::FailedCall;
+use brunt_record::examples::FailedExample;
 use brunt_record::outcome::Failure;
 
 use super::super::drilldown::{Drilldown, FailureTrack, Kind};
 use super::super::last_second::LastSecond;
 use super::super::over_time::{bars_alone, ends_over_time};
 use super::super::shown::Shown;
-use crate::json::Calls;
+use crate::json::NamedCalls;
 use crate::markup::Html;
 use crate::numbers::{clean, count, percent};
 use crate::page::{Cell, Column, Section, Table};
@@ -37,7 +37,7 @@ pub(super) fn outcomes(shown: Shown<'_>, live: Option<&LastSecond>) -> Section {
 }
 
 /// A way in which calls ended.
-struct Way {
+struct Ending {
     name: String,
     count: u64,
     is_ok: bool,
@@ -46,13 +46,13 @@ struct Way {
     /// The number of such calls over time: the beginnings and lengths of stretches, and counts.
     track: Option<Kind<Vec<u64>>>,
     /// The first calls with this ending.
-    examples: Vec<FailedCall>,
+    examples: Vec<FailedExample>,
 }
 
 /// All endings: those that are not ok first, each group by frequency.
-fn ways(shown: Shown<'_>) -> Vec<Way> {
+fn ways(shown: Shown<'_>) -> Vec<Ending> {
     let requests = shown.names.map_or(&[][..], |names| names.requests.as_slice());
-    let places = |calls: &dyn Fn(&Calls<'_>) -> u64| {
+    let places = |calls: &dyn Fn(&NamedCalls<'_>) -> u64| {
         let mut places: Vec<_> = requests.iter().map(|request| (request.name.to_owned(), calls(request))).collect();
         places.retain(|(_, n)| *n > 0);
         places.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
@@ -63,7 +63,7 @@ fn ways(shown: Shown<'_>) -> Vec<Way> {
     let statuses = total.statuses.sorted().into_iter().filter(|(status, _)| *status != 0);
     let of_status = statuses.map(|(status, count)| {
         let name = summary.run.status_names.get(&status).map_or_else(String::new, |name| format!(" {name}"));
-        Way {
+        Ending {
             name: format!("{status}{name}"),
             count,
             is_ok: summary.plan.ok_status.holds(status),
@@ -80,7 +80,7 @@ fn ways(shown: Shown<'_>) -> Vec<Way> {
         });
         let mut reasons = total.failures.reasons(failure);
         reasons.retain(|(reason, _)| !reason.is_empty());
-        let way = |name: String, count: u64, reason: Option<&str>| Way {
+        let way = |name: String, count: u64, reason: Option<&str>| Ending {
             name,
             count,
             is_ok: false,
@@ -104,12 +104,12 @@ fn ways(shown: Shown<'_>) -> Vec<Way> {
         }
     });
     let unended = [
-        (Counter::Unfinished, (|calls| calls.unfinished) as fn(&Calls<'_>) -> u64),
+        (Counter::Unfinished, (|calls| calls.unfinished) as fn(&NamedCalls<'_>) -> u64),
         (Counter::Unsent, |calls| calls.unsent),
         (Counter::Unknown, |_| 0),
     ];
     let unended = unended.map(|(counter, of)| (total.numbers.get(counter), counter, of)).into_iter();
-    let unended = unended.filter(|(count, ..)| *count > 0).map(|(count, counter, of)| Way {
+    let unended = unended.filter(|(count, ..)| *count > 0).map(|(count, counter, of)| Ending {
         name: counter.key().to_owned(),
         count,
         is_ok: false,
@@ -148,7 +148,7 @@ fn over<T>(kind: &Kind<T>, counts: Vec<u64>) -> Kind<Vec<u64>> {
     Kind { start_ns: kind.start_ns.clone(), length_ns: kind.length_ns.clone(), tracks: vec![counts] }
 }
 
-fn table(shown: Shown<'_>, ways: &[Way]) -> Table {
+fn table(shown: Shown<'_>, ways: &[Ending]) -> Table {
     let has_places = ways.iter().any(|way| !way.places.is_empty());
     let has_tracks = ways.iter().any(|way| way.track.is_some());
     let mut columns = vec![
@@ -197,12 +197,12 @@ fn table(shown: Shown<'_>, ways: &[Way]) -> Table {
 }
 
 /// Such as `, trace 4bf9…`, for finding it in a tracing backend; empty without a trace.
-fn trace(call: &FailedCall) -> String {
+fn trace(call: &FailedExample) -> String {
     if call.trace_id.is_empty() { String::new() } else { format!(", trace {}", clean(&call.trace_id)) }
 }
 
 /// The first calls with this ending: their due times, their durations, and their excerpts.
-fn examples(html: &mut Html, examples: &[FailedCall]) {
+fn examples(html: &mut Html, examples: &[FailedExample]) {
     if examples.is_empty() {
         return;
     }

@@ -11,7 +11,7 @@ use super::super::drilldown::{Kind, RequestTrack};
 use super::super::first_screen::{is_over_limit, within};
 use super::super::over_time::{OfCalls, calls_over_time, sparkline};
 use super::super::shown::Shown;
-use crate::json::Calls;
+use crate::json::NamedCalls;
 use crate::markup::Html;
 use crate::numbers::{clean, count, counted, duration, percent};
 use crate::page::{Cell, Column, Plots, Scale, Section, Table, Unit};
@@ -34,14 +34,15 @@ pub(super) fn tags(shown: Shown<'_>) -> Section {
 fn section(
     shown: Shown<'_>,
     [id, title, noun]: [&'static str; 3],
-    all: &[Calls<'_>],
+    all: &[NamedCalls<'_>],
     tracks: &Kind<RequestTrack>,
 ) -> Section {
     let mut section = Section::new(id, title);
     let Some(scale) = scale(all) else { return section };
     section.note = format!("{}, worst first; failures count as slower than measured", counted(all.len() as u64, noun));
     let mut worst: Vec<_> = all.iter().collect();
-    let p99 = |calls: &Calls<'_>| calls.response.and_then(|times| times.quantile("p99")).map_or(0, |p99| p99.value);
+    let p99 =
+        |calls: &NamedCalls<'_>| calls.response.and_then(|times| times.quantile("p99")).map_or(0, |p99| p99.value);
     worst.sort_by(|a, b| b.error_ratio.total_cmp(&a.error_ratio).then_with(|| p99(b).cmp(&p99(a))));
     let has_tracks = worst.iter().any(|calls| OfCalls::named(tracks, calls.name).is_some());
     let ends = format!("{} to {}", Unit::Ns.tick(scale.low), Unit::Ns.tick(scale.high));
@@ -80,7 +81,7 @@ fn section(
 }
 
 /// A scale for the times of all of them.
-fn scale(all: &[Calls<'_>]) -> Option<Scale> {
+fn scale(all: &[NamedCalls<'_>]) -> Option<Scale> {
     let times = || all.iter().filter_map(|calls| calls.response);
     let low = times().map(|times| times.min).min();
     let high = times().map(|times| times.max.value).max();
@@ -97,7 +98,7 @@ fn bounded(time: AtLeast<u64>) -> Cell {
     Cell::sorted(duration(time), time.value as f64).classed(if time.at_least { "warning" } else { "" })
 }
 
-fn time(shown: Shown<'_>, calls: &Calls<'_>, name: &str) -> Cell {
+fn time(shown: Shown<'_>, calls: &NamedCalls<'_>, name: &str) -> Cell {
     let Some(quantile) = calls.response.and_then(|times| times.named(name)) else { return Cell::none() };
     let statistic = Statistic::Quantile(quantile.share_ratio);
     let failed = shown.summary.thresholds.iter().any(|result| is_over_limit(result, Some(calls.name), statistic));
@@ -113,7 +114,7 @@ fn time(shown: Shown<'_>, calls: &Calls<'_>, name: &str) -> Cell {
 }
 
 /// The number of calls that were not ok, and their endings.
-fn not_ok(calls: &Calls<'_>, ok: &OkStatus) -> Cell {
+fn not_ok(calls: &NamedCalls<'_>, ok: &OkStatus) -> Cell {
     if calls.not_ok == 0 {
         return Cell::sorted("0", 0.0);
     }
@@ -129,7 +130,7 @@ fn not_ok(calls: &Calls<'_>, ok: &OkStatus) -> Cell {
 }
 
 /// The endings of its calls, by these statuses and by failures, the most frequent first.
-fn ways(calls: &Calls<'_>, is_named: impl Fn(u16) -> bool) -> Vec<(u64, String)> {
+fn ways(calls: &NamedCalls<'_>, is_named: impl Fn(u16) -> bool) -> Vec<(u64, String)> {
     let statuses = calls.statuses.iter().filter(|status| status.status != 0 && is_named(status.status)).map(|status| {
         let name = calls.status_names.get(&status.status).map_or_else(String::new, |name| format!(" {name}"));
         (status.count, format!("{}{name}", status.status))
@@ -147,7 +148,7 @@ fn in_words(ways: impl Iterator<Item = (u64, String)>) -> String {
 }
 
 /// Its times on the common scale: of calls that are ok, and of those that are not.
-fn range(calls: &Calls<'_>, scale: Scale) -> Html {
+fn range(calls: &NamedCalls<'_>, scale: Scale) -> Html {
     let mut html = Html::default();
     html.raw("<svg class=\"range\" viewBox=\"0 0 160 14\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");
     let x = |ns: u64| scale.share(ns.max(1) as f64).clamp(0.0, 1.0) * 160.0;
@@ -168,7 +169,7 @@ fn range(calls: &Calls<'_>, scale: Scale) -> Html {
 }
 
 /// The details below an opened name.
-fn below(calls: &Calls<'_>, over_time: Option<Plots>) -> Html {
+fn below(calls: &NamedCalls<'_>, over_time: Option<Plots>) -> Html {
     let mut html = Html::default();
     let mut say = |words: &str| {
         html.raw("<p class=\"faint\">").text(&clean(words)).raw("</p>");

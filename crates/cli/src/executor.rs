@@ -19,7 +19,7 @@ use crate::args::machines::{self, Machines};
 use crate::plan::EASY_RATE;
 use crate::scripts::SCRIPTS;
 use crate::watching::Watching;
-use crate::{console, ready};
+use crate::{console, wait_for_target};
 
 /// The default wait for agents.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PREFIX: &str = "brunt";
 
 /// The carrier of runs.
-pub struct Carrier {
+pub struct Executor {
     by: By,
     /// Whether notes name what is waited for.
     tells: bool,
@@ -54,7 +54,7 @@ enum By {
 }
 
 /// A run that was carried out.
-pub struct Carried {
+pub struct RunOutcome {
     /// The plan as it was carried out.
     pub plan: Plan,
     /// The run's record.
@@ -63,7 +63,7 @@ pub struct Carried {
     pub script: Option<Box<dyn Session>>,
 }
 
-impl Carrier {
+impl Executor {
     /// The carrier by these flags, with this many threads of each agent if the number is given. Agents are waited for
     /// until `stop`.
     ///
@@ -130,15 +130,15 @@ impl Carrier {
         observer: &mut dyn Observer,
         control: &Control,
         stop: &StopHandle,
-    ) -> Result<Carried> {
-        ready::wait(plan, registry, stop, self.tells)?;
+    ) -> Result<RunOutcome> {
+        wait_for_target::wait(plan, registry, stop, self.tells)?;
         let watching = &mut Watching::begin(plan, !self.has_watched.replace(true), self.tells, observer)?;
         let observer = &mut AbortWatch::new(plan, watching).steering(|action, by| control.ask(action, by).ok());
         if let By::Here = &self.by {
             let part = RunShare { control: control.clone(), ..RunShare::whole(plan.workers_within_limits()) };
             let carried = brunt_engine::run_part(plan, part, registry, SCRIPTS, observer, stop)?;
             let Finished { plan, run, script } = carried;
-            return Ok(Carried { plan, run, script });
+            return Ok(RunOutcome { plan, run, script });
         }
         Ok(self.by_agents(plan, None, registry, observer, control, stop)?.0)
     }
@@ -156,8 +156,8 @@ impl Carrier {
         observer: &mut dyn Observer,
         control: &Control,
         stop: &StopHandle,
-    ) -> Result<(Carried, Vec<(String, LogRead)>)> {
-        ready::wait(plan, registry, stop, self.tells)?;
+    ) -> Result<(RunOutcome, Vec<(String, LogRead)>)> {
+        wait_for_target::wait(plan, registry, stop, self.tells)?;
         let watching = &mut Watching::begin(plan, !self.has_watched.replace(true), self.tells, observer)?;
         let observer = &mut AbortWatch::new(plan, watching);
         self.by_agents(plan, Some(timetable), registry, observer, control, stop)
@@ -171,7 +171,7 @@ impl Carrier {
         observer: &mut dyn Observer,
         control: &Control,
         stop: &StopHandle,
-    ) -> Result<(Carried, Vec<(String, LogRead)>)> {
+    ) -> Result<(RunOutcome, Vec<(String, LogRead)>)> {
         let By::Agents { cluster, threads, secrets_from_agents, .. } = &self.by else {
             bail!("no agents were asked for: give --nats");
         };
@@ -198,7 +198,7 @@ impl Carrier {
                 _ => Ending::AgentsLost("an agent was lost".to_owned()),
             };
         }
-        Ok((Carried { plan: outcome.plan, run, script }, outcome.logs))
+        Ok((RunOutcome { plan: outcome.plan, run, script }, outcome.logs))
     }
 }
 

@@ -14,7 +14,7 @@ use brunt_protocol::discovery::DiscoveryReply;
 
 use crate::console;
 use crate::exit::NoAnswer;
-use crate::wording::{Settings, told};
+use crate::wording::{Settings, render_error};
 
 /// How long to wait between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -121,7 +121,7 @@ fn is_silence(error: &AskError) -> bool {
 fn as_problem(reply: Result<DiscoveryReply, AskError>) -> Result<Result<DiscoveryReply, String>> {
     match reply {
         Ok(reply) => Ok(Ok(reply)),
-        Err(error) if is_silence(&error) => Ok(Err(told(&error.into(), Settings::Flags))),
+        Err(error) if is_silence(&error) => Ok(Err(render_error(&error.into(), Settings::Flags))),
         Err(error) => Err(error.into()),
     }
 }

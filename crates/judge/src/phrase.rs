@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
-pub struct Words(String);
+pub struct Phrase(String);
 
-impl<T: Into<String>> From<T> for Words {
+impl<T: Into<String>> From<T> for Phrase {
     fn from(text: T) -> Self {
         Self(text.into())
     }
 }
 
-impl fmt::Display for Words {
+impl fmt::Display for Phrase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brunt_judge::breakdown::{self, CheckBreakdown, GroupBreakdown, ScenarioBreakdown};
 use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
-use brunt_record::catalogue::{Counter, Placed, places};
+use brunt_record::catalogue::{Counter, JsonGroupNumbers, places};
 use brunt_record::figures::{CallFigures, NamedFigures};
 use serde::Serialize;
 
@@ -23,9 +23,9 @@ pub struct Names<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub excused: Vec<Status>,
     /// Calls by name.
-    pub requests: Vec<Calls<'a>>,
+    pub requests: Vec<NamedCalls<'a>>,
     /// Calls by tag, `key=value`.
-    pub tags: Vec<Calls<'a>>,
+    pub tags: Vec<NamedCalls<'a>>,
     /// Groups.
     pub groups: &'a [GroupBreakdown],
     /// Checks.
@@ -41,7 +41,7 @@ pub struct Names<'a> {
 /// Calls with one name or tag: `due = answered + failed + unfinished + unsent`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Calls<'a> {
+pub struct NamedCalls<'a> {
     /// Their name or tag.
     pub name: &'a str,
     /// Calls that were due.
@@ -71,7 +71,7 @@ pub struct Calls<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub status_names: &'a BTreeMap<u16, String>,
     /// Failures by name.
-    pub failures: Vec<Failures>,
+    pub failures: Vec<NamedFailures>,
     /// From due to end.
     pub response: Option<&'a Distribution>,
     /// From sent to end.
@@ -93,7 +93,7 @@ pub struct Calls<'a> {
 pub struct Streams<'a> {
     /// Counts of messages.
     #[serde(flatten)]
-    pub numbers: Placed<places::Messages>,
+    pub numbers: JsonGroupNumbers<places::Messages>,
     /// Messages a second, over the measured part.
     pub messages_per_s: f64,
     /// From sent to the first message.
@@ -109,7 +109,7 @@ pub struct Streams<'a> {
 impl<'a> Streams<'a> {
     fn new(derived: &'a breakdown::MessageBreakdown, recorded: &CallFigures) -> Self {
         Self {
-            numbers: Placed::from_numbers(&recorded.numbers),
+            numbers: JsonGroupNumbers::from_numbers(&recorded.numbers),
             messages_per_s: derived.per_s,
             first_message: derived.first.as_ref(),
             message_gap: derived.gap.as_ref(),
@@ -122,7 +122,7 @@ impl<'a> Streams<'a> {
 /// Failures of one name; their reasons are kept once, over all calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Failures {
+pub struct NamedFailures {
     /// The failure.
     pub failure: &'static str,
     /// How many.
@@ -248,8 +248,8 @@ impl<'a> Names<'a> {
             most_users: summary.run.series.most_users(),
             failed_check: Status::all(&summary.total.failed_check),
             excused: Status::all(&summary.total.excused),
-            requests: Calls::all(&names.requests, &figures.requests),
-            tags: Calls::all(&names.tags, &figures.tags),
+            requests: NamedCalls::all(&names.requests, &figures.requests),
+            tags: NamedCalls::all(&names.tags, &figures.tags),
             groups: &names.groups,
             checks: &names.checks,
             scenarios: names.scenarios.iter().map(Scenario::from_breakdown).collect(),
@@ -259,7 +259,7 @@ impl<'a> Names<'a> {
     }
 }
 
-impl<'a> Calls<'a> {
+impl<'a> NamedCalls<'a> {
     fn all(derived: &'a [breakdown::CallBreakdown], recorded: &'a NamedFigures<CallFigures>) -> Vec<Self> {
         let calls = derived.iter().filter_map(|calls| {
             let figures = recorded.get(&calls.name)?;
@@ -278,7 +278,7 @@ impl<'a> Calls<'a> {
                 clear_out_bytes: calls.bytes_out,
                 statuses: Status::all(&figures.statuses),
                 status_names: &figures.status_names,
-                failures: failures.map(|(failure, count)| Failures { failure: failure.name(), count }).collect(),
+                failures: failures.map(|(failure, count)| NamedFailures { failure: failure.name(), count }).collect(),
                 response: calls.response.as_ref(),
                 service: calls.service.as_ref(),
                 response_ok: calls.response_ok.as_ref(),
