@@ -12,7 +12,7 @@ use anyhow::Context as _;
 /// A folder or a file that cannot be read.
 pub fn code(folder: &Path, kind: &str, comment: &str) -> anyhow::Result<usize> {
     let mut count = 0;
-    for path in found(folder, kind)? {
+    for path in paths(folder, kind)? {
         let text = fs::read_to_string(&path)?;
         let is_code = |line: &&str| !line.is_empty() && !line.starts_with(comment);
         count += text.lines().map(str::trim).filter(is_code).count();
@@ -26,18 +26,22 @@ pub fn code(folder: &Path, kind: &str, comment: &str) -> anyhow::Result<usize> {
 ///
 /// A folder or a file that cannot be read.
 pub fn text(folder: &Path, kind: &str) -> anyhow::Result<String> {
-    let texts = found(folder, kind)?.into_iter().map(|path| fs::read_to_string(&path).map_err(Into::into));
+    let texts = paths(folder, kind)?.into_iter().map(|path| fs::read_to_string(&path).map_err(Into::into));
     Ok(texts.collect::<anyhow::Result<Vec<_>>>()?.join("\n"))
 }
 
 /// Files of a kind below a folder, without those that Cargo or npm made.
-fn found(folder: &Path, kind: &str) -> anyhow::Result<Vec<PathBuf>> {
+///
+/// # Errors
+///
+/// A folder that cannot be read.
+pub fn paths(folder: &Path, kind: &str) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();
         let is_made = path.file_name().is_some_and(|name| name == "target" || name == "node_modules");
         if path.is_dir() && !is_made {
-            files.extend(found(&path, kind)?);
+            files.extend(paths(&path, kind)?);
         } else if path.extension().is_some_and(|extension| extension == kind) {
             files.push(path);
         }

@@ -1,13 +1,15 @@
-//! Measures brunt's source: its size, circles between modules, and arrows between crates.
+//! Measures brunt's source: its size, circles between modules, arrows between crates, and names.
 //!
-//! Exit status: 0 no circle and no forbidden arrow, 1 there is one, 2 something could not be read.
+//! Exit status: 0 nothing to complain of, 1 something, 2 something could not be read.
 
 mod arrows;
 mod circles;
 mod dependencies;
 mod figures;
 mod files;
+mod glossary;
 mod modules;
+mod naming;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -26,7 +28,7 @@ use crate::modules::Uses;
 use crate::source::Tree;
 
 const HELP: &str = "\
-Prints the size of brunt's source, circles between modules, forbidden arrows between crates, and licences and use of crates of others
+Prints the size of brunt's source, circles between modules, forbidden arrows between crates, vague and doubled names, and licences and use of crates of others
 
 Usage: house [--edges] [FOLDER]
 
@@ -37,7 +39,7 @@ Options:
   --edges  print each use that makes a circle, with its line
   --help   print this
 
-Exit status: 0 no circle, no forbidden arrow, no licence and no dependency to complain of, 1 otherwise, 2 something could not be read.
+Exit status: 0 no circle, no forbidden arrow, and no name, licence or dependency to complain of, 1 otherwise, 2 something could not be read.
 ";
 
 fn main() -> ExitCode {
@@ -51,7 +53,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints everything; returns whether there is no circle and no forbidden arrow.
+/// Prints everything; returns whether there is nothing to complain of.
 fn run() -> anyhow::Result<bool> {
     let (mut folder, mut edges) = (PathBuf::from("."), false);
     for word in std::env::args().skip(1) {
@@ -76,9 +78,10 @@ fn run() -> anyhow::Result<bool> {
     print_sizes(&folder, &packages, &trees)?;
     let none_between_crates = print_crates(&packages);
     let none_between_modules = print_modules(&folder, &trees, edges);
+    let names_are_fine = print_names(&folder, &packages, &trees)?;
     let dependencies = Dependencies::read(&folder)?;
     print_dependencies(&dependencies);
-    Ok(none_between_crates && none_between_modules && dependencies.are_fine())
+    Ok(none_between_crates && none_between_modules && names_are_fine && dependencies.are_fine())
 }
 
 /// A file's path as seen from the workspace.
@@ -144,6 +147,26 @@ fn print_crates(packages: &[Package]) -> bool {
         println!("- {arrow}");
     }
     circles.is_empty() && forbidden.is_empty()
+}
+
+/// Prints vague names of files, names that several public types have, and synonyms; returns whether there is none.
+fn print_names(folder: &Path, packages: &[Package], trees: &[(&Package, Tree)]) -> anyhow::Result<bool> {
+    let vague = naming::vague_files(packages)?;
+    println!("\nfiles whose name says nothing: {}", vague.len());
+    for path in &vague {
+        println!("- {}", seen_from(folder, path).display());
+    }
+    let doubled = naming::doubled_types(packages, trees);
+    println!("names of several public types: {}", doubled.len());
+    for line in &doubled {
+        println!("- {line}");
+    }
+    let synonyms = glossary::synonyms(folder, trees.iter().map(|(_, tree)| tree))?;
+    println!("names with synonyms of the glossary's words: {}", synonyms.len());
+    for line in &synonyms {
+        println!("- {line}");
+    }
+    Ok(vague.is_empty() && doubled.is_empty() && synonyms.is_empty())
 }
 
 /// Prints what is to be said of crates of others.

@@ -156,7 +156,7 @@ impl Scope {
 }
 
 /// The names that a `use` brings in, with their paths; a glob has no name.
-fn leaves(tree: &UseTree) -> Vec<(Option<String>, Vec<String>)> {
+pub fn leaves(tree: &UseTree) -> Vec<(Option<String>, Vec<String>)> {
     fn walk(tree: &UseTree, path: &[String], leaves: &mut Vec<(Option<String>, Vec<String>)>) {
         let with = |name: &proc_macro2::Ident| [path, &[plain(name)]].concat();
         match tree {

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use proc_macro2::{Ident, Span};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
-use syn::{Attribute, Item, Meta, Token};
+use syn::{Attribute, Item, Meta, Token, Visibility};
 
 /// A module's place in [`Tree::modules`].
 pub type Id = usize;
@@ -30,6 +30,8 @@ pub struct Module {
     /// Names from the crate's root down; empty for the root itself.
     pub names: Vec<String>,
     pub parent: Option<Id>,
+    /// Whether it is declared `pub`; true of the root.
+    pub is_public: bool,
     /// The place of its file in [`Tree::files`].
     pub file: usize,
     /// Its items, without tests and without child modules.
@@ -53,7 +55,7 @@ impl Tree {
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let mut tree = Self::default();
         let folder = path.parent().context("a root file without a folder")?;
-        tree.file_module(path, folder, &[], None)?;
+        tree.file_module(path, folder, &[], (None, true))?;
         Ok(tree)
     }
 
@@ -71,8 +73,14 @@ impl Tree {
         one.names.starts_with(&other.names) || other.names.starts_with(&one.names)
     }
 
-    /// Reads the file of a module; `folder` is where the files of its children are.
-    fn file_module(&mut self, path: &Path, folder: &Path, names: &[String], parent: Option<Id>) -> anyhow::Result<()> {
+    /// Reads the file of a module; `folder` is where the files of its children are, `declared` its parent and whether it is `pub`.
+    fn file_module(
+        &mut self,
+        path: &Path,
+        folder: &Path,
+        names: &[String],
+        declared: (Option<Id>, bool),
+    ) -> anyhow::Result<()> {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let syntax = syn::parse_file(&text).with_context(|| format!("{} is not Rust", path.display()))?;
         if is_test(&syntax.attrs) {
@@ -80,7 +88,7 @@ impl Tree {
         }
         let items = syntax.items.clone();
         self.files.push(File { path: path.to_owned(), text, syntax });
-        self.module(items, self.files.len() - 1, folder, names, parent)
+        self.module(items, self.files.len() - 1, folder, names, declared)
     }
 
     fn module(
@@ -89,19 +97,20 @@ impl Tree {
         file: usize,
         folder: &Path,
         names: &[String],
-        parent: Option<Id>,
+        (parent, is_public): (Option<Id>, bool),
     ) -> anyhow::Result<()> {
         let id = self.modules.len();
         let (children, items): (Vec<Item>, Vec<Item>) =
             items.into_iter().filter(|item| !is_test(attributes(item))).partition(|item| matches!(item, Item::Mod(_)));
-        self.modules.push(Module { names: names.to_vec(), parent, file, items });
+        self.modules.push(Module { names: names.to_vec(), parent, is_public, file, items });
         for child in children {
             let Item::Mod(child) = child else { continue };
             let name = plain(&child.ident);
             let names = [names, std::slice::from_ref(&name)].concat();
             let below = folder.join(&name);
+            let declared = (Some(id), matches!(child.vis, Visibility::Public(_)));
             if let Some((_, items)) = child.content {
-                self.module(items, file, &below, &names, Some(id))?;
+                self.module(items, file, &below, &names, declared)?;
                 continue;
             }
             let beside = match path_attribute(&child.attrs) {
@@ -109,7 +118,7 @@ impl Tree {
                 None => folder.join(format!("{name}.rs")),
             };
             let path = if beside.exists() { beside } else { below.join("mod.rs") };
-            self.file_module(&path, &below, &names, Some(id))?;
+            self.file_module(&path, &below, &names, declared)?;
         }
         Ok(())
     }

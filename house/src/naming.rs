@@ -1,0 +1,220 @@
+//! Names: of files, and of the types that crates make public.
+//!
+//! A file is named by its one idea. A public type's name means one thing for everybody who can see it: no crate makes two types
+//! of one name public, nor one that a crate below it has.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use syn::{Item, Visibility};
+
+use crate::arrows::Package;
+use crate::files;
+use crate::modules::leaves;
+use crate::source::{Id, ROOT, Tree, plain};
+
+/// Names of files that say nothing: every file has words and names in it.
+const VAGUE: &[&str] = &["common.rs", "helpers.rs", "misc.rs", "names.rs", "util.rs", "utils.rs", "words.rs"];
+
+/// Files whose name names no idea, or only repeats that of their folder.
+///
+/// # Errors
+///
+/// A folder that cannot be read.
+pub fn vague_files(packages: &[Package]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut vague = BTreeSet::new();
+    for package in packages {
+        vague.extend(files::paths(&package.folder, "rs")?.into_iter().filter(|path| is_vague(path)));
+    }
+    Ok(vague.into_iter().collect())
+}
+
+fn is_vague(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let repeats = path.file_stem() == path.parent().and_then(Path::file_name);
+    repeats || VAGUE.contains(&name)
+}
+
+/// Public types of one name: two of one crate, or one of a crate and one of another that it uses.
+pub fn doubled_types(packages: &[Package], trees: &[(&Package, Tree)]) -> Vec<String> {
+    let mut types: BTreeMap<&str, BTreeMap<String, Vec<String>>> = BTreeMap::new();
+    for (package, tree) in trees {
+        let of_package = types.entry(&package.name).or_default();
+        for (name, module) in public_types(tree) {
+            of_package.entry(name).or_default().push(format!("{} {module}", package.name));
+        }
+    }
+    let mut doubled = Vec::new();
+    for package in packages {
+        for (name, own) in types.get(package.name.as_str()).into_iter().flatten() {
+            let below = package.uses.iter().filter_map(|used| types.get(used.as_str())?.get(name));
+            let places: Vec<_> = own.iter().chain(below.flatten()).map(String::as_str).collect();
+            if places.len() > 1 {
+                doubled.push(format!("{name}: {}", places.join(", ")));
+            }
+        }
+    }
+    doubled
+}
+
+/// The types and traits that other crates can name, each with the module that defines it.
+pub fn public_types(tree: &Tree) -> BTreeSet<(String, String)> {
+    let mut types = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    collect(tree, ROOT, &mut types, &mut seen);
+    types
+}
+
+/// Adds what the module `id` makes public, itself, by its public children and by `pub use`.
+fn collect(tree: &Tree, id: Id, types: &mut BTreeSet<(String, String)>, seen: &mut BTreeSet<Id>) {
+    let Some(module) = tree.modules.get(id) else { return };
+    if !seen.insert(id) {
+        return;
+    }
+    for item in &module.items {
+        if let Some(name) = public_type(item) {
+            types.insert((name, tree.name(id)));
+        }
+        if let Item::Use(item) = item
+            && matches!(item.vis, Visibility::Public(_))
+        {
+            for (name, path) in leaves(&item.tree) {
+                re_export(tree, id, name.as_deref(), &path, types, seen);
+            }
+        }
+    }
+    let children = tree.modules.iter().enumerate().filter(|(_, child)| child.parent == Some(id) && child.is_public);
+    for (child, _) in children {
+        collect(tree, child, types, seen);
+    }
+}
+
+/// Adds what `pub use path as name` in a module makes public; without a name it is a glob. What others define is theirs.
+fn re_export(
+    tree: &Tree,
+    from: Id,
+    name: Option<&str>,
+    path: &[String],
+    types: &mut BTreeSet<(String, String)>,
+    seen: &mut BTreeSet<Id>,
+) {
+    let Some(name) = name else {
+        if let Some(module) = module_at(tree, from, path) {
+            collect(tree, module, types, seen);
+        }
+        return;
+    };
+    let Some((last, parents)) = path.split_last() else { return };
+    let Some(module) = module_at(tree, from, parents) else { return };
+    let items = tree.modules.get(module).map(|module| module.items.as_slice()).unwrap_or_default();
+    if items.iter().any(|item| public_type(item).as_ref() == Some(last)) {
+        types.insert((name.to_owned(), tree.name(module)));
+        return;
+    }
+    // It may be re-exported there in turn.
+    for item in items {
+        let Item::Use(item) = item else { continue };
+        for (inner, path) in leaves(&item.tree) {
+            if inner.as_ref() == Some(last) && path.as_slice() != parents && path.len() > 1 {
+                re_export(tree, module, Some(name), &path, types, seen);
+            }
+        }
+    }
+}
+
+/// The module that a path names from `from`; none if it is another crate's.
+fn module_at(tree: &Tree, from: Id, path: &[String]) -> Option<Id> {
+    let mut at = from;
+    for (place, name) in path.iter().enumerate() {
+        at = match name.as_str() {
+            "crate" if place == 0 => ROOT,
+            "self" => at,
+            "super" => tree.modules.get(at)?.parent?,
+            name => tree
+                .modules
+                .iter()
+                .position(|module| module.parent == Some(at) && module.names.last().is_some_and(|last| last == name))?,
+        };
+    }
+    Some(at)
+}
+
+/// The name of a public type or trait.
+fn public_type(item: &Item) -> Option<String> {
+    let (visibility, name) = match item {
+        Item::Enum(item) => (&item.vis, &item.ident),
+        Item::Struct(item) => (&item.vis, &item.ident),
+        Item::Trait(item) => (&item.vis, &item.ident),
+        Item::Type(item) => (&item.vis, &item.ident),
+        Item::Union(item) => (&item.vis, &item.ident),
+        _ => return None,
+    };
+    matches!(visibility, Visibility::Public(_)).then(|| plain(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn package(name: &str, uses: &[&str]) -> Package {
+        let uses = uses.iter().map(|&name| name.to_owned()).collect();
+        Package { name: name.to_owned(), folder: PathBuf::new(), roots: Vec::new(), uses }
+    }
+
+    /// The tree of a crate with these files.
+    fn tree(crate_name: &str, files: &[(&str, &str)]) -> Tree {
+        let folder = std::env::temp_dir().join(format!("brunt-house-naming-{}-{crate_name}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        for (path, text) in files {
+            fs::write(folder.join(path), text).unwrap();
+        }
+        let tree = Tree::read(&folder.join("lib.rs")).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        tree
+    }
+
+    #[test]
+    fn a_file_is_named_by_its_idea() {
+        for (path, vague) in [
+            ("src/words.rs", true),
+            ("src/text/names.rs", true),
+            ("src/gate/gate.rs", true),
+            ("src/util.rs", true),
+            ("src/gate/mod.rs", false),
+            ("src/request_names.rs", false),
+        ] {
+            assert_eq!(is_vague(Path::new(path)), vague, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_crate_makes_public_is_found() {
+        let lib = "mod hidden;\npub mod open;\npub use hidden::Shown;\npub use other::Foreign;\npub struct Root;\nstruct Own;";
+        let hidden = "pub struct Shown;\npub struct NotShown;\npub(crate) struct Inner;";
+        let open = "pub trait Open {}\npub use crate::hidden::Shown as Renamed;\n#[cfg(test)]\npub struct Test;";
+        let tree = tree("public", &[("lib.rs", lib), ("hidden.rs", hidden), ("open.rs", open)]);
+        let names: Vec<_> = public_types(&tree).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["Open", "Renamed", "Root", "Shown"]);
+    }
+
+    #[test]
+    fn one_name_for_two_public_types_is_found_where_one_crate_uses_the_other() {
+        let packages = [package("below", &[]), package("beside", &[]), package("above", &["below"])];
+        let sources = ["pub struct Part;", "pub enum Part {}", "pub mod a { pub struct Part; }\npub struct Other;"];
+        let trees: Vec<_> = packages
+            .iter()
+            .zip(sources)
+            .map(|(package, text)| (package, tree(&format!("pair-{}", package.name), &[("lib.rs", text)])))
+            .collect();
+        assert_eq!(doubled_types(&packages, &trees), ["Part: above a, below crate"]);
+    }
+
+    #[test]
+    fn one_crate_has_one_public_type_of_a_name() {
+        let packages = [package("one", &[])];
+        let trees = [(&packages[0], tree("twice", &[("lib.rs", "pub struct Part;\npub mod a { pub struct Part; }")]))];
+        assert_eq!(doubled_types(&packages, &trees), ["Part: one a, one crate"]);
+    }
+}
