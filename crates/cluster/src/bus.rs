@@ -391,7 +391,7 @@ mod tests {
     fn who_waits_for_a_server_comes_at_a_time_of_its_own() {
         let ms = Duration::from_millis;
         assert_eq!((spread(ms(300), 0), spread(ms(300), u64::MAX)), (ms(150), ms(450)));
-        // Of 1,000 none of ten equal parts of that time has a quarter.
+        // No tenth of the interval holds 250 of 1,000 samples.
         let mut parts = [0; 10];
         for _ in 0..1000 {
             let at = jittered(ms(300)).saturating_sub(ms(150));

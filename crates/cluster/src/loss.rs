@@ -256,7 +256,7 @@ impl LostTimetable {
             let horizon_ns = if is_broken(Rule::BeforeTheHorizonIsUnknown) { 0 } else { self.horizon_ns };
             schedule.skip(Tick::from_ns(horizon_ns), |due, count| {
                 unknown += count;
-                // They move no percentile, but mark those that they could have moved.
+                // Unknown calls are in no percentile; percentiles that they could change are flagged.
                 rest.times.record_bounds(Timing::Response, 0, count);
                 by_due.exclude(due, count);
             });
@@ -329,7 +329,7 @@ impl LostTimetable {
         log.told = log.told.saturating_add(self.ahead);
         for (due, count, fate) in log.fates(self.horizon_ns) {
             let (counter, waited_ns) = match fate {
-                // They move no percentile, but mark those that they could have moved.
+                // Unknown calls are in no percentile; percentiles that they could change are flagged.
                 Fate::Unknown => (Counter::Unknown, 0),
                 Fate::Unsent => (Counter::Unsent, measured_ns.saturating_sub(due)),
             };

@@ -2,11 +2,10 @@
 //! run ends, or [backs off](crate::back_off).
 //!
 //! A window is made of whole seconds, whether they were warmed up or measured. Where the run is paused there is none: nothing is due then, so that few calls
-//! say nothing of the target. Its figures are of the calls that ended in it. Where
-//! nothing has ended for a while, calls that are open since then count as well, as ones that take longer than they have taken: a
-//! target that stands still is slow, and says nothing. Where nothing has ended in a whole window, although the target has answered before and
-//! a call is open for far longer than any has taken, that is an outage, and every call of the window is an error. A window without a
-//! call fires no guard.
+//! say nothing of the target. Its figures are of the calls that ended in it. Open
+//! calls count as lower bounds once nothing completes: so a target that stands still reads as slow. A window in which none ends, after
+//! earlier answers and with a call open for far longer than any took, is an outage: 100% errors. A window without calls fires
+//! nothing.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -234,7 +234,7 @@ pub struct Weighted {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum Step {
-    /// Nobody comes.
+    /// No arrivals.
     NothingFor {
         /// How long.
         seconds: f64,

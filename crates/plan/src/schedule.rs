@@ -369,7 +369,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is asked and taken in between: what came due was taken or dropped.
+        /// Any interleaving of asking and taking conserves calls: each that came due is taken or dropped.
         #[test]
         fn the_sum_closes(
             from in 0_u32..4000, to in 1_u32..4000, poisson: bool, shares in 1_u32..5, seed: u64, begin in 0_u64..SECOND,

@@ -284,9 +284,8 @@ pub trait Client: Send {
     /// When the bytes break the grammar or a limit, or when there is no call that they could answer.
     fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Malformed>;
 
-    /// The answer of another call in flight, which the call just started has passed by asking for the next one: that
-    /// other call waits no longer. Asked after each [`start`](Self::start) that goes on with a call, until it returns
-    /// `None`.
+    /// Returns an earlier call's answer that the last [`start`](Self::start) superseded: that call waits no longer. Polled
+    /// after each `start` that goes on with a call, until `None`.
     fn take_superseded(&mut self) -> Option<Answer> {
         None
     }
@@ -378,18 +377,18 @@ pub trait Client: Send {
         &[]
     }
 
-    /// The next answer that begins is to be looked at, if none is being looked at: whether it will be. Asked of few calls; what it costs may
-    /// be more than what an answer may.
+    /// Requests a sample of the next answer; false while one is in progress. Called for few answers, so it may cost more than
+    /// an answer does.
     fn request_sample(&mut self) -> bool {
         false
     }
 
-    /// What was seen of the answer that was completed last, if that is the one that was to be looked at.
+    /// The sample of the last completed answer, if it was sampled.
     fn take_sample(&self) -> Option<AnswerSample<'_>> {
         None
     }
 
-    /// Moves what [`Self::parts`] has into `kept`, whose memory may be used in exchange.
+    /// Moves the last answer ([`Self::parts`]) into `kept`, and reuses its allocation.
     fn take_answer(&mut self, kept: &mut KeptAnswer) {
         let parts = self.parts();
         kept.head.clear();

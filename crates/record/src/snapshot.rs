@@ -215,7 +215,7 @@ impl Snapshot {
         instrument::record(&mut self.numbers, &mut self.times, times, weight);
     }
 
-    /// A call had no success; told after [`Snapshot::arrived`].
+    /// A call had no success. Call after [`Snapshot::arrived`].
     pub fn had_no_success(&mut self, times: &CallTimes, weight: u64) {
         instrument::record_not_ok(&mut self.times, times.response(), weight);
     }

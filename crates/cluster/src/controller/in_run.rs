@@ -208,7 +208,7 @@ impl InRun {
         let (calls, more) = (due.saturating_sub(has_ended), has_ended.saturating_sub(due));
         // An agent that reported more ends than calls was declared lost for that.
         let mut snapshot = Snapshot::with_numbers([(Counter::Unfinished, calls), (Counter::Due, more)]);
-        // They move no percentile, but mark those that they could have moved.
+        // Unknown calls are in no percentile; percentiles that they could change are flagged.
         snapshot.times.record_bounds(Timing::Response, 0, calls);
         snapshot.times.record_bounds(Timing::Service, 0, calls);
         let mut by_due = DueLog::default();

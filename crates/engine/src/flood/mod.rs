@@ -121,7 +121,7 @@ pub(crate) struct Flood {
     outage: Outage,
     /// Since when calls of the open model wait for a connection, delays of this worker aside; [`Tick::NEVER`] if none do.
     short_since: Tick,
-    /// Connections that a peer takes no more calls on, and whose replacements wait until one of them has ended.
+    /// Replacements of draining connections, deferred until one of those has closed.
     deferred_replacements: usize,
     /// Calls that a peer has not processed, to be made again; some may have ended since.
     again: VecDeque<CallId>,

@@ -72,7 +72,7 @@ impl Flood {
         let now = network.now();
         let connects_for_calls = self.connects_for_calls();
         let is_in_vain =
-            self.is_held() || !connects_for_calls && (network.newest_is_barren() || self.is_out(network, now));
+            self.is_held() || !connects_for_calls && (network.newest_is_unusable() || self.is_out(network, now));
         let (Some(growth), Pace::Open(schedule)) = (&mut self.growth, &self.pace) else { return false };
         if is_in_vain {
             growth.next_look = Tick::NEVER;

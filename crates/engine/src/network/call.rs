@@ -51,7 +51,7 @@ const LATE: &str = "no complete answer within the timeout";
 /// The reason of a call that its user left before any message had come.
 const LEFT: &str = "its user left the stream before its first message";
 
-/// What follows an answer.
+/// What becomes of the connection after an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     /// Its call has ended.
@@ -366,7 +366,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.connections[token].generation == generation
     }
 
-    /// The call in flight at this position was answered: it ends, unless its load wants another answer for it.
+    /// Completes the call in flight at this position, unless its load sends a request that follows the answer or waits for another
+    /// one.
     #[inline]
     pub(super) fn answered<W: Workload<D, Tag = T>>(
         &mut self,

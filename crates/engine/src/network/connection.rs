@@ -776,7 +776,7 @@ impl Connections {
     }
 }
 
-/// Numbers of connections are made by the network alone and never exceed their number.
+/// Tokens come from [`Connections::take`] alone, so that indexing cannot fail.
 impl Index<ConnectionId> for Connections {
     type Output = Connection;
 
@@ -825,8 +825,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         debug_assert!(is_freed, "a place is given back once");
     }
 
-    /// Whether the newest connection takes no calls and has answered none: another would be of no more use.
-    pub(crate) fn newest_is_barren(&self) -> bool {
+    /// Whether the newest connection accepts no calls and has answered none, so that opening another would not help.
+    pub(crate) fn newest_is_unusable(&self) -> bool {
         self.connections.newest.and_then(|token| self.connections.taken_at(token)).is_some_and(Connection::is_unusable)
     }
 

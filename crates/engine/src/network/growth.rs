@@ -53,7 +53,7 @@ pub(crate) struct Growth {
     due: Option<Due>,
     /// Since when no connection was free; [`Tick::NEVER`] while one is.
     short_since: Tick,
-    /// The most that calls were held up since then, in nanoseconds.
+    /// The largest own delay of a call since the shortage began, in nanoseconds.
     held_up: u64,
     /// No connection is added before this time.
     held_until: Tick,

@@ -36,7 +36,7 @@ enum Reading {
     /// No bytes are: this program ends the call.
     #[default]
     Nothing,
-    /// Unknown, since the kernel was not asked or did not tell: another call stands for this one, if there is one.
+    /// No kernel timestamp: the call is recorded with the times of one that has it, if there is one.
     /// Where the kernel never tells (Unix sockets), times are those of reading, and the result says so.
     Untimed,
     /// Known.

@@ -18,7 +18,7 @@ pub(super) struct Begun {
     streams: Vec<u32>,
     /// Calls whose answers it may read.
     delivered: Vec<u32>,
-    /// Calls whose answers led on, by their tickets; and the one that its next call continues.
+    /// Redirect histories of answered calls, by their tickets; and the one that the next call continues.
     chains: Vec<(u64, RedirectHistory)>,
     continues: Option<RedirectHistory>,
 }

@@ -83,7 +83,7 @@ struct PopulationShare {
     deal: Deal,
     dealt: u64,
     began: Option<Tick>,
-    /// Whether it was looked after at least once since it began.
+    /// Whether it was polled since its start.
     looked: bool,
     alive: usize,
     /// Whether no user comes any more, and present users end with their iteration.

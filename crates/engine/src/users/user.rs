@@ -99,7 +99,7 @@ pub(super) struct VirtualUser {
     pub(super) iteration: u64,
     /// The number of iterations left, if they are counted.
     pub(super) iterations: Option<u64>,
-    /// Whether its last call reached no connection.
+    /// Whether its last call could not connect.
     pub(super) found_nobody: bool,
     /// Its time, and how much of that it had no server.
     pub(super) presence: Presence,

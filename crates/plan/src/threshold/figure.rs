@@ -204,7 +204,7 @@ pub enum Figure {
     Time(Time, Statistic),
     /// Calls answered with success within this time after they were due, in nanoseconds, over all that were due.
     Within(u64),
-    /// What is not ok over all.
+    /// Calls that are not ok over all calls that were due.
     ErrorRate,
     /// The share of the measured time for which connections of a closed flood, or users who are there at all times, had a
     /// server.
@@ -460,7 +460,7 @@ impl FigureUnit {
     }
 }
 
-/// A share from 0 to 1 in percent, with three digits of what it lacks to 0 or 100 %: `33.3%`, `98.88%`, `99.9996%`.
+/// A share from 0 to 1 in percent, with three significant digits of its distance from 0 or 100%: `33.3%`, `98.88%`, `99.9996%`.
 fn share(ratio: f64) -> String {
     let percent = ratio * 100.0;
     let lacks = percent.min(100.0 - percent).max(0.0);

@@ -60,17 +60,17 @@ impl CallFigures {
         self.times.record_n(Timing::Service, service_ns, calls);
     }
 
-    /// A call was answered with a status that is not ok; told after [`CallFigures::answered`].
+    /// A call was answered with a status that is not ok. Call after [`CallFigures::answered`].
     pub fn refused(&mut self, response_ns: u64) {
         self.times.record(Timing::Refused, response_ns);
     }
 
-    /// A call's answer failed a check; told once a call, after [`CallFigures::answered`].
+    /// A call's answer failed a check. Call once for each call, after [`CallFigures::answered`].
     pub fn failed_check(&mut self, status: u16) {
         self.failed_check.record(status);
     }
 
-    /// A call's answer counts as ok whatever its status; told once a call, after [`CallFigures::answered`].
+    /// A call's answer counts as ok whatever its status. Call once for each call, after [`CallFigures::answered`].
     pub fn excused(&mut self, status: u16) {
         self.excused.record(status);
     }

@@ -104,7 +104,7 @@ pub(super) fn verdicts<'a>(runs: impl IntoIterator<Item = &'a Evidence>) -> (Rol
     let runs: Vec<_> = runs.into_iter().collect();
     let of = |judgement: Judgement| runs.iter().filter(|run| run.judgement == judgement).count();
     let Some(worst) = runs.iter().find(|run| !run.is_trustworthy()) else {
-        // Well measured runs are no praise: the target may have failed in each.
+        // Without praise: the target may have failed in every run.
         return (Role::Plain, format!("all {} runs were measured well", runs.len()));
     };
     let parts = [

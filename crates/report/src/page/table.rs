@@ -10,7 +10,7 @@ use crate::numbers::clean;
 pub(crate) struct Column {
     name: String,
     is_words: bool,
-    /// What its values are counted in where they are taken elsewhere; ends its name there.
+    /// The unit of its raw values; the suffix of its name where it is exported (`_ns`).
     unit: &'static str,
 }
 

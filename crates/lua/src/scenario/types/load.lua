@@ -104,7 +104,7 @@ function brunt.ramp(users, length) end
 ---@return brunt.Step
 function brunt.peak(users, length) end
 
--- Nobody comes for a while; present users go on.
+-- No arrivals for a while; present users go on.
 ---@param length brunt.Duration
 ---@return brunt.Step
 function brunt.nothing_for(length) end
