@@ -14,7 +14,7 @@ use crate::{console, terminal};
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How often keys and the terminal's size are looked at.
 const LOOKS: Duration = Duration::from_millis(100);
-/// The pause after preparing, or drawing, as a multiple of its duration: either takes at most 2 % of a CPU.
+/// The pause after preparing, or drawing, as a multiple of its duration: either takes at most 2% of a CPU.
 const REST: u32 = 50;
 
 /// Something that can be drawn.

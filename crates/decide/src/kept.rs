@@ -59,7 +59,7 @@ pub struct Entry {
     pub error_ratio: f64,
     /// Half of the calls' response times were no longer, in nanoseconds.
     pub p50_ns: Option<u64>,
-    /// 99 % of the calls' response times were no longer, in nanoseconds.
+    /// 99% of the calls' response times were no longer, in nanoseconds.
     pub p99_ns: Option<u64>,
     /// Whether the p99 is a lower bound.
     pub at_least: bool,

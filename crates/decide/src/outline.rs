@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use brunt_record::histogram::Censored;
 use brunt_record::series::Point;
 
-/// How many points of a spectrum lie between 10 % and 1 % of the calls, 1 % and 0.1 %, and so on.
+/// How many points of a spectrum lie between 10% and 1% of the calls, 1% and 0.1%, and so on.
 pub const TAILS_A_DECADE: i32 = 8;
 /// The most decades of a spectrum.
 const DECADES: i32 = 8;

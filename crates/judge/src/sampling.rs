@@ -82,7 +82,7 @@ impl<'a> Clusters<'a> {
         (with_calls >= LEAST_OF_TIME).then_some(Self { seconds })
     }
 
-    /// The ranks between which the true quantiles lie in 95 % of cases, as shares (0 to 1), for each of `quantiles`,
+    /// The ranks between which the true quantiles lie in 95% of cases, as shares (0 to 1), for each of `quantiles`,
     /// whose values are `values`.
     pub fn ranks<const N: usize>(&self, quantiles: [f64; N], values: [u64; N]) -> [Option<(f64, f64)>; N] {
         let mut ranks = [None; N];
@@ -293,7 +293,7 @@ mod tests {
         held.map(|held| held as f64 * 100.0 / RUNS as f64)
     }
 
-    /// What 95 % comes to in 400 runs, give or take three standard deviations of a count (1.1 %), where all is as the
+    /// What 95% comes to in 400 runs, give or take three standard deviations of a count (1.1%), where all is as the
     /// method supposes; a little less on short runs that remember much, and more on those that remember nothing.
     #[test]
     fn intervals_hold_the_truth_as_often_as_they_say() {
@@ -362,7 +362,7 @@ mod tests {
             high - low
         };
         assert!(width(Target(0.9, 0.7, 0.3)) > 4.0 * width(Target(0.0, 0.0, 0.0)));
-        // Of 12,000 independent calls: 2 · 1.96 · √(0.25 / 12,000) = 1.8 %.
+        // Of 12,000 independent calls: 2 · 1.96 · √(0.25 / 12,000) = 1.8%.
         assert!((0.015..0.03).contains(&width(Target(0.0, 0.0, 0.0))), "{}", width(Target(0.0, 0.0, 0.0)));
     }
 

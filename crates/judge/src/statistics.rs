@@ -121,7 +121,7 @@ impl Estimate {
         (2.0 * (1.0 - below)).clamp(0.0, 1.0)
     }
 
-    /// How far from 0 a true mean must be to be found in 80 % of cases, in a test that gives a false alarm in a share
+    /// How far from 0 a true mean must be to be found in 80% of cases, in a test that gives a false alarm in a share
     /// `alpha` of cases (H. S. Bloom, "Minimum detectable effects", Evaluation Review 19, 1995).
     pub fn detectable(&self, alpha: f64) -> f64 {
         let quantiles = quantile(1.0 - alpha / 2.0, self.degrees_of_freedom) + quantile(POWER, self.degrees_of_freedom);
@@ -139,7 +139,7 @@ impl Estimate {
 /// Wilson, "Probable inference, the law of succession, and statistical inference", Journal of the American Statistical
 /// Association 22, 1927). None where nothing can be said.
 pub fn share_interval(share: f64, of: &Estimate, count: u64) -> Option<(f64, f64)> {
-    /// The normal distribution's 97.5 %.
+    /// The normal distribution's 97.5%.
     const NORMAL: f64 = 1.959_963_984_540_054;
     /// With this many cases on either side, the normal distribution is as good.
     const MANY: f64 = 5000.0;
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn shares_have_clopper_and_pearsons_interval() {
-        // Of independent cases it is the exact one: 10 of 100 gives 4.90 % to 17.62 % (any table).
+        // Of independent cases it is the exact one: 10 of 100 gives 4.90% to 17.62% (any table).
         let of = Estimate { mean: 0.1, standard_error: (0.1 * 0.9_f64 / 100.0).sqrt(), degrees_of_freedom: 1e6 };
         let (low, high) = share_interval(0.1, &of, 100).unwrap();
         assert!(near(low, 0.0490) && near(high, 0.1762), "{low} {high}");

@@ -72,7 +72,7 @@ pub struct Rates {
     /// Calls a second that ended within the measured time with success, whenever they were due. A threshold on `rate`
     /// limits this figure.
     pub ok_per_s: f64,
-    /// Lower end of the 95 % interval of `ok_per_s`: the rate of an endless run under the same load lies within in 95 % of
+    /// Lower end of the 95% interval of `ok_per_s`: the rate of an endless run under the same load lies within in 95% of
     /// cases. Missing where the run was too short to say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ok_low_per_s: Option<f64>,

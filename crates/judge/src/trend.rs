@@ -463,7 +463,7 @@ mod tests {
                     Trend::from_values(&values).unwrap().p_value < 0.01
                 });
                 let trends = trends.count();
-                // 1 % is what is said; a memory of seconds in few of them looks like a trend more often.
+                // 1% is what is said; a memory of seconds in few of them looks like a trend more often.
                 let most = if memory > 0.6 { 35 } else { 18 };
                 assert!(trends <= most, "{trends} of 500 at {memory}, {n} s");
             }

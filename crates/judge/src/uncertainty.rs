@@ -32,7 +32,7 @@ impl Ends {
 /// The uncertainty of one time, in nanoseconds. An upper end is `null` where nothing is known from above.
 ///
 /// The instrument interval allows for the generator's own delays: the true time of this run's calls lies within. The
-/// sampling interval allows for chance: the figure of an endless run under the same load lies within in 95 % of cases.
+/// sampling interval allows for chance: the figure of an endless run under the same load lies within in 95% of cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfidenceInterval {

@@ -12,7 +12,7 @@ use brunt_record::histogram::Histogram;
 
 /// The most buckets: the most that OpenTelemetry's SDKs keep, and so a number that every backend takes.
 pub const MOST_BUCKETS: usize = 160;
-/// The finest scale: buckets 1.1 % wide, where the values lie within two and a half octaves.
+/// The finest scale: buckets 1.1% wide, where the values lie within two and a half octaves.
 pub const FINEST: i32 = 6;
 /// The coarsest scale, at which two buckets would hold all values.
 const COARSEST: i32 = -4;

@@ -235,7 +235,7 @@ mod tests {
         let times = all(&[Step::Peak { users: 1000.0, seconds: 10.0 }], Spread::Uniform, 2);
         let between =
             |from: u64, to: u64| times.iter().filter(|time| (from * SECOND..to * SECOND).contains(time)).count();
-        // y(x) = 3x² − 2x³: 2.8 % in the first tenth, 14.9 % in each of the two in the middle.
+        // y(x) = 3x² − 2x³: 2.8% in the first tenth, 14.9% in each of the two in the middle.
         assert!((27..=29).contains(&between(0, 1)), "{}", between(0, 1));
         assert!((148..=150).contains(&between(5, 6)), "{}", between(5, 6));
         assert_eq!(times.len(), 1000);

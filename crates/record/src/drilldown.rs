@@ -42,7 +42,7 @@ pub struct Calls {
     pub ended: u64,
     /// Calls among them that are not a success.
     pub not_ok: u64,
-    /// Their response times in nanoseconds, to within 0.8 %.
+    /// Their response times in nanoseconds, to within 0.8%.
     pub response: Packed,
 }
 

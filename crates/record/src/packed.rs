@@ -11,12 +11,12 @@ use crate::histogram::{AtLeast, Censored, Histogram, MAX_VALUE_NS, MOST_VALUES, 
 const ENOUGH: usize = 96;
 /// The significant bits of a histogram's values.
 const FINEST_BITS: u32 = 11;
-/// How many of them are dropped at most: then a value is within 0.8 % of what was measured.
+/// How many of them are dropped at most: then a value is within 0.8% of what was measured.
 const COARSEST: u8 = 4;
 
 /// A histogram at rest: a few bytes for each distinct value, instead of pages.
 ///
-/// It is as fine as [`Histogram`] while it has few distinct values, and as coarse as 0.8 % where it has many. The extremes
+/// It is as fine as [`Histogram`] while it has few distinct values, and as coarse as 0.8% where it has many. The extremes
 /// are exact. Merging is commutative and associative: how coarse a whole is depends on its values alone.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Packed {

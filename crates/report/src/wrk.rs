@@ -200,7 +200,7 @@ fn cell(text: &str, width: usize) -> String {
     format!("{text:>width$.width$}{:pad$}", "")
 }
 
-/// `amount` in the largest of `units` (each `scale` times the last) that it reaches 85 % of.
+/// `amount` in the largest of `units` (each `scale` times the last) that it reaches 85% of.
 fn scaled(mut amount: f64, scale: f64, base: &str, units: &[&str], decimals: usize) -> String {
     let mut unit = base;
     for larger in units {

@@ -226,7 +226,7 @@ fn while_calls_wait_percentiles_are_lower_bounds_and_the_wait_is_seen() {
     let stalled = screen(freezing, 7);
     let shown = drawn(&stalled, (80, 24), PLAIN);
     let so_far = shown.iter().find(|line| line.starts_with("2,498 of 3,500 due")).unwrap();
-    // 1,002 of 3,500 wait: the median is known, and nothing above 71 % is.
+    // 1,002 of 3,500 wait: the median is known, and nothing above 71% is.
     assert!(so_far.contains("5.20ms") && so_far.matches('≥').count() == 3, "{so_far}");
     let last = shown.iter().find(|line| line.starts_with("0/s of 500/s")).unwrap();
     assert_eq!(last.matches('≥').count(), 4, "{last}");

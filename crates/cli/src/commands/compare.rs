@@ -65,7 +65,7 @@ pub struct Compare {
     #[arg(long, value_name = "N", value_parser = values::rounds, default_value = "10", help_heading = "Comparison")]
     pub rounds: u32,
     /// Fail condition, repeatable: 'p99 > 1.05x', 'rate < 0.95x', 'error_rate > +0.5%', 'first_message.p99 > 1.05x'. Exit
-    /// status 1 where the whole 95 % interval meets it
+    /// status 1 where the whole 95% interval meets it
     #[arg(long, value_name = "FIGURE OP FACTOR", help_heading = "Comparison")]
     pub fail_if: Vec<FailIf>,
     /// Write the whole result of each run into this directory, as JSON

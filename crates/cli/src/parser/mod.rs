@@ -32,7 +32,7 @@ Examples:
 
 Exit status:
   0    done, and every threshold held
-  1    a threshold failed, or more than 1 % of calls failed
+  1    a threshold failed, or more than 1% of calls failed
   2    the command line or a file was wrong
   3    the target never answered
   4    an agent was lost (without --on-lost-agent continue), or too few joined

@@ -113,7 +113,7 @@ impl Sink for PrometheusSink {
 
 fn waits(address: SocketAddr, time: Duration) -> String {
     let shown = units::Duration(time.as_nanos() as u64);
-    format!("prometheus: serving http://{address}/metrics for a last scrape, for {shown}; Ctrl-C stops it")
+    format!("prometheus: serving http://{address}/metrics for {shown} more, for a last scrape; Ctrl-C stops")
 }
 
 impl Drop for PrometheusSink {

@@ -45,6 +45,6 @@ fn a_search_ends_at_the_limit() {
     };
     // A machine that is busy with others may spoil trials, and brunt then finds no capacity; an answer that it gives holds.
     let (low, high) = search().or_else(|_| search()).or_else(|_| search()).unwrap_or_else(|said| panic!("{said}"));
-    // 1 % may fail, and the burst is answered: 115/s fail by 3 % in 4.5 s.
+    // 1% may fail, and the burst is answered: 115/s fail by 3% in 4.5 s.
     assert!((70.0..=115.0).contains(&low) && (80.0..=150.0).contains(&high), "{low} to {high}");
 }

@@ -11,7 +11,7 @@
 //!
 //! How sure that is: call capacity the rate at which half of all trials would be met. If a rate lay on the wrong side
 //! of it, the probability to see it the same way n times would be at most ½ⁿ (the sign test; W. J. Conover, "Practical
-//! Nonparametric Statistics", 3rd edition, section 3.4): 1.6 % for n = 6. The search picks the ends among all rates
+//! Nonparametric Statistics", 3rd edition, section 3.4): 1.6% for n = 6. The search picks the ends among all rates
 //! that it repeats, and each of those may mislead it: the probability is at most ½ⁿ times their number (the union
 //! bound; [`Capacity::chance_of_error`]).
 //!

@@ -2,7 +2,7 @@
 //! of A.
 //!
 //! Figures are those of [`Metric`], each with a factor that ends in `x`, and `error_rate` with a difference such as
-//! `+0.5%`. Operators are `<` and `>`. A condition is true where the 95 % interval lies wholly on that side of the
+//! `+0.5%`. Operators are `<` and `>`. A condition is true where the 95% interval lies wholly on that side of the
 //! limit, so that noise does not make it true. It is also true where the figure could not be compared, since an unknown
 //! figure must not pass. Where the interval reaches over the limit, the condition is neither shown nor ruled out
 //! ([`FailIfResult::undecided`]): the result names the difference that would have been seen.
@@ -56,7 +56,7 @@ pub struct FailIfResult {
     /// Whether it cannot be judged, since its figure is unknown. Left out where it can.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unjudged: bool,
-    /// Where it is neither true nor ruled out: the value from which on it would have been seen in 80 % of cases, for
+    /// Where it is neither true nor ruled out: the value from which on it would have been seen in 80% of cases, for
     /// people.
     pub undecided: Option<String>,
 }
@@ -173,7 +173,7 @@ impl FailIf {
         }
     }
 
-    /// The true value from which on the condition would be seen in 80 % of cases: the limit, and beyond it half the
+    /// The true value from which on the condition would be seen in 80% of cases: the limit, and beyond it half the
     /// width of the interval times (1.96 + 0.84) / 1.96 (H. S. Bloom, "Minimum detectable effects", Evaluation Review
     /// 19, 1995).
     fn detectable(&self, limit: f64, low: f64, high: f64) -> String {

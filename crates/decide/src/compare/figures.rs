@@ -13,10 +13,10 @@ use crate::evidence::Evidence;
 /// Into how many blocks a run is cut.
 pub const BLOCKS: usize = 10;
 /// The points of its series from which on a block is long. Simulated on autocorrelated seconds (AR(1), φ up to 0.9), blocks
-/// of three or more give false alarms in at most 5 % of comparisons.
+/// of three or more give false alarms in at most 5% of comparisons.
 const LONG_BLOCK_POINTS: usize = 3;
 /// What is added to the correlation that is seen between short blocks, where the same simulation gives false alarms in up to
-/// 12 % without it, and in at most 5 % with it (φ up to 0.7).
+/// 12% without it, and in at most 5% with it (φ up to 0.7).
 const DOUBT: f64 = 0.1;
 
 /// A run in blocks of its seconds, in the order of time.

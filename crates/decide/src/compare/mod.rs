@@ -3,7 +3,7 @@
 //!
 //! Single calls are not independent (they share the machine, the queue and the second), so they are not the sample. The
 //! sample is a figure of a whole run, or of a block of seconds, on a logarithmic scale: a difference of logarithms is a
-//! ratio, and a machine that is 10 % slower for a while slows both sides alike.
+//! ratio, and a machine that is 10% slower for a while slows both sides alike.
 //!
 //! - **Rounds** ([`Comparison::of_rounds`]): A B, B A, A B, … so that a machine that drifts favours neither. The logarithm
 //!   of B's figure over A's in each round; their mean, with Student's t.
@@ -13,7 +13,7 @@
 //!   blocks count as fewer the more one of them predicts the next.
 //!
 //! Each of several figures has its own chance of a false alarm. [`holm`] allows for that: an A against an A is called
-//! different in at most 5 % of comparisons.
+//! different in at most 5% of comparisons.
 
 mod fail_if;
 mod figures;
@@ -40,7 +40,7 @@ pub const LEAST_ROUNDS: u32 = 10;
 /// The fewest runs of a side whose spread is used.
 pub const LEAST_RUNS: usize = 3;
 /// How much wider the error is taken where one side has too few runs: what was kept in a row on a machine that wanders lies closer
-/// together than what comes later. Simulated, this gives false alarms in at most 5 % of comparisons (AR(1), φ up to 0.99).
+/// together than what comes later. Simulated, this gives false alarms in at most 5% of comparisons (AR(1), φ up to 0.99).
 const SINGLE: f64 = 1.2;
 /// The standard deviation, as a ratio, that the histogram's slots (1/1024 wide) add to the quotient of two figures.
 const RESOLUTION: f64 = 0.0004;
@@ -182,7 +182,7 @@ pub struct Difference {
     pub b: f64,
     /// B's over A's.
     pub ratio: f64,
-    /// The interval that holds the true ratio in 95 % of cases: its lower end.
+    /// The interval that holds the true ratio in 95% of cases: its lower end.
     pub low_ratio: f64,
     /// Its upper end.
     pub high_ratio: f64,
@@ -192,7 +192,7 @@ pub struct Difference {
     pub adjusted_p_value: f64,
     /// Whether there is a difference.
     pub differs: bool,
-    /// The ratio above 1 that would be found in 80 % of cases.
+    /// The ratio above 1 that would be found in 80% of cases.
     pub detectable_ratio: f64,
 }
 
@@ -206,7 +206,7 @@ pub struct ErrorDifference {
     pub b_ratio: f64,
     /// B's less A's.
     pub difference: f64,
-    /// The interval that holds the true difference in 95 % of cases: its lower end.
+    /// The interval that holds the true difference in 95% of cases: its lower end.
     pub low: f64,
     /// Its upper end.
     pub high: f64,

@@ -1,14 +1,14 @@
 //! How many rounds a difference takes, said after the first two of them.
 //!
-//! Two groups of n values with the standard deviation s show a true difference x in 80 % of cases where n = 2 (1.96 + 0.84)² s² ÷ x²
-//! (J. Cohen, "Statistical Power Analysis for the Behavioral Sciences", 2nd edition, 1988, section 2.4; normal values, two-sided at 5 %).
+//! Two groups of n values with the standard deviation s show a true difference x in 80% of cases where n = 2 (1.96 + 0.84)² s² ÷ x²
+//! (J. Cohen, "Statistical Power Analysis for the Behavioral Sciences", 2nd edition, 1988, section 2.4; normal values, two-sided at 5%).
 //! Values are logarithms, so that x is that of a ratio. Two rounds have two degrees of freedom: n comes out between a twentieth and three times of
-//! what it is in 90 % of cases (χ² with two).
+//! what it is in 90% of cases (χ² with two).
 
 use super::figures::{self, ComparedFigures};
 use super::{FailIf, Metric};
 
-/// 1.96 + 0.84: quantiles of the normal distribution for 5 % of false alarms and 80 % of differences found.
+/// 1.96 + 0.84: quantiles of the normal distribution for 5% of false alarms and 80% of differences found.
 const POWERED: f64 = 1.96 + 0.84;
 /// What a figure is at least off by, as a logarithm: two rounds that agree by chance do not make the third useless.
 const LEAST_SPREAD: f64 = 0.002;
@@ -26,7 +26,7 @@ fn spread(metric: Metric, rounds: &[(ComparedFigures, ComparedFigures)]) -> Opti
     Some((squares.sum::<f64>() / freedom as f64).sqrt().max(LEAST_SPREAD))
 }
 
-/// About how many rounds like these decide `condition`: equal sides are shown to be within its limit in 80 % of cases. `None` for conditions on
+/// About how many rounds like these decide `condition`: equal sides are shown to be within its limit in 80% of cases. `None` for conditions on
 /// failures, and where its figure was not measured.
 pub fn rounds_to_decide(condition: &FailIf, rounds: &[(ComparedFigures, ComparedFigures)]) -> Option<u32> {
     let (metric, limit) = condition.limit_ratio()?;
@@ -34,7 +34,7 @@ pub fn rounds_to_decide(condition: &FailIf, rounds: &[(ComparedFigures, Compared
     needed.is_finite().then(|| (needed.ceil() as u32).max(2))
 }
 
-/// The smallest difference that `n` rounds like these show in 80 % of cases, as a ratio above 1.
+/// The smallest difference that `n` rounds like these show in 80% of cases, as a ratio above 1.
 pub fn ratio_to_see(metric: Metric, n: u32, rounds: &[(ComparedFigures, ComparedFigures)]) -> Option<f64> {
     Some((POWERED * spread(metric, rounds)? * (2.0 / f64::from(n.max(1))).sqrt()).exp())
 }

@@ -77,7 +77,7 @@ const CALLED_DIFFERENT: f64 = 0.05;
 /// A test's own false alarm: one in 10,000.
 const BY_CHANCE: f64 = 1e-4;
 
-/// The most alarms in so many trials that keep the promise: X of Binomial(n, 5 %) exceeds it once in 10,000. It is the least
+/// The most alarms in so many trials that keep the promise: X of Binomial(n, 5%) exceeds it once in 10,000. It is the least
 /// k with Σ over i > k of C(n, i) · 0.05^i · 0.95^(n − i) ≤ 0.0001: 77 of 1000, 23 of 200.
 fn most_alarms(trials: u64) -> u64 {
     let (n, p) = (trials as f64, CALLED_DIFFERENT);
@@ -195,7 +195,7 @@ fn two_rounds_tell_about_how_many_are_needed() {
         all.sort_by(f64::total_cmp);
         all[all.len() / 2]
     };
-    // Runs that differ by 5 %, and p50 by 1 % of its own: 2 · 2.8² · 0.051² ÷ ln(1.1)² = 4.5 rounds; and by 20 %: 69.
+    // Runs that differ by 5%, and p50 by 1% of its own: 2 · 2.8² · 0.051² ÷ ln(1.1)² = 4.5 rounds; and by 20%: 69.
     for (step, needed) in [(0.05, 4.5), (0.2, 69.0)] {
         let told = median(&|seed| rounds_to_decide(&condition, &pilot(seed, step)).unwrap().into());
         assert!((needed * 0.5..needed * 1.5).contains(&told), "{told} of {needed}");

@@ -11,7 +11,7 @@
 //! N. R. Draper, H. Smith, "Applied Regression Analysis", 3rd edition, chapter 9). So estimates and their covariance are had
 //! at once, without a search that could fail. What is a function of a, b and c (σ, κ, the peak, the knee) gets its
 //! variance by the delta method (G. Casella, R. L. Berger, "Statistical Inference", 2nd edition, section 5.5.4),
-//! positive ones on the scale of logarithms; all intervals are 95 %, by Student's t.
+//! positive ones on the scale of logarithms; all intervals are 95%, by Student's t.
 //!
 //! The knee is where the straight line λN would reach the highest throughput: from there on, more connections
 //! mostly wait. Without a peak, that is 1/σ (the asymptotic bounds of E. D. Lazowska et al., "Quantitative System
@@ -28,7 +28,7 @@ const LEAST_POINTS: usize = 5;
 /// A standard deviation of relative errors above which the fit is poor.
 const POOR: f64 = 0.10;
 
-/// A figure and the interval that holds it in 95 % of cases.
+/// A figure and the interval that holds it in 95% of cases.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Estimate"))]
 pub struct FitInterval {

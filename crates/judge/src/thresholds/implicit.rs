@@ -2,7 +2,7 @@
 //! each check and of each scenario's iterations may fail, unless a threshold of the plan limits that. Where answers are to
 //! come as messages, some message has to come.
 //!
-//! `part / whole <= ratio` is `part <= floor(ratio × whole)`: at 1 %, none of 50 calls may fail, and two of 200.
+//! `part / whole <= ratio` is `part <= floor(ratio × whole)`: at 1%, none of 50 calls may fail, and two of 200.
 
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Count, Figure, NameKind, Operator, Threshold};

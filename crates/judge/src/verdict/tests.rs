@@ -246,7 +246,7 @@ fn late_calls_spoil_the_percentiles_that_they_reach() {
     assert_eq!(verdict.judgement, Judgement::LatencyUnreliable);
     assert!(verdict.sentence.starts_with("p99 is unreliable; p50 and p90 hold: a worker waited for a CPU for 12% of"));
     assert!(verdict.sentence.contains("p99 is between 800.0µs and 5.8"), "{}", verdict.sentence);
-    // At 3 % of a CPU nobody is told to use fewer calls.
+    // At 3% of a CPU nobody is told to use fewer calls.
     assert!(verdict.findings.iter().all(|f| f.advice != Advice::FewerCallsEach), "{:?}", verdict.findings);
     assert!(verdict.is_load_as_asked, "4 % of the calls are no other arrival process");
 }

@@ -158,7 +158,7 @@ counters! {
     BusiestWorker = "busiest_worker_cpu_ratio", Ratio Max at "health.busiest_worker_cpu_ratio" csv;
     /// The largest share of an interval that a worker was ready to run and had no CPU.
     MostStarvedWorker = "most_starved_worker_ratio", Ratio Max at "health.most_starved_worker_ratio" csv;
-    /// Time, summed over the workers, in intervals in which a worker had next to none left: it ran, or waited to run, for 95 % of
+    /// Time, summed over the workers, in intervals in which a worker had next to none left: it ran, or waited to run, for 95% of
     /// it or more.
     WorkersSaturated = "workers_saturated_ns", Nanoseconds Sum at "health.saturated_ns";
     /// Calls whose time of arrival the kernel told; each counts once.

@@ -349,7 +349,7 @@ pub(crate) fn rank(q: f64, count: u64) -> u64 {
 pub const QUANTILES: [(&str, f64); 7] =
     [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
 
-/// The fewest calls whose largest is beyond the quantile `q` of an endless run in 95 % of cases: ln 0.05 / ln q. Of
+/// The fewest calls whose largest is beyond the quantile `q` of an endless run in 95% of cases: ln 0.05 / ln q. Of
 /// fewer, nothing bounds it from above.
 pub fn fewest_calls(q: f64) -> u64 {
     (0.05_f64.ln() / q.ln()).ceil() as u64

@@ -188,7 +188,7 @@ fn found(compared: &ComparedRuns) -> Vec<String> {
     sentences
 }
 
-/// Such as `B's p99 is 24 % higher [19 %, 30 %]`.
+/// Such as `B's p99 is 24% higher [19%, 30%]`.
 fn sentence(difference: &Difference) -> String {
     let Difference { metric, ratio, low_ratio, high_ratio, .. } = difference;
     let whose = match metric {
@@ -220,7 +220,7 @@ fn sentence(difference: &Difference) -> String {
     // Tenths where whole percent would tell too little.
     let [_, low, high] = all;
     let decimals = usize::from(all[0] < 9.95 || high - low < 2.0);
-    let [is, low, high] = all.map(|percent| format!("{percent:.decimals$} %"));
+    let [is, low, high] = all.map(|percent| format!("{percent:.decimals$}%"));
     format!("{whose} {is} {more} [{low}, {high}]")
 }
 
@@ -304,7 +304,7 @@ fn differences(comparison: &Comparison, paint: Paint) -> Vec<String> {
         Design::Runs { a, b } => format!("{} of A, {b} of B", counted(a as u64, "run")),
         Design::Blocks { a, b } => format!("{a} blocks of seconds of A, {b} of B"),
     };
-    let mut lines = vec![format!("{}  {what}, 95 % intervals", paint.strong("B over A"))];
+    let mut lines = vec![format!("{}  {what}, 95% intervals", paint.strong("B over A"))];
     lines.extend(table(comparison, Some(scale)).text(paint));
     lines.extend(left_out(comparison).into_iter().flat_map(|text| wrapped("  ", "  ", &text, WIDTH)));
     lines
@@ -312,7 +312,7 @@ fn differences(comparison: &Comparison, paint: Paint) -> Vec<String> {
 
 /// A row for each metric; with a plot of its interval where there is a scale for it.
 pub(super) fn table(comparison: &Comparison, scale: Option<Around>) -> Table {
-    let mut table = Table::new(["", "A", "B", "B/A", "95 %", "p", if scale.is_some() { "" } else { "differs" }]);
+    let mut table = Table::new(["", "A", "B", "B/A", "95%", "p", if scale.is_some() { "" } else { "differs" }]);
     for d in &comparison.differences {
         let role = if d.differs { Role::Strong } else { Role::Plain };
         let last = match scale {

@@ -173,7 +173,7 @@ fn subject(name: &str, value: u64) -> (String, &'static str) {
     }
 }
 
-/// Such as `8 connections answer 99 % of the most, 12,380 calls/s, at 0.50 × the p99 of 64 connections`.
+/// Such as `8 connections answer 99% of the most, 12,380 calls/s, at 0.50 × the p99 of 64 connections`.
 fn choice(sweep: &Sweep) -> Option<(Role, String)> {
     let choice = sweep.choice()?;
     let Choice { enough: (value, run), most: (most, at_most) } = choice;

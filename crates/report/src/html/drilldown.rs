@@ -43,7 +43,7 @@ pub(super) struct RequestTrack {
     pub(super) ended: Vec<u64>,
     /// Calls among them that are not a success.
     pub(super) not_ok: Vec<u64>,
-    /// The median of their response times, within 0.8 %; `None` where no call ended.
+    /// The median of their response times, within 0.8%; `None` where no call ended.
     pub(super) p50_ns: Vec<Option<u64>>,
     /// Their 99th percentile, likewise.
     pub(super) p99_ns: Vec<Option<u64>>,

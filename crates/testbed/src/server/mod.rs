@@ -44,7 +44,6 @@ pub use listen::listen_on_unix;
 
 pub(crate) use listen::{Listener, bind};
 
-
 use crate::http::Site;
 use crate::llm::{self, Model};
 use crate::service::{Counters, Servers, Service};

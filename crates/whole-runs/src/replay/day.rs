@@ -207,7 +207,7 @@ fn client_of(line: &str) -> u64 {
     line.split_once("/c").unwrap().1.split('/').next().unwrap().parse().unwrap()
 }
 
-/// Every second within 1 %.
+/// Every second within 1%.
 fn same_counts(came: &[u64], expected: &[u64]) {
     assert_eq!(came.len(), expected.len());
     for (second, (came, expected)) in came.iter().zip(expected).enumerate() {

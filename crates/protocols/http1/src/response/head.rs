@@ -155,7 +155,7 @@ struct LastHead {
 }
 
 thread_local! {
-    // Servers send the same head again and again: to parse each took 2 % of the flood's CPU.
+    // Servers send the same head again and again: to parse each took 2% of the flood's CPU.
     static LAST_HEAD: RefCell<LastHead> = const { RefCell::new(LastHead { bytes: Vec::new(), head: None }) };
 }
 

@@ -79,13 +79,13 @@ fn differences(compared: &ComparedRuns, found: &Comparison) -> Section {
     let scale = scale(found, &limits);
     let mut section = Section::new("differences", "Differences");
     let mut columns = vec![Column::words("figure")];
-    columns.extend(["A", "B", "B against A", "95 %", "p"].map(Column::figure));
+    columns.extend(["A", "B", "B against A", "95%", "p"].map(Column::figure));
     columns.push(Column::words(format!(
         "◀ B better · {} to {} · B worse ▶",
         change(scale.low, 0),
         change(scale.high, 0)
     )));
-    let caption = "B over A, with 95 % intervals; p with regard to how many figures are compared";
+    let caption = "B over A, with 95% intervals; p with regard to how many figures are compared";
     let mut table = Table::new("differences", caption, columns);
     for d in &found.differences {
         let limit = limits.iter().find(|(metric, ..)| *metric == d.metric);

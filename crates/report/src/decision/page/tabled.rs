@@ -5,7 +5,7 @@ use crate::page::{Cell, Column, Section, Table};
 use crate::style::Role;
 
 /// The columns that hold words.
-const WORDS: [&str; 4] = ["verdict", "not met because", "differs", "95 %"];
+const WORDS: [&str; 4] = ["verdict", "not met because", "differs", "95%"];
 
 /// `table` as a section of its own, whose first cells link to `hrefs`.
 pub(super) fn tabled(
