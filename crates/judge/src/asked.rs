@@ -121,8 +121,8 @@ pub struct Missing {
 }
 
 impl Made {
-    /// Each kind of load that `plan` asks for, with what `run` made of it. Empty for a run that ended in another way than
-    /// planned, or that was changed while it went on, and where nothing but calls by a rate or by connections was asked for.
+    /// Each kind of load that `plan` asks for, with what `run` made of it. Empty if the run did not end as planned or was changed on the
+    /// way, and for plans that ask for nothing but a rate or connections.
     pub fn all(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Self> {
         let is_changed = run.changes.iter().any(|change| !matches!(change.action, Action::Mark(_)));
         if run.ending != Ending::Completed

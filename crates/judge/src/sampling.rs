@@ -21,7 +21,7 @@ use brunt_record::series::Point;
 
 use crate::statistics::{Estimate, LEAST_OF_TIME, share_interval};
 
-/// The seconds of a run as clusters of its calls.
+/// The seconds of a run as clusters of its calls: calls of one second are alike, so that uncertainty counts seconds and not calls.
 #[derive(Debug, Clone)]
 pub struct Clusters<'a> {
     seconds: Vec<Cluster<'a>>,

@@ -258,7 +258,7 @@ impl Summary {
         self.total.statuses.total() + self.total.failures.other_answers() > 0
     }
 
-    /// Whether the run's ending already states this result: of the guard or the threshold that ended the run.
+    /// Whether this result is of the guard or threshold that ended the run, so that the ending already states it.
     pub fn is_said_by_ending(&self, result: &ThresholdResult) -> bool {
         let Ending::Aborted(cause) = &self.run.ending else { return false };
         // The results of the plan's thresholds come first, and those of its guards behind them.

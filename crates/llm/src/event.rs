@@ -325,7 +325,7 @@ pub fn of_openai(data: &[u8]) -> Option<Event> {
     Some(event)
 }
 
-/// The same of Anthropic's messages.
+/// Reads an event of Anthropic's Messages API; `None` if it is no JSON.
 pub fn of_anthropic(data: &[u8]) -> Option<Event> {
     let read: Part = serde_json::from_slice(data).ok()?;
     let mut event = Event {

@@ -128,7 +128,7 @@ pub trait WorkerReplay: Send {
 
 /// All calls of a log in the order of their due times, for accounts of calls that are made elsewhere.
 ///
-/// It never blocks, and is asked as a [`WorkerReplay`] is.
+/// It never blocks. Its caller polls it as it polls a [`WorkerReplay`]: for the next entry, until [`Upcoming::Over`].
 pub trait LogTimetable: Send {
     /// The next call. Its number is the one by which calls are dealt out: worker `i` of `n` has those with a number that leaves `i` when it is
     /// divided by `n`.

@@ -107,7 +107,7 @@ pub struct OtherStatus {
     pub count: u64,
 }
 
-/// Requests of one template beside what the log had, as they are put together over workers and machines.
+/// Requests of one template beside what the log had: sums, which merge over workers and machines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ComparedTemplate {
     /// Its sums, and all pairs of statuses that are told apart. Its quantiles are empty.

@@ -143,8 +143,8 @@ impl LogLines {
         Self { bytes, line: Vec::new() }
     }
 
-    /// The next line without its end; `None` at the end. Of a line that is too long, one byte more than a line may
-    /// have.
+    /// The next line without its end; `None` at the end. A line that is too long is cut one byte beyond the limit, so that its
+    /// reader sees that it is.
     ///
     /// # Errors
     /// When the bytes cannot be read.

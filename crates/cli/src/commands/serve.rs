@@ -376,7 +376,7 @@ fn serve(address: Listen, told: Serving, start: impl FnOnce(ServerConfig) -> Res
     serve_on(told.workers, address, told.told, start)
 }
 
-/// The same on this many threads.
+/// Serves on `workers` threads until it is stopped: `start` makes the server, a proxy with faults goes before it if any are asked for.
 fn serve_on(
     workers: u32,
     mut address: Listen,

@@ -349,6 +349,8 @@ impl Recorder {
         }
     }
 
+    /// Records an answer that was read at `now`. A plain call (sent when due, answered in one piece) takes the short way through its own
+    /// counters; any other goes into the distributions at once. What is timed, and with which weight, the sampler has decided.
     #[inline]
     fn answered<T>(&mut self, call: &Call<T>, status: u16, now: Tick) {
         let is_ok = self.success.is_usual(status) || self.unusual(status, call.response_ns(now));
@@ -462,6 +464,8 @@ impl Recorder {
         judged != Judged::Refused
     }
 
+    /// Records the failure of a call that ended at `now`, in the figures by name, by due time and, where arrivals are timed, in the
+    /// distributions with bounds.
     fn failed<T>(&mut self, call: &Call<T>, (failure, reason): (Failure, &str), is_absence: bool, now: Tick) {
         let snapshot = &mut self.snapshot;
         let response = call.response_ns(now);

@@ -428,6 +428,8 @@ impl Maker<'_> {
         Ok(())
     }
 
+    /// Gives the call a body of the content type `kind`: a table for JSON that fits one, a form for form fields, else the text as it is.
+    /// Values that may be secrets are asked for instead.
     fn text_body(&mut self, call: &mut Call, kind: &str, text: Text) {
         let json =
             text.known().filter(|_| kind.ends_with("json")).and_then(|text| Value::from_json(text.as_bytes()).ok());

@@ -53,6 +53,8 @@ fn path_item(document: Document<'_>, item: &Value) -> Value {
     Value::Object(fields.collect())
 }
 
+/// Translates an operation of Swagger 2 into one of OpenAPI 3: its parameters (own ones replace the path's `common` ones of the same
+/// name), its body or form as a `requestBody`, and its responses with their media types.
 fn operation(document: Document<'_>, common: &[Value], value: &Value) -> Value {
     let own = value.list_at("parameters");
     let is_replaced = |one: &Value| {

@@ -168,6 +168,7 @@ impl FigureSource<'_> {
 }
 
 impl Reach<'_> {
+    /// Whether the threshold can no longer be met, whatever the rest of the run brings; `None` where its figure was not recorded.
     fn breaks(&self, threshold: &Threshold, subject: Subject<'_>) -> Option<bool> {
         let (standing, operator, limit) = (self.standing, threshold.operator(), threshold.limit());
         let from_above = matches!(operator, Operator::Below | Operator::AtMost);

@@ -252,6 +252,7 @@ enum Piece<'a> {
     Variable(&'a str),
 }
 
+/// Splits a text into plain text and `@NAME`s. An `@` counts at the beginning and after a boundary; `@@` there is a plain `@`.
 fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = text;
     let mut at_start = true;

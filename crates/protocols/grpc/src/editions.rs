@@ -169,6 +169,8 @@ fn lower_message(message: &mut DescriptorProto, beside: &FeaturesOfMessage, feat
     }
 }
 
+/// Rewrites a field of an edition as one of proto2 or proto3: its label, its packing and its encoding say what the edition's features
+/// mean. What only one of the two can say is noted in `needs`.
 fn lower_field(
     field: &mut FieldDescriptorProto,
     beside: &FeaturesOfField,
