@@ -336,7 +336,7 @@ impl Link {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct History {
     /// Whether they were of use.
-    pub(super) answer_history: AnswerHistory,
+    pub(super) answers: AnswerHistory,
     /// How much earlier the slot could have carried a call had this program been in time, in nanoseconds.
     pub(super) held_up: u64,
     /// The start of the time without a server that is not recorded yet; [`Tick::NEVER`] if the slot has one.
@@ -345,12 +345,11 @@ pub(crate) struct History {
 
 impl History {
     /// A slot that had none.
-    pub(super) const NONE: Self =
-        Self { answer_history: AnswerHistory::Untried, held_up: 0, without_since: Tick::NEVER };
+    pub(super) const NONE: Self = Self { answers: AnswerHistory::Untried, held_up: 0, without_since: Tick::NEVER };
 
     /// Whether the last attempt to connect, or the last connection, brought no answer.
     fn never_answered(self) -> bool {
-        self.answer_history == AnswerHistory::InVain
+        self.answers == AnswerHistory::InVain
     }
 }
 
@@ -442,7 +441,7 @@ impl Connection {
     /// Bytes received before a call that is sent now. Those of the opening exchange belong to the first call.
     #[inline]
     pub(super) fn bytes_in_before_a_call(&self) -> u64 {
-        let is_first = self.calls.is_empty() && self.history.answer_history != AnswerHistory::Answered;
+        let is_first = self.calls.is_empty() && self.history.answers != AnswerHistory::Answered;
         if is_first { 0 } else { self.link.bytes_in }
     }
 
@@ -597,7 +596,7 @@ impl Connection {
     /// Whether its peer takes no calls although none is on it, and has answered none before.
     pub(super) fn is_unusable(&self) -> bool {
         self.is_open()
-            && self.history.answer_history != AnswerHistory::Answered
+            && self.history.answers != AnswerHistory::Answered
             && self.calls.is_empty()
             && self.link.client.capacity() == 0
     }
@@ -634,7 +633,7 @@ impl Connection {
     /// The peer has sent something valid: the way to it works.
     #[inline]
     pub(super) fn has_served(&mut self) {
-        self.history.answer_history = AnswerHistory::Answered;
+        self.history.answers = AnswerHistory::Answered;
     }
 }
 
@@ -807,7 +806,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Adds a connection in place of one that is gone, and that was of use or not.
     pub(crate) fn add_after(&mut self, origin: OriginId, never_answered: bool) -> ConnectionId {
         let token = self.add(origin, Keeper::Everybody);
-        self.connections[token].history.answer_history =
+        self.connections[token].history.answers =
             if never_answered { AnswerHistory::InVain } else { AnswerHistory::Untried };
         token
     }
@@ -1358,7 +1357,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         let connection = &mut self.connections[token];
         let history = &mut connection.history;
-        history.answer_history = history.answer_history.ended();
+        history.answers = history.answers.ended();
         if !history.without_since.is_set() && self.watched_since.is_set() {
             history.without_since = connection.link.began.max(self.watched_since);
         }
@@ -1541,7 +1540,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let connection = &mut self.connections[token];
         // In time, its successor would have been there that much earlier.
         connection.history.held_up = connection.history.held_up.max(late_ns);
-        let has_answered = connection.history.answer_history == AnswerHistory::Answered;
+        let has_answered = connection.history.answers == AnswerHistory::Answered;
         let may_have_crossed = has_answered && connection.is_open() && !matches!(loss.ender, Ender::Brunt(_));
         let left = LostConnection {
             // Frames tell which calls were processed.
@@ -1549,7 +1548,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             bytes_taken: connection.link.bytes_taken,
             crossed_within_ns: if may_have_crossed { MET_ITS_END_NS.max(2 * connection.link.connect_ns) } else { 0 },
         };
-        connection.history.answer_history = connection.history.answer_history.ended();
+        connection.history.answers = connection.history.answers.ended();
         let calls = std::mem::take(&mut connection.calls);
         if calls.is_empty() && failure != Failure::Closed {
             self.recorder.trouble(failure, reason);
@@ -1636,8 +1635,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.state = State::IDLE;
         connection.unsent.clear();
         connection.generation = connection.generation.wrapping_add(1);
-        if connection.history.answer_history == AnswerHistory::Answered {
-            connection.history.answer_history = AnswerHistory::Untried;
+        if connection.history.answers == AnswerHistory::Answered {
+            connection.history.answers = AnswerHistory::Untried;
         }
         if !is_broken(Rule::LostLeavesLists) {
             connection.membership = PoolMembership::Unlisted;
@@ -1700,10 +1699,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     pub(crate) fn inherit(&mut self, old: ConnectionId, fresh: ConnectionId, now: Tick) -> bool {
         let behind = self.behind(now);
         let old = &self.connections[old];
-        let service = if old.calls.is_empty() { old.history.answer_history.ended() } else { AnswerHistory::Untried };
+        let service = if old.calls.is_empty() { old.history.answers.ended() } else { AnswerHistory::Untried };
         let held_up = old.history.held_up.max(behind);
         let history = &mut self.connections[fresh].history;
-        (history.answer_history, history.held_up) = (service, held_up);
+        (history.answers, history.held_up) = (service, held_up);
         self.back_off(fresh, now)
     }
 

@@ -395,7 +395,7 @@ impl<D: Driver> Workload<D> for VirtualUsers {
         match end {
             End::Answered(status) => self.answered(network, call, status, now),
             End::Failed(..) | End::ToldByPeer(..) | End::GivenUp(..) => {
-                self.failed(network.recorder_mut(), call, end, now)
+                self.failed(network.recorder_mut(), call, end, now);
             }
             End::Withdrawn => self.tell_failed(call, Failure::Timeout, NOTHING_CAME, now),
             End::Unfinished | End::Unsent => self.cut_short(network.recorder_mut(), call, end, now),
