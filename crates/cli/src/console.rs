@@ -175,7 +175,7 @@ pub fn repeat_headline(headline: &str, text: &[u8]) -> Result<()> {
         return Ok(());
     }
     let Ok(size) = rustix::termios::tcgetwinsize(io::stdout()) else { return Ok(()) };
-    let lines = text.iter().filter(|byte| **byte == b'\n').count();
+    let lines = text.split(|byte| *byte == b'\n').count() - 1;
     // The prompt and this headline take three more.
     if size.ws_row == 0 || lines + 3 <= size.ws_row.into() {
         return Ok(());

@@ -466,7 +466,7 @@ fn no_secret_is_in_any_message_where_a_side_is_not_private() {
             RunResult::Ran { .. } => assert!(travels),
             RunResult::NotBegun(ClusterError::OpenWay { agent }) => assert!(!is_private && agent == "a2"),
             RunResult::NotBegun(ClusterError::OtherServer { agent }) => {
-                assert!(is_private && !travels && agent == "a2")
+                assert!(is_private && !travels && agent == "a2");
             }
             _ => panic!("it ran, or did not begin"),
         }
