@@ -13,7 +13,7 @@ use brunt_grpc::framing::write_message;
 use brunt_grpc::reflection::Reflection;
 use brunt_grpc::schema::{Schema, compile, load};
 use brunt_protocol::KeptAnswer;
-use brunt_protocol::discovery::Reply;
+use brunt_protocol::discovery::DiscoveryReply;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
@@ -49,7 +49,7 @@ fn ask(input: &[u8]) {
         let message = answers.borrow_mut().next().ok_or_else(|| "no more answers".to_owned())?;
         let mut body = Vec::new();
         write_message(message, false, &mut body);
-        Ok(Reply { status: 0, kept: KeptAnswer { head: Vec::new(), body } })
+        Ok(DiscoveryReply { status: 0, kept: KeptAnswer { head: Vec::new(), body } })
     };
     if let Ok(set) = Reflection::new(&answer, &[]).descriptor_set(None)
         && let Ok(schema) = Schema::of_descriptor_set(&set)

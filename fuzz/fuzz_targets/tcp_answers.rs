@@ -15,7 +15,7 @@ use brunt_tcp::options::{AnswerFraming, LengthPrefix};
 use brunt_tcp::{AnswerReader, MOST_ANSWER_BYTES, Tcp};
 use libfuzzer_sys::fuzz_target;
 
-fn framing(choice: u8) -> (Framing, Value<'static>, Value<'static>) {
+fn framing(choice: u8) -> (AnswerFraming, Value<'static>, Value<'static>) {
     let until = |end: &'static str| {
         (AnswerFraming::Until(Content(end.as_bytes().to_vec())), Value::text("until"), Value::text(end))
     };
@@ -35,7 +35,7 @@ fn framing(choice: u8) -> (Framing, Value<'static>, Value<'static>) {
 }
 
 /// The answers that a flood sees, and what was wrong with the rest.
-fn flood(pieces: &[&[u8]], framing: &Framing) -> (Vec<Vec<u8>>, bool) {
+fn flood(pieces: &[&[u8]], framing: &AnswerFraming) -> (Vec<Vec<u8>>, bool) {
     let (mut reader, mut answers) = (AnswerReader::default(), Vec::new());
     for piece in pieces {
         let mut rest = *piece;

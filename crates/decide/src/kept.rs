@@ -186,7 +186,7 @@ pub struct KeptFigure {
 pub struct Limit {
     /// As written.
     pub threshold: String,
-    /// The figure that it limits, as [`Figure::name`].
+    /// The figure that it limits, as [`KeptFigure::name`].
     pub figure: String,
     /// The limit, in the figure's unit.
     pub limit: f64,

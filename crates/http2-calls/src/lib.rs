@@ -67,7 +67,7 @@ pub trait StreamProtocol: Send {
     /// Starts a call: opens a stream and sends the request.
     fn start(&mut self, message: &Message<'_>, streams: &mut Connection<Self::Call>, out: &mut Vec<u8>) -> Started;
 
-    /// Sends a further message on the call at this position, as [`Client::say`](brunt_protocol::Client::say) does.
+    /// Sends a further message on the call at this position, as [`Client::send_message`](brunt_protocol::Client::send_message) does.
     ///
     /// # Errors
     /// When the call takes no further message: the call fails.
@@ -136,6 +136,6 @@ pub trait StreamProtocol: Send {
     /// As [`Client::parts`](brunt_protocol::Client::parts).
     fn parts(&self) -> AnswerParts<'_>;
 
-    /// As [`Client::hand_over`](brunt_protocol::Client::hand_over).
+    /// As [`Client::take_answer`](brunt_protocol::Client::take_answer).
     fn hand_over(&mut self, kept: &mut KeptAnswer);
 }

@@ -174,7 +174,7 @@ struct Pulse {
 }
 
 impl Heartbeat {
-    /// The user is called; `what` (under 256) names the function. Ends with [`Heart::leave`].
+    /// The user is called; `what` (under 256) names the function. Ends with [`Heartbeat::leave`].
     #[inline]
     pub fn enter(&self, what: u8) {
         let beats = (self.0.beat.load(Ordering::Relaxed) >> 8).wrapping_add(1);

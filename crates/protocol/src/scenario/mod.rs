@@ -30,7 +30,7 @@
 //!   and gives its stream. `core.next_message(stream)` waits for the next message, which is what [`Caller::read`] makes of the part
 //!   `message`, or gives nil and the answer once the call has ended; `core.leave(stream)` wants no more of it, and gives the answer.
 //!   `core.next_message(stream, timeout)` waits so long at most, and gives nil alone then; a field `part` of the stream is read in place of
-//!   `message`. `core.say(stream, …)` says more on the call ([`Client::say`]); what stands behind the stream goes to [`Caller::encode`]. It
+//!   `message`. `core.say(stream, …)` says more on the call ([`Client::send_message`]); what stands behind the stream goes to [`Caller::encode`]. It
 //!   gives false once the call has ended.
 //! - `core.digest(algorithm, text, encoding)`, `core.hmac(algorithm, key, text, encoding)`, `core.base64(text)` and
 //!   `core.url_encode(text)`: as `brunt.sha256` and its like have them.
