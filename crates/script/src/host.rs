@@ -55,7 +55,7 @@ use crate::{FloodScript, Program, ScriptError};
 ///     fn begin(&self, place: &FloodPlace, _: &StopHandle) -> Result<Begun, ScriptError> {
 ///         let scripted = |_| Scripted {
 ///             user: Box::new(RepeatingSource::new(self.0.clone(), false)),
-///             heart: Heart::default(),
+///             heart: Heartbeat::default(),
 ///             address: None,
 ///         };
 ///         Ok(Begun { session: Box::new(Silence), workers: (0..place.workers).map(scripted).collect() })

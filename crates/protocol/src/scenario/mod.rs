@@ -93,7 +93,7 @@ pub use value::{Fields, Value, duration_ns, is_rounded, number_text, rounded, un
 ///          end"
 ///     }
 ///
-///     fn client(&self, options: &Value<'_>, setting: &Setting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
+///     fn client(&self, options: &Value<'_>, setting: &ClientSetting<'_>) -> Result<Box<dyn Caller>, OptionsError> {
 ///         Fields::parse("brunt.echo", options, &[])?;
 ///         match setting.base {
 ///             Some(_) => Ok(Box::new(Echo)),
