@@ -208,7 +208,7 @@ fn news(notice: &Notice) -> String {
         Notice::Waiting(waiting) => waits(waiting),
         Notice::Joined(names) => format!("{} back: the next run is made with them, too", is_or_are(names)),
         Notice::NoServer { problem, left } => {
-            format!("{problem}; trying again for {:.0} s", left.as_secs_f64().ceil())
+            format!("{problem}; trying again for {:.0}s", left.as_secs_f64().ceil())
         }
     }
 }
@@ -232,7 +232,7 @@ fn waits(Waiting { awaited, agents, left }: &Waiting) -> String {
         Awaited::End => "end",
         Awaited::Teardown => "return from the script's teardown",
     };
-    format!("waiting for {names} to {what}, for at most {:.0} s", left.as_secs_f64().ceil())
+    format!("waiting for {names} to {what}, for at most {:.0}s", left.as_secs_f64().ceil())
 }
 
 fn names(agents: &[brunt_cluster::Announcement]) -> String {

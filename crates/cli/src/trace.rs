@@ -9,6 +9,7 @@ use brunt_engine::trace::{ExchangePart, Trace, Traced};
 use brunt_plan::bodies::shown_body;
 use brunt_plan::plan::Plan;
 use brunt_plan::secret::{REDACTED, is_secret_header, shown_url};
+use brunt_plan::units::Duration;
 use brunt_protocol::Direction;
 use brunt_record::outcome::OkStatus;
 use brunt_record::redaction::Secrets;
@@ -53,7 +54,7 @@ impl Printer {
             Traced::Answered { name, request, status, head, body, service_ns } => {
                 let _ = writeln!(text, "\n→ {name}");
                 self.message(&mut text, request);
-                let _ = writeln!(text, "← {status} in {:.2} ms", *service_ns as f64 / 1e6);
+                let _ = writeln!(text, "← {status} in {}", Duration(*service_ns));
                 self.head(&mut text, head);
                 self.body(&mut text, body);
             }
@@ -73,7 +74,7 @@ impl Printer {
                 let arrow = if *direction == Direction::Sent { "→" } else { "←" };
                 let _ = write!(text, "\n{arrow} {part}, {count} bytes");
                 if let Some(after_ns) = after_ns {
-                    let _ = write!(text, ", {} later", milliseconds(*after_ns));
+                    let _ = write!(text, ", {} later", Duration(*after_ns));
                 }
                 text.push('\n');
                 if let Some(told) = told {
@@ -99,10 +100,10 @@ impl Printer {
                     (status, None) => format!(" with {status}"),
                     (status, Some(name)) => format!(" with {status} ({name})"),
                 };
-                let _ = writeln!(text, "\n{mark} answered{status} in {}", milliseconds(*service_ns));
+                let _ = writeln!(text, "\n{mark} answered{status} in {}", Duration(*service_ns));
             }
             Traced::CallFailed { failure, reason, service_ns } => {
-                let after = service_ns.map_or_else(String::new, |ns| format!(" after {}", milliseconds(ns)));
+                let after = service_ns.map_or_else(String::new, |ns| format!(" after {}", Duration(ns)));
                 let _ = writeln!(text, "\n✗ {}{after}: {reason}", failure.name());
             }
             Traced::Checked { name, held } => {
@@ -198,11 +199,6 @@ fn is_url_header(name: &str) -> bool {
     ["location", "content-location", "referer"].iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// A duration in milliseconds, with two digits more.
-fn milliseconds(ns: u64) -> String {
-    format!("{:.2} ms", ns as f64 / 1e6)
-}
-
 /// Whether bytes are readable: UTF-8 without control characters other than those of texts.
 fn is_text(bytes: &[u8]) -> bool {
     let is_shown = |c: char| !c.is_control() || matches!(c, '\t' | '\r' | '\n' | '\x1b');
@@ -264,13 +260,13 @@ mod tests {
         );
         assert_eq!(
             moved(Direction::Received, b"GET /?key=x HTTP/1.1\r\n\r\n", None, Some(2_000_000)),
-            "\n← answer, 9 bytes, 2.00 ms later\n  GET /?key=[redacted] HTTP/1.1\n"
+            "\n← answer, 9 bytes, 2.00ms later\n  GET /?key=[redacted] HTTP/1.1\n"
         );
         let answered =
             |status, status_name| printer.text(&Traced::CallAnswered { status, status_name, service_ns: 1_000_000 });
-        assert_eq!(answered(0, None), "\n✓ answered in 1.00 ms\n");
-        assert_eq!(answered(404, None), "\n✗ answered with 404 in 1.00 ms\n");
-        assert_eq!(answered(1, Some("Gone")), "\n✓ answered with 1 (Gone) in 1.00 ms\n");
+        assert_eq!(answered(0, None), "\n✓ answered in 1.00ms\n");
+        assert_eq!(answered(404, None), "\n✗ answered with 404 in 1.00ms\n");
+        assert_eq!(answered(1, Some("Gone")), "\n✓ answered with 1 (Gone) in 1.00ms\n");
     }
 
     #[test]
@@ -300,7 +296,7 @@ mod tests {
         };
         let printer = printer_of(false, &["t0p"]);
         let expected = "\n→ login\n  POST /login?key=[redacted] HTTP/1.1\n  Host: a\n  Authorization: [redacted]\n\n  \
-                        pin=[redacted]\n← 200 in 1.50 ms\n  HTTP/1.1 200 OK\n  Set-Cookie: [redacted]\n\n  \u{fffd}[2Jhi\n  you\n";
+                        pin=[redacted]\n← 200 in 1.50ms\n  HTTP/1.1 200 OK\n  Set-Cookie: [redacted]\n\n  \u{fffd}[2Jhi\n  you\n";
         assert_eq!(printer.text(&answered), expected);
         let open = printer_of(true, &[]);
         assert!(open.text(&answered).contains("Bearer x") && open.text(&answered).contains("id=7"));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use brunt_cluster::{Announcement, CLUSTER_VERSION, Offset};
+use brunt_plan::units;
 use clap::Args;
 use serde_json::json;
 
@@ -56,7 +57,7 @@ pub fn run(args: &Agents) -> Result<Exit> {
             cores.to_string(),
             connections.to_string(),
             load.map_or_else(|| "-".to_owned(), |load| format!("{load:.2}")),
-            clock.map_or_else(|| "-".to_owned(), |clock| format!("± {:.2} ms", clock.uncertainty_ns as f64 / 1e6)),
+            clock.map_or_else(|| "-".to_owned(), |clock| format!("±{}", units::Duration(clock.uncertainty_ns))),
             state(agent),
             tags.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(","),
         ]);

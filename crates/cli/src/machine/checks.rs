@@ -1,6 +1,6 @@
 //! Problems of a machine for a run of a given size. Pure: nothing is read here.
 
-use brunt_plan::units::counted;
+use brunt_plan::units::{Duration, counted};
 use serde::Serialize;
 
 use super::{Facts, Reached};
@@ -162,7 +162,7 @@ fn ports(facts: &Facts, size: &Size, target: Option<&Reached>) -> Check {
     let taken = facts.time_wait.unwrap_or(0);
     let sources = "--source-ip 10.0.0.5-10.0.0.8: several addresses of this machine";
     if needed > all && closed > 0.0 {
-        let message = format!("{needed} needed, {all} there: a closed connection keeps its port for {kept_s:.0} s");
+        let message = format!("{needed} needed, {all} there: a closed connection keeps its port for {kept_s:.0}s");
         let remedies = ["no --reconnect", "sudo sysctl -w net.ipv4.tcp_tw_reuse=1", sources];
         return Check::new(NAME, Level::Problem, message, &remedies);
     }
@@ -260,7 +260,7 @@ fn speed(facts: &Facts) -> Check {
 fn clock(facts: &Facts) -> Check {
     const NAME: &str = "clock";
     let source = facts.clock.as_deref().unwrap_or("unknown source");
-    let message = format!("{source}, {:.0} ns a reading", facts.reading_ns);
+    let message = format!("{source}, {:.0}ns a reading", facts.reading_ns);
     if facts.reading_ns <= SLOW_READING_NS {
         return Check::ok(NAME, message);
     }
@@ -270,7 +270,7 @@ fn clock(facts: &Facts) -> Check {
 fn timers(facts: &Facts) -> Check {
     const NAME: &str = "timers";
     let Some(slack) = facts.timer_slack_ns else { return Check::unknown(NAME) };
-    let message = format!("they may come {} µs late", slack / 1_000);
+    let message = format!("they may come {}µs late", slack / 1_000);
     if slack < LATE_TIMER_NS {
         return Check::ok(NAME, message);
     }
@@ -326,7 +326,7 @@ fn name(target: &Reached) -> Option<Check> {
             return Some(Check::new(NAME, Level::Problem, message, &["another name, or an address", "--connect-to"]));
         }
     };
-    let message = format!("looked up in {}", milliseconds(lookup_ns));
+    let message = format!("looked up in {}", Duration(lookup_ns));
     if lookup_ns < SLOW_LOOKUP_NS {
         return Some(Check::ok(NAME, message));
     }
@@ -336,16 +336,12 @@ fn name(target: &Reached) -> Option<Check> {
 fn connection(target: &Reached) -> Check {
     const NAME: &str = "target";
     match &target.connect {
-        Ok(ns) => Check::ok(NAME, format!("{} connects in {}", target.target, milliseconds(*ns))),
+        Ok(ns) => Check::ok(NAME, format!("{} connects in {}", target.target, Duration(*ns))),
         Err(error) => {
             let message = format!("{}: {error}", target.target);
             Check::new(NAME, Level::Problem, message, &["start it", "--wait-for 30s, where it is still starting"])
         }
     }
-}
-
-fn milliseconds(ns: u64) -> String {
-    format!("{:.2} ms", ns as f64 / 1e6)
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ Commands
   doctor, config    check this machine; where flags come from
   completions, man, schema, types  for your shell, programs, editors
 
-brunt http://localhost:8080/               as fast as it goes, for 10 s
+brunt http://localhost:8080/               as fast as it goes, for 10s
 brunt -r 2000 -d 30s http://localhost:8080/
 brunt help                                 topics of the guide
 brunt --help-all                           all flags, by protocol

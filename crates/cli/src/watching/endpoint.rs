@@ -93,7 +93,7 @@ impl Endpoint {
         };
         let (status, body) = match timeout(PATIENCE, answered).await {
             Ok(answered) => answered.map_err(|why| self.told(&why))?,
-            Err(_) => return Err(format!("no answer in {} ms", PATIENCE.as_millis())),
+            Err(_) => return Err(format!("no answer in {}ms", PATIENCE.as_millis())),
         };
         if !status.is_success() && !body.starts_with(b"{") {
             return Err(format!("HTTP {}", status.as_u16()));

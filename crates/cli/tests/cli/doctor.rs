@@ -80,7 +80,7 @@ fn timers_that_come_late_are_found() {
     let mut command = Command::new("python3");
     command.args(["-c", slack, env!("CARGO_BIN_EXE_brunt"), "doctor", "--format", "json"]).env("BRUNT_NO_SAVE", "1");
     let report = done(&mut command).with_status(1);
-    assert_eq!(said(&report, "timers"), ("problem".to_owned(), "they may come 5000 µs late".to_owned()));
+    assert_eq!(said(&report, "timers"), ("problem".to_owned(), "they may come 5000µs late".to_owned()));
 }
 
 #[test]

@@ -209,7 +209,7 @@ fn beside(fails: fn() -> Option<String>) -> (Value, Duration) {
 fn a_source_that_breaks_slow_or_garbage_costs_values_and_the_run_nothing() {
     for (fails, problem) in [
         ((|| status("503 Service Unavailable")) as fn() -> Option<String>, "HTTP 503"),
-        (|| None, "no answer in 900 ms"),
+        (|| None, "no answer in 900ms"),
         (|| page("<html>maintenance</html>"), "not in Prometheus' text format"),
         (|| page("queue_depth x\n"), "line 1 of the answer is not a sample"),
         (|| page("queue_depth NaN\n"), "the value is NaN"),

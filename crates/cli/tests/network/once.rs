@@ -39,7 +39,7 @@ fn http_without_its_secrets() {
         "  X-Own: [redacted]\n",
         "\n\n  [redacted]\n",
         "\n← answer, ",
-        " ms later\n  HTTP/1.1 404 Not Found\n",
+        "s later\n  HTTP/1.1 404 Not Found\n",
         "\n  Set-Cookie: [redacted]\n",
         "\n  nothing\n",
         "\n✗ answered with 404 in ",

@@ -435,8 +435,8 @@ impl Agent {
             && session.ending.is_none()
         {
             let seconds = PATIENCE_NS / SECOND_NS;
-            let reason = format!("nothing was heard of {} for {seconds} s", session.by);
-            let unheard = format!("it heard nothing of this brunt for {seconds} s, and gave the run up");
+            let reason = format!("nothing was heard of {} for {seconds}s", session.by);
+            let unheard = format!("it heard nothing of this brunt for {seconds}s, and gave the run up");
             session.send(&FromAgent::Leaving { reason: unheard });
             self.end_session(SessionEnd::GivenUp(reason));
         }
@@ -462,7 +462,7 @@ impl Agent {
             self.outbox.post(subject.clone(), frame);
         }
         if is_stuck {
-            let text = "its part has not ended, 15 s after it was to: it takes no other run before";
+            let text = "its part has not ended, 15s after it was to: it takes no other run before";
             self.events.push(AgentEvent::Bus(text.to_owned()));
         }
         if let Some(why) = why {

@@ -340,7 +340,7 @@ impl Contact {
             let silent = audible.saturating_sub(peer.heard);
             let cut_ns = if is_broken(Rule::SilenceOfAllIsACut) { SILENCE_NS } else { AWAY_NS };
             if newest.saturating_sub(peer.heard) >= SILENCE_NS || silent >= cut_ns {
-                peer.lose(format!("nothing was heard of it for {:.1} s", silent as f64 / 1e9), run);
+                peer.lose(format!("nothing was heard of it for {:.1}s", silent as f64 / 1e9), run);
             }
         }
         self.tell_cut(audible.saturating_sub(newest).max(now.saturating_sub(self.echoed)));
@@ -368,7 +368,7 @@ impl Contact {
         }
         let (run, seconds) = (self.runs, unheard / 1_000_000_000);
         let gone = if self.outbox.is_away { "been away" } else { "let nothing through" };
-        let usual = || format!("the NATS server has {gone} for {seconds} s");
+        let usual = || format!("the NATS server has {gone} for {seconds}s");
         let reason = self.unusable.clone().unwrap_or_else(usual);
         for peer in &mut self.peers {
             peer.lose(reason.clone(), run);

@@ -121,7 +121,7 @@ pub enum ClusterError {
     #[error(transparent)]
     Wire(#[from] WireError),
     /// There are too few.
-    #[error("{wanted} are wanted, and {found} came in {} s{}", patience.as_secs_f64(), others(left_out))]
+    #[error("{wanted} are wanted, and {found} came in {}s{}", patience.as_secs_f64(), others(left_out))]
     TooFew {
         /// Which agents.
         wanted: String,

@@ -293,8 +293,7 @@ impl InProgress {
         }
         agent.contact = Reachability::Lost { has_ended: false };
         let still = self.stood_still_ns;
-        let own =
-            (still >= STOOD_STILL_NS).then(|| format!("; this brunt stood still for {:.1} s", still as f64 / 1e9));
+        let own = (still >= STOOD_STILL_NS).then(|| format!("; this brunt stood still for {:.1}s", still as f64 / 1e9));
         let reason = &format!("{reason}{}", own.unwrap_or_default());
         let worker = place as u32;
         let mut last = LastSeconds { measured_ns: agent.part.measured_ns, horizon_ns, ..LastSeconds::default() };
@@ -375,7 +374,7 @@ impl InProgress {
         if on_lost == OnLost::Abort || nobody_left && !self.is_left {
             self.own_stop = Some(OwnStop::AgentsLost);
             let after = Duration::from_nanos(after_ns).as_secs_f64();
-            self.failed.get_or_insert(format!("agent '{name}' was lost after {after:.0} s: {reason}"));
+            self.failed.get_or_insert(format!("agent '{name}' was lost after {after:.0}s: {reason}"));
         }
     }
 

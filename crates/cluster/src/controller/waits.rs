@@ -45,13 +45,13 @@ impl Awaited {
     pub(super) fn missed(self, limit_ns: u64) -> String {
         let seconds = Duration::from_nanos(limit_ns).as_secs_f64();
         match self {
-            Self::Contact => format!("nothing was heard of it for {seconds:.0} s"),
-            Self::Plan => format!("it answers, but has not taken the plan for {seconds:.0} s"),
-            Self::Setup => format!("it answers, but the script's setup has not returned within {seconds:.0} s"),
-            Self::Connections => format!("it answers, but was not ready to begin within {seconds:.0} s"),
-            Self::Report => format!("it answers, but has reported nothing of its part for {seconds:.0} s"),
-            Self::End => format!("it answers, but its part has not ended {seconds:.0} s after it should have"),
-            Self::Teardown => format!("it answers, but the script's teardown has not returned within {seconds:.0} s"),
+            Self::Contact => format!("nothing was heard of it for {seconds:.0}s"),
+            Self::Plan => format!("it answers, but has not taken the plan for {seconds:.0}s"),
+            Self::Setup => format!("it answers, but the script's setup has not returned within {seconds:.0}s"),
+            Self::Connections => format!("it answers, but was not ready to begin within {seconds:.0}s"),
+            Self::Report => format!("it answers, but has reported nothing of its part for {seconds:.0}s"),
+            Self::End => format!("it answers, but its part has not ended {seconds:.0}s after it should have"),
+            Self::Teardown => format!("it answers, but the script's teardown has not returned within {seconds:.0}s"),
         }
     }
 }

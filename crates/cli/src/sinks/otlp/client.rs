@@ -72,7 +72,7 @@ impl Client {
         let body = self.encoded(body);
         let began = Instant::now();
         let mut pause = FIRST_PAUSE;
-        let mut problem = format!("no answer within {} s after the run", GRACE.as_secs());
+        let mut problem = format!("no answer within {}s after the run", GRACE.as_secs());
         loop {
             let Some(attempt) = self.until_deadline(self.post(uri, body.clone())).await else { return Err(problem) };
             let asked = match attempt {
@@ -163,7 +163,7 @@ impl Client {
         match timeout(self.endpoint.timeout, answered).await {
             Ok(Ok((status, headers, body))) => outcome(status, &headers, &body),
             Ok(Err(why)) => Attempt::Later(None, why),
-            Err(_) => Attempt::Later(None, format!("no answer in {} ms", self.endpoint.timeout.as_millis())),
+            Err(_) => Attempt::Later(None, format!("no answer in {}ms", self.endpoint.timeout.as_millis())),
         }
     }
 
