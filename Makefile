@@ -12,7 +12,7 @@ BROWSER_PACKAGES := chromium-headless-shell $(shell command -v npm >/dev/null ||
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .DELETE_ON_ERROR:
-.PHONY: demo install package test test-packages bench bench-packages coalescing moving house valgrind mutations fuzz chaos fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test semver msrv
+.PHONY: demo install package test test-packages bench bench-packages coalescing moving llm-real house valgrind mutations fuzz chaos fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test semver msrv
 
 # The main job on the built-in target.
 demo:
@@ -111,6 +111,11 @@ moving: test-packages
 	python3 -m venv target/moving/python && target/moving/python/bin/pip install --quiet locust
 	npm install --silent --no-fund --no-audit --prefix target/moving/node newman
 	benchmarks/moving/run.py --brunt $(or $(BRUNT),target/release/brunt) --locust target/moving/python/bin/locust --newman target/moving/node/node_modules/.bin/newman $(MOVING)
+
+# Language models against a real server with a tiny model. Some 6 GB of packages, or PYTHON with torch and `transformers[serving]`.
+llm-real:
+	$(if $(PYTHON),,python3 -m venv target/llm-real && target/llm-real/bin/pip install --quiet torch accelerate 'transformers[serving]')
+	BRUNT_LLM_PYTHON=$(or $(PYTHON),$(CURDIR)/target/llm-real/bin/python) cargo --config .ci/tests.toml test --workspace --features brunt/schema --locked --test network -- --include-ignored real_llm
 
 # Makes docs/gallery: runs of known shapes, each with its page's first screen and its text.
 gallery: test-packages

@@ -175,6 +175,11 @@ impl Executor {
         let By::Agents { cluster, threads, secrets_from_agents, .. } = &self.by else {
             bail!("no agents were asked for: give --nats");
         };
+        if plan.own_times {
+            bail!(
+                "conversations (--turns) and traces with times of their own are made by one machine: leave --nats out"
+            );
+        }
         // Mistakes in the plan are reported here, before agents are told. Secrets that only agents have are made up.
         let here = if *secrets_from_agents { &plan.with_made_up_environment() } else { plan };
         brunt_engine::check(here, registry, SCRIPTS)?;

@@ -249,7 +249,8 @@ const SURE: f64 = 3.0;
 pub fn falls_behind(plan: &Plan, points: &[Point]) -> f64 {
     let Load::Open { profile, arrivals } = &plan.load else { return 0.0 };
     let mut slower = slowing(points);
-    if arrivals.is_random() && slower > 0.0 {
+    // A conversation is several calls.
+    if arrivals.is_random() && slower > 0.0 && !plan.own_times {
         slower = slower.min(missing(points, |seconds| profile.calls_held_until(seconds)));
     }
     slower.max(backlog(points)).clamp(0.0, 1.0)

@@ -123,6 +123,9 @@ impl ChangeLimits {
         };
         let rate = match (&plan.load, &plan.scenarios) {
             (_, Some(scenarios)) => throttled(scenarios),
+            (_, None) if plan.own_times => Err(
+                "its calls are those of conversations, or of a trace, at times of their own; start it with another rate",
+            ),
             (Load::Open { .. }, None) => Ok(()),
             (Load::Replay(_), None) => {
                 Err("its calls are due when the log has them; start it with another --speed or --scale")

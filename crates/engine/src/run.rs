@@ -39,6 +39,7 @@ use brunt_protocol::scenario::Value;
 use brunt_protocol::{Prepared, Registry, Scheme};
 use brunt_script::{Begun, FloodPlace, FloodScript, ScriptHost, Scripted, Session};
 
+use self::replay::replay_parts;
 pub(crate) use self::replay::run_replay;
 
 /// The inputs of a run besides its plan.
@@ -67,9 +68,6 @@ pub(crate) fn run<M: Machine>(
     let plan = &plan;
     if let Some(gate) = &given.part.gate {
         gate.keep_time(given.machine.clock());
-    }
-    if let Load::Replay(_) = &plan.load {
-        return Err(EngineError::NoLog);
     }
     let finished = match &plan.scenarios {
         Some(scenarios) => run_scenarios(plan, scenarios, given, observer),
@@ -141,9 +139,20 @@ fn flood<M: Machine>(
         None => (None, Vec::new()),
     };
     let mut watchdog = Watchdog::new(scripted.iter().map(|worker| worker.heart.clone()));
-    let quotas = Quotas::from_plan(plan, given.part.portion, &given.part.supply);
-    let parts = flood_parts(&shared, given.part.portion, &quotas, &prepared, &routes, scripted);
-    let mut run = carry_out(given.machine, &shared, parts, &mut watchdog, observer)?;
+    let portion = given.part.portion;
+    let own: Vec<_> = portion.shares().map_while(|share| prepared.own_calls(share)).collect();
+    let mut run = match routes.first().filter(|_| scripted.is_empty() && !own.is_empty()) {
+        Some(route) => {
+            let parts = replay_parts(&shared, portion, &prepared, route, own, false);
+            carry_out(given.machine, &shared, parts, &mut watchdog, observer)?
+        }
+        None if matches!(plan.load, Load::Replay(_)) => return Err(EngineError::NoLog),
+        None => {
+            let quotas = Quotas::from_plan(plan, portion, &given.part.supply);
+            let parts = flood_parts(&shared, portion, &quotas, &prepared, &routes, scripted);
+            carry_out(given.machine, &shared, parts, &mut watchdog, observer)?
+        }
+    };
     run.status_names = prepared.status_names();
     run.redirected_to = prepared.redirected_to().map(|to| plan.secrets().hide(&absolute(plan, &to)).into_owned());
     if let Some(seen) = seen {

@@ -173,6 +173,7 @@ impl<'a> ScenarioRuntime<'a> {
             connections: 1.into(),
             load: Load::Closed {},
             stop: StopRule::default(),
+            own_times: false,
             own: Vec::new(),
             thresholds: Vec::new(),
             guards: Vec::new(),

@@ -65,6 +65,7 @@ pub(crate) fn ask_on<M: Machine>(
         drain_ns: plan.timeout_ns,
         reconnect: false,
         pipeline: 1,
+        own_times: false,
         own: Vec::new(),
         thresholds: Vec::new(),
         guards: Vec::new(),

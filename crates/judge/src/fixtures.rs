@@ -23,6 +23,7 @@ pub fn plan() -> Plan {
         workers: 2,
         stop: StopRule { duration_ns: Some(10 * SECOND_NS), requests: None },
         seed: 1,
+        own_times: false,
         own: Vec::new(),
         thresholds: vec!["p99<50ms".parse().unwrap()],
         ..Plan::of_calls(target, ProtocolOptions::default())

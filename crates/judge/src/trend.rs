@@ -404,6 +404,7 @@ mod tests {
                 trace_ratio: None,
                 setup_timeout_ns: None,
                 teardown_timeout_ns: None,
+                own_times: false,
                 own: Vec::new(),
             };
             let plan = Plan { scenarios: Some(scenarios), ..crate::fixtures::plan() };

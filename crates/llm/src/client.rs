@@ -14,8 +14,10 @@ use brunt_record::kinds::AnswerSample;
 use brunt_record::outcome::Failure;
 
 use crate::dialect::ApiDialect;
-use crate::event::{Finish, Usage};
-use crate::facts;
+use crate::event::{Finish, TextKind, Usage};
+use crate::facts::{self, Said};
+use crate::reply::add_text;
+use crate::turns::LATER;
 
 /// The reasons of failures.
 const FAILED: &str = "the server reports an error in its stream";
@@ -30,6 +32,10 @@ struct InFlight {
     finish: Option<Finish>,
     has_text: bool,
     is_last: bool,
+    /// Whether it is a turn after the first of its conversation.
+    is_later: bool,
+    /// Its text so far, where a later turn repeats it.
+    reply: String,
     /// Why it has failed, once it has.
     problem: Option<(Failure, &'static str)>,
 }
@@ -39,6 +45,8 @@ pub struct LlmClient {
     inner: Box<dyn Client>,
     dialect: ApiDialect,
     streams: bool,
+    /// Whether the text of answers is kept.
+    keeps_replies: bool,
     calls: VecDeque<InFlight>,
     /// What is told of the last message, or the last end.
     facts: Vec<u8>,
@@ -49,7 +57,14 @@ pub struct LlmClient {
 impl LlmClient {
     /// A client on one of HTTP, which keeps answers.
     pub fn new(inner: Box<dyn Client>, dialect: ApiDialect, streams: bool) -> Self {
-        Self { inner, dialect, streams, calls: VecDeque::new(), facts: Vec::new(), without_last: 0 }
+        let (calls, facts) = (VecDeque::new(), Vec::new());
+        Self { inner, dialect, streams, keeps_replies: false, calls, facts, without_last: 0 }
+    }
+
+    /// The same client, which tells the text of each answer with its end.
+    #[must_use]
+    pub fn keeping_replies(self) -> Self {
+        Self { keeps_replies: true, ..self }
     }
 
     /// What HTTP has seen, as far as it is anybody's business: `None` for an event that adds no text.
@@ -90,14 +105,18 @@ impl LlmClient {
         call.is_last |= event.is_last;
         let (kind, bytes) = event.text?;
         call.has_text = true;
-        facts::write_message(&mut self.facts, kind, bytes, event.usage.output);
+        if self.keeps_replies && kind == TextKind::Content {
+            add_text(self.dialect, data, &mut call.reply);
+        }
+        let said = Said { kind, bytes, output: event.usage.output, is_later: call.is_later };
+        facts::write_message(&mut self.facts, &said);
         Some(Progress::Message { position, status })
     }
 
     fn answered(&mut self, answer: Answer) -> Progress {
         let mut call = self.calls.remove(answer.position).unwrap_or_default();
         if !(200..300).contains(&answer.status) {
-            facts::write_end(&mut self.facts, &call.usage, None, 0);
+            facts::write_end(&mut self.facts, &call.usage, None, 0, "");
             return Progress::Answered(answer);
         }
         let mut bytes = 0;
@@ -108,6 +127,9 @@ impl LlmClient {
                     call.usage = event.usage;
                     call.finish = event.finish;
                     bytes = event.text.map_or(0, |(_, bytes)| bytes);
+                    if self.keeps_replies {
+                        add_text(self.dialect, self.inner.parts().body, &mut call.reply);
+                    }
                 }
                 None => call.problem = Some((Failure::Protocol, NOT_JSON)),
             }
@@ -117,7 +139,7 @@ impl LlmClient {
         } else if !call.is_last {
             self.without_last += 1;
         }
-        facts::write_end(&mut self.facts, &call.usage, call.finish, bytes);
+        facts::write_end(&mut self.facts, &call.usage, call.finish, bytes, &call.reply);
         match call.problem {
             None => Progress::Answered(answer),
             Some((failure, reason)) => Progress::Failed(FailedCall {
@@ -150,9 +172,10 @@ impl Client for LlmClient {
     }
 
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
-        let started = self.inner.start(message, out);
+        let is_later = message.hint & LATER != 0;
+        let started = self.inner.start(&Message { hint: message.hint & !LATER, ..*message }, out);
         if !matches!(started, Started::Malformed(_)) {
-            self.calls.push_back(InFlight::default());
+            self.calls.push_back(InFlight { is_later, ..InFlight::default() });
         }
         started
     }

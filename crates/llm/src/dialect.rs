@@ -119,8 +119,49 @@ impl ApiDialect {
         }
     }
 
+    /// What stands between a prompt and its answer in the body of a later turn, and between that and the next prompt; escaped as they
+    /// are.
+    pub const fn between_turns(self) -> [&'static str; 2] {
+        match self {
+            Self::Chat | Self::Messages | Self::OllamaChat => {
+                ["\"},{\"role\":\"assistant\",\"content\":\"", "\"},{\"role\":\"user\",\"content\":\""]
+            }
+            // They know no roles.
+            Self::Completions | Self::OllamaGenerate => ["\\n\\n", "\\n\\n"],
+        }
+    }
+
+    /// A whole body of a file, which gets what a run decides: its model, whether answers are streamed and how they are counted, and further
+    /// fields. Without a limit of its own it takes the run's; returned with whether it has one.
+    pub fn whole_body(self, asked: &Asked<'_>, given: &Map<String, Value>) -> (Body, bool) {
+        let is_of_ollama = matches!(self, Self::OllamaChat | Self::OllamaGenerate);
+        let limits: &[&str] = if is_of_ollama { &[] } else { &["max_tokens", "max_completion_tokens"] };
+        let of_options =
+            is_of_ollama && given.get("options").is_some_and(|options| options.get("num_predict").is_some());
+        let has_limit =
+            of_options || limits.iter().any(|limit| given.get(*limit).is_some_and(|limit| !limit.is_null()));
+        let mut extra = given.clone();
+        for name in ["model", "stream", "stream_options"].iter().chain(limits.iter().filter(|_| !has_limit)) {
+            extra.remove(*name);
+        }
+        extra.extend(asked.extra.iter().map(|(name, value)| (name.clone(), value.clone())));
+        // Its messages, or its prompt, are among the fields.
+        (self.body_around(&Asked { extra: &extra, ..*asked }, "", ""), has_limit)
+    }
+
     /// A body around its prompt.
     pub fn body(self, asked: &Asked<'_>) -> Body {
+        let (open, close) = match self {
+            Self::Completions | Self::OllamaGenerate => (",\"prompt\":\"", "\""),
+            Self::Chat | Self::Messages | Self::OllamaChat => {
+                (",\"messages\":[{\"role\":\"user\",\"content\":\"", "\"}]")
+            }
+        };
+        self.body_around(asked, open, close)
+    }
+
+    /// A body around a prompt that stands between these.
+    fn body_around(self, asked: &Asked<'_>, open: &str, close: &str) -> Body {
         let mut fields = Map::new();
         fields.insert("stream".to_owned(), asked.streams.into());
         let mut options = Map::new();
@@ -151,12 +192,6 @@ impl ApiDialect {
         if is_of_ollama {
             fields.remove("options");
         }
-        let (open, close) = match self {
-            Self::Completions | Self::OllamaGenerate => ("\"prompt\":\"", "\""),
-            Self::Chat | Self::Messages | Self::OllamaChat => {
-                ("\"messages\":[{\"role\":\"user\",\"content\":\"", "\"}]")
-            }
-        };
         let written = |value: &Value| value.to_string();
         let mut rest = close.to_owned();
         for (name, value) in &fields {
@@ -173,7 +208,7 @@ impl ApiDialect {
             rest.push(',');
         }
         Body {
-            before: format!("{{\"model\":{},{open}", written(&json!(asked.model))),
+            before: format!("{{\"model\":{}{open}", written(&json!(asked.model))),
             behind: rest,
             limit: format!("\"{limit}\":"),
             end,
@@ -268,6 +303,35 @@ mod tests {
             written(ApiDialect::OllamaGenerate, &json!({}), None),
             json!({"model": "m\"x", "prompt": "hi \n there", "stream": true, "options": {}})
         );
+    }
+
+    #[test]
+    fn a_whole_body_gets_what_a_run_decides() {
+        let whole = |dialect: ApiDialect, given: Value, limit: Option<u32>| {
+            let extra = Map::from_iter([("temperature".to_owned(), json!(0))]);
+            let asked =
+                Asked { model: "a,b", streams: true, ignores_end: false, extra: &extra, taken: Taken::default() };
+            let (body, has_limit) = dialect.whole_body(&asked, given.as_object().unwrap());
+            let mut out = Vec::new();
+            body.write("", limit.filter(|_| !has_limit), &mut out);
+            serde_json::from_slice::<Value>(&out)
+                .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&out)))
+        };
+        let messages = json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:x"}}]}]);
+        let given = json!({"model": "other", "messages": messages, "tools": [{"type": "function"}], "stream": false});
+        assert_eq!(
+            whole(ApiDialect::Chat, given.clone(), Some(9)),
+            json!({"model": "a,b", "messages": messages, "tools": [{"type": "function"}], "stream": true,
+                   "stream_options": {"include_usage": true}, "temperature": 0, "max_tokens": 9})
+        );
+        let mut limited = given;
+        limited["max_completion_tokens"] = json!(3);
+        let limited = whole(ApiDialect::Chat, limited, Some(9));
+        assert_eq!((limited.get("max_tokens"), &limited["max_completion_tokens"]), (None, &json!(3)));
+        let ollama =
+            |options: Value| whole(ApiDialect::OllamaChat, json!({"messages": [], "options": options}), Some(9));
+        assert_eq!(ollama(json!({"seed": 1}))["options"], json!({"seed": 1, "num_predict": 9}));
+        assert_eq!(ollama(json!({"num_predict": 2}))["options"], json!({"num_predict": 2}));
     }
 
     #[test]

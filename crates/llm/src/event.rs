@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::de::{Error, IgnoredAny, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 /// What kind of text an event adds to an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,9 +161,9 @@ impl Counts {
 
 /// A line of Ollama.
 #[derive(Deserialize)]
-struct Line {
-    #[serde(default)]
-    message: Option<Said>,
+struct Line<'a> {
+    #[serde(default, borrow)]
+    message: Option<Said<'a>>,
     #[serde(default)]
     response: Option<Length>,
     #[serde(default)]
@@ -180,13 +181,14 @@ struct Line {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct Said<'a> {
     #[serde(default)]
     content: Option<Length>,
     #[serde(default)]
     thinking: Option<Length>,
-    #[serde(default)]
-    tool_calls: Option<Vec<IgnoredAny>>,
+    /// Calls come whole, with their arguments as JSON.
+    #[serde(default, borrow)]
+    tool_calls: Option<Vec<&'a RawValue>>,
 }
 
 /// An event of Anthropic's, or its whole message.
@@ -358,12 +360,14 @@ pub fn of_anthropic(data: &[u8]) -> Option<Event> {
 
 /// The same of a line of Ollama.
 pub fn of_ollama(data: &[u8]) -> Option<Event> {
-    let read: Line = serde_json::from_slice(data).ok()?;
+    let read: Line<'_> = serde_json::from_slice(data).ok()?;
     let said = read.message.as_ref();
     let content = said.and_then(|said| length(said.content)).or_else(|| length(read.response));
     let thought = said.and_then(|said| length(said.thinking)).or_else(|| length(read.thinking));
-    let tools =
-        said.and_then(|said| said.tool_calls.as_ref()).map(|calls| calls.len() as u32).filter(|calls| *calls > 0);
+    let tools = said
+        .and_then(|said| said.tool_calls.as_ref())
+        .map(|calls| calls.iter().map(|call| call.get().len()).sum::<usize>());
+    let tools = tools.and_then(|bytes| u32::try_from(bytes).ok()).filter(|bytes| *bytes > 0);
     Some(Event {
         text: first([(TextKind::Content, content), (TextKind::Reasoning, thought), (TextKind::Tool, tools)]),
         finish: read.done.then(|| read.done_reason.unwrap_or(Finish::Stop)),

@@ -4,11 +4,12 @@ use brunt_http1::HTTP;
 use brunt_http1::options::{Options as Http, Version};
 use brunt_plan::content::Content;
 use brunt_plan::plan::ProtocolOptions;
-use brunt_protocol::OptionsError;
+use brunt_plan::replay::LogReplay as Trace;
 use brunt_protocol::discovery::DiscoveryReply;
 use brunt_protocol::flags::{Flag, FlagValues, ValueKind};
 use brunt_protocol::headers::{HEADER, Header, headers};
 use brunt_protocol::messages::{STALL_TIMEOUT, stall_timeout};
+use brunt_protocol::{OptionsError, OwnTimes};
 use serde_json::{Map, Value};
 
 use crate::dialect::{ApiDialect, Limit, Taken, first_model};
@@ -16,12 +17,14 @@ use crate::event::{of_ollama, of_openai};
 use crate::length::Length;
 use crate::objectives::Objectives;
 use crate::options::{LlmOptions, Question};
-use crate::prompt::{Prompts, Rate, of_words};
+use crate::prompt::{PromptSource, Prompts, Rate, kind_of_trace, of_words, read_file};
+use crate::think::Think;
+use crate::turns::Turns;
 
 /// The tokens of a prompt where nothing is said of them.
-const USUAL_INPUT: Length = Length::Fixed(512.0);
+const USUAL_INPUT: Length = Length::fixed(512.0);
 /// The tokens of an answer where nothing is said of them.
-const USUAL_OUTPUT: Length = Length::Fixed(128.0);
+const USUAL_OUTPUT: Length = Length::fixed(128.0);
 /// The words of the two prompts by which a server is asked how it counts tokens.
 const FEW_WORDS: u32 = 16;
 const MANY_WORDS: u32 = 216;
@@ -31,7 +34,7 @@ const MOST_SHOWN: usize = 200;
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// The flags.
-pub(super) const FLAGS: [Flag; 14] = [
+pub(super) const FLAGS: [Flag; 17] = [
     Flag::new("model", ValueKind::Text("NAME"), "The model [default: the first that the server lists]"),
     Flag::new(
         "api",
@@ -57,8 +60,22 @@ pub(super) const FLAGS: [Flag; 14] = [
     Flag::new(
         "dataset",
         ValueKind::File("F"),
-        "Prompts from a file, in turn: ShareGPT's JSON, or a text or a JSON object with a prompt in each line",
+        "Prompts from a file, in turn: ShareGPT's JSON, a text or a JSON object with a prompt in each line, or a trace with its times \
+         (Mooncake, BurstGPT)",
     ),
+    Flag::new("speed", ValueKind::Text("FACTOR"), "Divide the times of a trace: 2x, 0.5x [default: 1x]").checked(factor),
+    Flag::new(
+        "turns",
+        ValueKind::Text("N"),
+        "Turns of a conversation, each with the server's answers before it: 4, uniform:1,8, …; of a file's conversations, at most",
+    )
+    .checked(length),
+    Flag::new(
+        "think-time",
+        ValueKind::Text("T"),
+        "From an answer to the next turn: 2s, exp:2s, normal:2s,500ms, lognormal:2s,3s or uniform:1s,5s [default: 0s]",
+    )
+    .checked(think),
     Flag::new(
         "ignore-eos",
         ValueKind::Nothing,
@@ -88,6 +105,19 @@ fn length(text: &str) -> Result<(), String> {
     text.parse::<Length>().map(drop)
 }
 
+fn think(text: &str) -> Result<(), String> {
+    text.parse::<Think>().map(drop)
+}
+
+/// A factor, as `brunt replay` takes it.
+fn read_factor(text: &str) -> Option<f64> {
+    text.strip_suffix('x').unwrap_or(text).parse().ok().filter(|factor| (1e-6..=1e6).contains(factor))
+}
+
+fn factor(text: &str) -> Result<(), String> {
+    read_factor(text).map(drop).ok_or_else(|| "expected how many times as much, such as 2x or 0.5x".to_owned())
+}
+
 fn objectives(text: &str) -> Result<(), String> {
     text.parse::<Objectives>().map(drop)
 }
@@ -112,6 +142,41 @@ fn wrong(flag: &'static str) -> impl Fn(String) -> OptionsError {
     move |problem| OptionsError(format!("--{flag}: {problem}"))
 }
 
+/// When calls made by these flags are due.
+pub(super) fn own_times(given: &FlagValues) -> Result<OwnTimes, OptionsError> {
+    let speed = given.text("speed").map(|text| read_factor(text).unwrap_or(1.0));
+    let file = given.file("dataset");
+    let all = file.map(|(name, content)| read_file(name, &content.0)).transpose()?.unwrap_or_default();
+    if let (Some((name, _)), Some(first)) = (file, all.first())
+        && all.iter().all(|entry| entry.at_ns.is_some())
+    {
+        let trace = Trace::new(name, kind_of_trace(first));
+        return Ok(OwnTimes::Trace(Box::new(Trace {
+            session: "none".to_owned(),
+            speed: speed.unwrap_or(1.0),
+            ..trace
+        })));
+    }
+    if speed.is_some() {
+        let problem = file.map_or_else(|| "no --dataset is given".to_owned(), |(name, _)| format!("{name} has none"));
+        return Err(OptionsError(format!("--speed divides the times of a trace, and {problem}")));
+    }
+    Ok(if given.has("turns") { OwnTimes::Conversations } else { OwnTimes::None })
+}
+
+/// How conversations go on, if requests are turns of them.
+fn turns(given: &FlagValues) -> Result<Option<Turns>, OptionsError> {
+    let think = given.text("think-time").map(str::parse).transpose().map_err(wrong("think-time"))?;
+    let turns = given.text("turns").map(str::parse).transpose().map_err(wrong("turns"))?;
+    match (turns, think) {
+        (Some(turns), think) => Ok(Some(Turns { turns, think: think.unwrap_or(Think::NONE) })),
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(OptionsError(
+            "--think-time comes before a further turn: say how many there are with --turns".to_owned(),
+        )),
+    }
+}
+
 /// The options that the flags ask for. The server is asked for its model, for how it counts tokens and for what it takes.
 pub(super) fn options(given: &FlagValues) -> Result<ProtocolOptions, OptionsError> {
     let of_length =
@@ -129,11 +194,13 @@ pub(super) fn options(given: &FlagValues) -> Result<ProtocolOptions, OptionsErro
             rate: Rate::default(),
         },
     };
+    let turns = turns(given)?;
     let mut options = LlmOptions {
         api,
         model: given.text("model").unwrap_or_default().to_owned(),
         stream: !given.has("no-stream"),
         prompts,
+        turns,
         output: Some(of_length("output-tokens", USUAL_OUTPUT)?),
         ignore_eos: given.has("ignore-eos"),
         extra: extra.unwrap_or_default(),
@@ -144,7 +211,11 @@ pub(super) fn options(given: &FlagValues) -> Result<ProtocolOptions, OptionsErro
         asks: None,
     };
     // A dataset has to be right before anybody is asked.
-    options.prompts.ready(0)?;
+    if let (PromptSource::Given { all, .. }, Some(_)) = (options.prompts.ready(0, 0)?, turns)
+        && all.iter().all(|entry| entry.turns.len() == 1)
+    {
+        return Err(OptionsError("--turns: no entry of --dataset has more than one prompt of its user".to_owned()));
+    }
     let server = Server { given, http: &http };
     if options.model.is_empty() {
         options.model = server.model(&options)?;
@@ -218,8 +289,9 @@ impl Server<'_> {
                 content: Content(of_words(u64::from(words), words).into_bytes()),
                 rate: Rate::default(),
             },
-            output: Some(Length::Fixed(1.0)),
+            output: Some(Length::fixed(1.0)),
             ignore_eos: false,
+            turns: None,
             ..options.clone()
         };
         let mut few = self.ask(&question(options, FEW_WORDS, false))?;

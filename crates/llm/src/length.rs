@@ -9,49 +9,101 @@ use serde::{Deserialize, Serialize};
 /// The most tokens of a prompt or an answer.
 pub const MOST_TOKENS: f64 = 2_000_000.0;
 
-/// How many tokens prompts, or answers, have.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum Length {
-    /// The same for all.
+/// A distribution of numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Distribution {
+    /// Always the same.
     Fixed(f64),
     /// Normal, by mean and standard deviation.
     Normal(f64, f64),
-    /// The logarithm is normal; by mean and standard deviation of the lengths themselves.
+    /// The logarithm is normal; by mean and standard deviation of the numbers themselves.
     LogNormal(f64, f64),
     /// Equally often each, from the first to the second.
     Uniform(f64, f64),
 }
 
 /// Makes a distribution of two numbers.
-type Make = fn(f64, f64) -> Length;
+pub type Make = fn(f64, f64) -> Distribution;
 
 /// The names of distributions.
 const NAMES: [(&str, Make); 3] =
-    [("normal", Length::Normal), ("lognormal", Length::LogNormal), ("uniform", Length::Uniform)];
+    [("normal", Distribution::Normal), ("lognormal", Distribution::LogNormal), ("uniform", Distribution::Uniform)];
 
-impl Length {
-    /// A length at random.
-    pub fn draw(self, random: &mut Random) -> u32 {
-        let drawn = match self {
-            Self::Fixed(tokens) => tokens,
+impl Distribution {
+    /// The distribution with this name, by its two numbers.
+    pub fn named(name: &str) -> Option<Make> {
+        NAMES.iter().find(|(known, _)| *known == name).map(|(_, make)| *make)
+    }
+
+    /// A number at random; it may be below zero.
+    pub fn draw(self, random: &mut Random) -> f64 {
+        match self {
+            Self::Fixed(number) => number,
             Self::Normal(mean, deviation) => mean + deviation * random.normal(),
             Self::LogNormal(mean, deviation) => {
-                // Mean m and deviation s of the lengths: σ² = ln(1 + s²/m²), µ = ln m − σ²/2.
+                // Mean m and deviation s of the numbers: σ² = ln(1 + s²/m²), µ = ln m − σ²/2.
                 let variance = (deviation / mean).powi(2).ln_1p();
                 (mean.ln() - variance / 2.0 + variance.sqrt() * random.normal()).exp()
             }
-            Self::Uniform(least, most) => least + ((most - least + 1.0) * random.unit()).floor(),
+            Self::Uniform(least, most) => least + (most - least) * random.unit(),
+        }
+    }
+
+    /// Whether its numbers make sense together.
+    pub fn is_possible(self) -> bool {
+        match self {
+            Self::Fixed(_) | Self::Normal(..) => true,
+            Self::LogNormal(mean, _) => mean > 0.0,
+            Self::Uniform(least, most) => least <= most,
+        }
+    }
+
+    /// Its mean.
+    pub fn mean(self) -> f64 {
+        match self {
+            Self::Fixed(mean) | Self::Normal(mean, _) | Self::LogNormal(mean, _) => mean,
+            Self::Uniform(least, most) => f64::midpoint(least, most),
+        }
+    }
+
+    /// Writes it with numbers written so.
+    ///
+    /// # Errors
+    /// Those of the formatter.
+    pub fn write(self, f: &mut fmt::Formatter<'_>, number: impl Fn(f64) -> String) -> fmt::Result {
+        match self {
+            Self::Fixed(fixed) => f.write_str(&number(fixed)),
+            Self::Normal(mean, deviation) => write!(f, "normal:{},{}", number(mean), number(deviation)),
+            Self::LogNormal(mean, deviation) => write!(f, "lognormal:{},{}", number(mean), number(deviation)),
+            Self::Uniform(least, most) => write!(f, "uniform:{},{}", number(least), number(most)),
+        }
+    }
+}
+
+/// How many tokens prompts, or answers, have; or turns, conversations.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Length(Distribution);
+
+impl Length {
+    /// The same for all.
+    pub const fn fixed(tokens: f64) -> Self {
+        Self(Distribution::Fixed(tokens))
+    }
+
+    /// A length at random.
+    pub fn draw(self, random: &mut Random) -> u32 {
+        let drawn = match self.0 {
+            // Equally often each whole number.
+            Distribution::Uniform(least, most) => Distribution::Uniform(least, most + 1.0).draw(random).floor(),
+            spread => spread.draw(random),
         };
         drawn.round().clamp(1.0, MOST_TOKENS) as u32
     }
 
     /// Its mean, in tokens.
     pub fn mean(self) -> f64 {
-        match self {
-            Self::Fixed(mean) | Self::Normal(mean, _) | Self::LogNormal(mean, _) => mean,
-            Self::Uniform(least, most) => f64::midpoint(least, most),
-        }
+        self.0.mean()
     }
 }
 
@@ -61,24 +113,20 @@ impl FromStr for Length {
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || {
             format!(
-                "expected a number of tokens from 1 to {MOST_TOKENS}, or normal:512,64, lognormal:512,64 (mean and deviation) or \
+                "expected a number from 1 to {MOST_TOKENS}, or normal:512,64, lognormal:512,64 (mean and deviation) or \
                  uniform:100,900, not '{text}'"
             )
         };
-        let tokens = |text: &str| {
-            let tokens: Option<f64> = text.trim().parse().ok();
-            tokens.filter(|tokens| (0.0..=MOST_TOKENS).contains(tokens)).ok_or_else(expected)
+        let number = |text: &str| {
+            let number: Option<f64> = text.trim().parse().ok();
+            number.filter(|number| (0.0..=MOST_TOKENS).contains(number)).ok_or_else(expected)
         };
-        let positive = |tokens: f64| if tokens >= 1.0 { Ok(tokens) } else { Err(expected()) };
-        let Some((name, numbers)) = text.split_once(':') else { return positive(tokens(text)?).map(Self::Fixed) };
-        let (_, make) = NAMES.iter().find(|(known, _)| *known == name.trim()).ok_or_else(expected)?;
+        let positive = |number: f64| if number >= 1.0 { Ok(number) } else { Err(expected()) };
+        let Some((name, numbers)) = text.split_once(':') else { return positive(number(text)?).map(Self::fixed) };
+        let make = Distribution::named(name.trim()).ok_or_else(expected)?;
         let (first, second) = numbers.split_once(',').ok_or_else(expected)?;
-        let (first, second) = (positive(tokens(first)?)?, tokens(second)?);
-        let made = make(first, second);
-        match made {
-            Self::Uniform(least, most) if most < least => Err(expected()),
-            made => Ok(made),
-        }
+        let spread = make(positive(number(first)?)?, number(second)?);
+        Some(Self(spread)).filter(|_| spread.is_possible()).ok_or_else(expected)
     }
 }
 
@@ -98,12 +146,7 @@ impl From<Length> for String {
 
 impl fmt::Display for Length {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fixed(tokens) => write!(f, "{tokens}"),
-            Self::Normal(mean, deviation) => write!(f, "normal:{mean},{deviation}"),
-            Self::LogNormal(mean, deviation) => write!(f, "lognormal:{mean},{deviation}"),
-            Self::Uniform(least, most) => write!(f, "uniform:{least},{most}"),
-        }
+        self.0.write(f, |number| number.to_string())
     }
 }
 

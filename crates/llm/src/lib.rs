@@ -8,11 +8,13 @@
 //! | --- | --- |
 //! | [`options`], `flags.rs` | what is asked for, and what a server was found to take |
 //! | [`prompt`], [`length`] | prompts, and how long they are |
-//! | [`dialect`], [`event`] | bodies, and what answers say |
+//! | `conversation.rs`, [`turns`], [`think`], [`reply`] | turns that repeat the answers before them, and traces at their own times |
+//! | [`dialect`], `request.rs`, [`event`] | bodies and the requests around them, and what answers say |
 //! | [`client`] | the client of a connection, above that of HTTP |
 //! | [`meter`], [`objectives`] | the figures |
 
 pub mod client;
+mod conversation;
 pub mod dialect;
 pub mod event;
 mod facts;
@@ -22,35 +24,41 @@ pub mod meter;
 pub mod objectives;
 pub mod options;
 pub mod prompt;
+pub mod reply;
+mod request;
+pub mod think;
+pub mod turns;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use brunt_http1::Http1;
 use brunt_http1::options::{Content, Options as Http};
-use brunt_plan::plan::{Plan, ProtocolOptions};
-use brunt_plan::random::Random;
+use brunt_plan::plan::{Load, Plan, ProtocolOptions};
 use brunt_plan::scenario::DeclaredFigure;
+use brunt_plan::share::Share;
 use brunt_protocol::flags::{Flag, FlagValues};
 use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_protocol::meter::Meter;
+use brunt_protocol::replay::WorkerReplay;
 use brunt_protocol::source::{Message, RequestSource, SourceEnd};
-use brunt_protocol::{Client, OptionsError, Prepared, Protocol, Scheme, read_options};
+use brunt_protocol::{Client, OptionsError, OwnTimes, Prepared, Protocol, Scheme, read_options};
 use brunt_record::SECOND_NS;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::client::LlmClient;
-use crate::dialect::{ApiDialect, Asked, Body};
-use crate::length::Length;
+use crate::conversation::OwnCalls;
+use crate::dialect::{ApiDialect, Asked};
 use crate::meter::TokenMeter;
 use crate::options::{LlmOptions, Question};
-use crate::prompt::PromptSource;
+use crate::request::{Request, Requests};
+use crate::turns::Lost;
 
 /// How long an answer may take by default: long ones take minutes.
 const USUAL_TIMEOUT_NS: u64 = 600 * SECOND_NS;
 /// Separates the random numbers of prompts from those of anything else.
 const PROMPTS: u64 = 0x001_1a9e;
-/// The field that says how long a body is, as HTTP writes that of the empty object.
-const LENGTH: &[u8] = b"Content-Length: 2\r\n";
 
 /// Language models over HTTP.
 pub struct Llm;
@@ -81,7 +89,7 @@ impl Protocol for Llm {
         flags::options(given)
     }
 
-    fn shown(&self, options: &serde_json::Value) -> serde_json::Value {
+    fn shown(&self, options: &Value) -> Value {
         let mut shown = options.clone();
         if let Some(http) = shown.get_mut("http") {
             *http = Http1.shown(http);
@@ -90,7 +98,12 @@ impl Protocol for Llm {
     }
 
     fn own_figures(&self, options: &ProtocolOptions) -> Vec<DeclaredFigure> {
-        meter::declared(options.shown().get("objectives").is_some())
+        let has = |option: &str| options.shown().get(option).is_some();
+        meter::declared(meter::FigureTerms { has_objectives: has("objectives"), has_turns: has("turns") })
+    }
+
+    fn own_times(&self, given: &FlagValues) -> Result<OwnTimes, OptionsError> {
+        flags::own_times(given)
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
@@ -124,14 +137,36 @@ impl Protocol for Llm {
             extra: &options.extra,
             taken: options.taken,
         };
-        let prompts = Prompts {
+        let source = options.prompts.ready(plan.seed, request::salt(plan.seed))?;
+        let whole = |body: Option<&Map<String, Value>>| body.map(|body| dialect.whole_body(&asked, body));
+        let prompts = Requests {
             request: Request::around(http.user().as_mut())?,
             body: dialect.body(&asked),
-            source: options.prompts.ready(plan.seed)?,
+            bodies: source.bodies().into_iter().map(whole).collect(),
+            source,
             output: options.output,
+            dialect,
             seed: plan.seed ^ PROMPTS,
+            serial: AtomicU64::new(0),
         };
-        Ok(Arc::new(PreparedLlm { http, dialect, options, prompts: Arc::new(prompts) }))
+        let times = match &plan.load {
+            Load::Replay(replay) => {
+                let times = prompts.source.times().ok_or_else(|| {
+                    OptionsError("the plan replays a trace, and not all of its requests have times".to_owned())
+                })?;
+                times.into_iter().map(|at_ns| (at_ns as f64 / replay.speed) as u64).collect()
+            }
+            Load::Closed {} | Load::Open { .. } => Vec::new(),
+        };
+        Ok(Arc::new(PreparedLlm {
+            http,
+            dialect,
+            options,
+            prompts: Arc::new(prompts),
+            plan: Arc::new(plan.clone()),
+            times: times.into(),
+            lost: Lost::default(),
+        }))
     }
 }
 
@@ -139,7 +174,11 @@ struct PreparedLlm {
     http: Arc<dyn Prepared>,
     dialect: ApiDialect,
     options: LlmOptions,
-    prompts: Arc<Prompts>,
+    prompts: Arc<Requests>,
+    plan: Arc<Plan>,
+    /// When the requests of a trace are due, in nanoseconds.
+    times: Arc<[u64]>,
+    lost: Lost,
 }
 
 impl Prepared for PreparedLlm {
@@ -148,7 +187,8 @@ impl Prepared for PreparedLlm {
         if self.options.asks.is_some() {
             return self.http.client(keep);
         }
-        Box::new(LlmClient::new(self.http.client(true), self.dialect, self.options.stream))
+        let client = LlmClient::new(self.http.client(true), self.dialect, self.options.stream);
+        Box::new(if self.options.turns.is_some() { client.keeping_replies() } else { client })
     }
 
     fn user(&self) -> Box<dyn RequestSource> {
@@ -160,9 +200,21 @@ impl Prepared for PreparedLlm {
         })
     }
 
+    fn own_calls(&self, share: Share) -> Option<Box<dyn WorkerReplay>> {
+        let has_own = self.options.turns.is_some() || matches!(self.plan.load, Load::Replay(_));
+        (has_own && self.options.asks.is_none()).then(|| {
+            let Self { plan, prompts, options, times, lost, .. } = self;
+            Box::new(OwnCalls::new(plan, prompts, options.turns, times, lost, share)) as Box<dyn WorkerReplay>
+        })
+    }
+
     fn meter(&self) -> Option<Box<dyn Meter>> {
         let objectives = self.options.objectives.unwrap_or_default();
-        self.options.asks.is_none().then(|| Box::new(TokenMeter::new(objectives)) as Box<dyn Meter>)
+        let meter = || {
+            let meter = TokenMeter::new(objectives);
+            if self.options.turns.is_some() { meter.of_turns(&self.lost) } else { meter }
+        };
+        self.options.asks.is_none().then(|| Box::new(meter()) as Box<dyn Meter>)
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {
@@ -174,44 +226,9 @@ impl Prepared for PreparedLlm {
     }
 }
 
-/// A request of HTTP without its body.
-#[derive(Debug)]
-struct Request {
-    /// Up to the length of its body, and what stands behind it.
-    before: Vec<u8>,
-    behind: Vec<u8>,
-    hint: u32,
-}
-
-impl Request {
-    /// The request around the body of HTTP's own calls.
-    fn around(user: &mut dyn RequestSource) -> Result<Self, OptionsError> {
-        let unusable = || OptionsError("a header field takes the place of Content-Length: leave it out".to_owned());
-        let call = user.request(0).map_err(|_| unusable())?;
-        let place = call.bytes.windows(LENGTH.len()).position(|part| part == LENGTH).ok_or_else(unusable)?;
-        let behind =
-            call.bytes.get(place + LENGTH.len()..).and_then(|rest| rest.strip_suffix(b"{}")).ok_or_else(unusable)?;
-        Ok(Self {
-            before: call.bytes.get(..place).unwrap_or_default().to_vec(),
-            behind: behind.to_vec(),
-            hint: call.hint,
-        })
-    }
-}
-
-/// The prompts of a run.
-#[derive(Debug)]
-struct Prompts {
-    request: Request,
-    body: Body,
-    source: PromptSource,
-    output: Option<Length>,
-    seed: u64,
-}
-
 /// Makes the requests of one worker.
 struct Prompter {
-    prompts: Arc<Prompts>,
+    prompts: Arc<Requests>,
     text: String,
     body: Vec<u8>,
     bytes: Vec<u8>,
@@ -219,18 +236,9 @@ struct Prompter {
 
 impl RequestSource for Prompter {
     fn request(&mut self, index: u64) -> Result<Message<'_>, SourceEnd> {
-        let Prompts { request, body, source, output, seed } = &*self.prompts;
-        let mut random = Random::new(*seed, index);
-        let most = output.map(|length| length.draw(&mut random));
         self.text.clear();
-        let of_file = source.write(index, &mut random, &mut self.text);
-        self.body.clear();
-        body.write(&self.text, of_file.or(most), &mut self.body);
-        self.bytes.clear();
-        self.bytes.extend_from_slice(&request.before);
-        self.bytes.extend_from_slice(format!("Content-Length: {}\r\n", self.body.len()).as_bytes());
-        self.bytes.extend_from_slice(&request.behind);
-        self.bytes.extend_from_slice(&self.body);
-        Ok(Message { bytes: &self.bytes, hint: request.hint, ..Message::default() })
+        let most = self.prompts.add(index, 0, index, &mut self.text);
+        self.prompts.write(index, &self.text, most, &mut self.body, &mut self.bytes);
+        Ok(Message { bytes: &self.bytes, hint: self.prompts.hint(), ..Message::default() })
     }
 }

@@ -5,6 +5,8 @@
 //! | `ttft` | from when a request was due to its first event with text: of an answer, of reasoning, or of a tool's call |
 //! | `ttft_sent` | the same from when it was sent |
 //! | `ttft_content` | the same as `ttft` to the first text of the answer itself, where others came before |
+//! | `ttft_first_turn`, `ttft_later_turns` | the same as `ttft` of first turns of conversations, and of later ones |
+//! | `turns_lost` | turns that were never asked, since one before them failed or the conversation became too long |
 //! | `chunk_gap` | from one event with text to the next |
 //! | `itl` | a gap g before an event of k tokens counts k times, as g / k: their sum is the time from the first event to the last |
 //! | `tpot` | (last − first) / (n − k₁), of an answer of n tokens, k₁ of them in its first event; none where n = k₁ |
@@ -13,7 +15,11 @@
 //! How many tokens an event has: what the server counts with each event, or its count at the end, dealt to the events by the lengths of
 //! their texts, or one an event where it counts nothing. `tokens_estimated` is the share of tokens that were not counted by the server.
 //!
+//! `usage_odd` has the answers whose count does not fit their text: no tokens, which is not believed, or more tokens than bytes.
+//!
 //! A request without a first token when its time was over is in `ttft` with the time that it waited: as long at least.
+
+use std::sync::atomic::Ordering;
 
 use brunt_plan::random::ByNumber;
 use brunt_plan::scenario::DeclaredFigure;
@@ -26,11 +32,14 @@ use brunt_record::outcome::Failure;
 use crate::event::{Finish, TextKind};
 use crate::facts::{self, Ended};
 use crate::objectives::{Objectives, Times};
+use crate::turns::Lost;
 
 /// The most events of an answer whose tokens wait for its end.
 const MOST_EVENTS: usize = 16_384;
 /// A gap this many times the median is a stall.
 const STALL: u64 = 10;
+/// The tokens of an answer that may have no text, such as its end and the beginning of a call.
+const UNSEEN: u64 = 16;
 /// The fewest gaps of which a median is taken.
 const FEWEST_GAPS: u64 = 100;
 
@@ -41,6 +50,8 @@ enum Name {
     Ttft,
     TtftSent,
     TtftContent,
+    TtftFirstTurn,
+    TtftLaterTurns,
     Tpot,
     Itl,
     ChunkGap,
@@ -53,6 +64,8 @@ enum Name {
     OutputLength,
     InputLength,
     Stalls,
+    TurnsLost,
+    UsageOdd,
     FinishStop,
     FinishLength,
     FinishTool,
@@ -60,10 +73,12 @@ enum Name {
     TokensEstimated,
 }
 
-const FIGURES: [(Name, &str, OwnKind, &str); 20] = [
+const FIGURES: [(Name, &str, OwnKind, &str); 24] = [
     (Name::Ttft, "ttft", OwnKind::Trend, "ms"),
     (Name::TtftSent, "ttft_sent", OwnKind::Trend, "ms"),
     (Name::TtftContent, "ttft_content", OwnKind::Trend, "ms"),
+    (Name::TtftFirstTurn, "ttft_first_turn", OwnKind::Trend, "ms"),
+    (Name::TtftLaterTurns, "ttft_later_turns", OwnKind::Trend, "ms"),
     (Name::Tpot, "tpot", OwnKind::Trend, "ms"),
     (Name::Itl, "itl", OwnKind::Trend, "ms"),
     (Name::ChunkGap, "chunk_gap", OwnKind::Trend, "ms"),
@@ -76,6 +91,8 @@ const FIGURES: [(Name, &str, OwnKind, &str); 20] = [
     (Name::OutputLength, "output_length", OwnKind::Trend, "tokens"),
     (Name::InputLength, "input_length", OwnKind::Trend, "tokens"),
     (Name::Stalls, "stalls", OwnKind::Counter, ""),
+    (Name::TurnsLost, "turns_lost", OwnKind::Counter, "turns"),
+    (Name::UsageOdd, "usage_odd", OwnKind::Counter, "answers"),
     (Name::FinishStop, "finish_stop", OwnKind::Counter, ""),
     (Name::FinishLength, "finish_length", OwnKind::Counter, ""),
     (Name::FinishTool, "finish_tool", OwnKind::Counter, ""),
@@ -95,14 +112,27 @@ const MINOR: [&str; 8] = [
     "finish_other",
 ];
 
-/// The figures for thresholds; with objectives a report begins with how many answers met them, too.
-pub fn declared(has_objectives: bool) -> Vec<DeclaredFigure> {
+/// Those that only conversations have.
+const OF_TURNS: [&str; 3] = ["ttft_first_turn", "ttft_later_turns", "turns_lost"];
+
+/// What of a run decides on its figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FigureTerms {
+    /// There are objectives: a report begins with how many answers met them.
+    pub has_objectives: bool,
+    /// Requests are turns of conversations.
+    pub has_turns: bool,
+}
+
+/// The figures for thresholds.
+pub fn declared(terms: FigureTerms) -> Vec<DeclaredFigure> {
+    let FigureTerms { has_objectives, has_turns } = terms;
     let one = |(_, name, kind, unit): &(Name, &str, OwnKind, &str)| DeclaredFigure {
         leads: matches!(*name, "ttft" | "output_tokens") || has_objectives && *name == "attainment",
         minor: MINOR.contains(name),
         ..DeclaredFigure::new(name, *kind, unit)
     };
-    FIGURES.iter().map(one).collect()
+    FIGURES.iter().filter(|(_, name, ..)| has_turns || !OF_TURNS.contains(name)).map(one).collect()
 }
 
 /// An event of an answer, which waits for the end.
@@ -159,6 +189,8 @@ pub struct TokenMeter {
     /// Tokens an event so far: of answers that were counted, tokens and events.
     tokens: f64,
     events: f64,
+    /// Turns of conversations that were lost, if requests are turns.
+    lost: Option<Lost>,
 }
 
 impl TokenMeter {
@@ -172,7 +204,14 @@ impl TokenMeter {
             stall_ns: u64::MAX,
             tokens: 0.0,
             events: 0.0,
+            lost: None,
         }
+    }
+
+    /// The same meter for turns of conversations, of which so many are lost.
+    #[must_use]
+    pub fn of_turns(self, lost: &Lost) -> Self {
+        Self { lost: Some(Lost::clone(lost)), ..self }
     }
 
     /// The tokens that an event has, as far as is known before the end.
@@ -208,6 +247,21 @@ impl TokenMeter {
             tokens.max(0.0) as u64
         };
         (chunks.iter().map(share).collect(), false)
+    }
+
+    /// Whether the usage of an answer does not fit its text. One without tokens is not believed, and left out.
+    fn doubt(flow: Option<&mut Flow>, ended: &mut Ended) -> bool {
+        let Some(output) = ended.usage.output else { return false };
+        let is_streamed = flow.is_some();
+        let of_events = |flow: &&mut Flow| flow.chunks.iter().map(|chunk| u64::from(chunk.bytes)).sum::<u64>();
+        let bytes = flow.as_ref().map_or(u64::from(ended.bytes), of_events);
+        if output == 0 && bytes > 0 {
+            ended.usage.output = None;
+            flow.into_iter().flat_map(|flow| &mut flow.chunks).for_each(|chunk| chunk.output = None);
+            return true;
+        }
+        // Of a whole answer not all text is known.
+        is_streamed && u64::from(output) > bytes + UNSEEN
     }
 
     /// An answer with events has ended. Returns the mean time for a token after the first event, in nanoseconds.
@@ -297,6 +351,10 @@ impl Meter for TokenMeter {
         if reading.counts {
             if is_first {
                 self.recorded.record_ns(Name::Ttft, reading.after_due_ns, at);
+                if self.lost.is_some() {
+                    let name = if said.is_later { Name::TtftLaterTurns } else { Name::TtftFirstTurn };
+                    self.recorded.record_ns(name, reading.after_due_ns, at);
+                }
                 self.recorded.record_ns(Name::TtftSent, reading.after_sent_ns.unwrap_or(reading.after_due_ns), at);
             } else {
                 self.recorded.record_ns(Name::ChunkGap, gap_ns, at);
@@ -330,12 +388,15 @@ impl Meter for TokenMeter {
     }
 
     fn ended(&mut self, reading: &Reading, end: MeteredEnd<'_>) {
-        let flow = self.flows.remove(&reading.call);
-        let ended = match end {
+        let mut flow = self.flows.remove(&reading.call);
+        let mut ended = match end {
             MeteredEnd::Answered { parts, .. } => facts::read_end(parts.body),
             MeteredEnd::Failed(_) | MeteredEnd::CutShort | MeteredEnd::Unsent => Ended::default(),
         };
         let is_ok = matches!(end, MeteredEnd::Answered { ok: true, .. });
+        if is_ok && Self::doubt(flow.as_mut(), &mut ended) && reading.counts {
+            self.recorded.record(Name::UsageOdd, 1.0, 1, reading.at_ns);
+        }
         let tpot_ns = flow.as_ref().and_then(|flow| self.settle(flow, &ended, reading));
         if is_ok {
             self.answered(&ended, flow.as_ref().map_or(0, |flow| flow.chunks.len()), reading);
@@ -362,6 +423,11 @@ impl Meter for TokenMeter {
 
     fn take(&mut self, second: &MeteredSecond, add: &mut dyn FnMut(&str, &OwnFigures)) {
         self.recorded.record(Name::Attainment, 0.0, second.unsent, second.ends_ns);
+        // Whichever worker asks first records them.
+        let lost = self.lost.as_ref().map_or(0, |lost| lost.swap(0, Ordering::Relaxed));
+        if lost > 0 {
+            self.recorded.record(Name::TurnsLost, lost as f64, 1, second.ends_ns);
+        }
         if self.gaps.count() >= FEWEST_GAPS {
             self.stall_ns = self.gaps.quantile(0.5).unwrap_or(u64::MAX).max(1).saturating_mul(STALL);
         }

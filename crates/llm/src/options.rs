@@ -9,6 +9,7 @@ use crate::dialect::{ApiDialect, Taken};
 use crate::length::Length;
 use crate::objectives::Objectives;
 use crate::prompt::Prompts;
+use crate::turns::Turns;
 
 /// How a server is asked, and with what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +24,9 @@ pub struct LlmOptions {
     pub stream: bool,
     /// The prompts.
     pub prompts: Prompts,
+    /// How conversations go on, where requests are turns of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Turns>,
     /// The most tokens of an answer; `None` where the server decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Length>,

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brunt_plan::plan::{Plan, ProtocolOptions};
+use brunt_plan::replay::LogReplay as Trace;
 use brunt_plan::scenario::DeclaredFigure;
+use brunt_plan::share::Share;
 use brunt_plan::target::Target;
 use brunt_record::outcome::OkStatus;
 
@@ -12,6 +14,7 @@ use crate::client::{Client, Direction};
 use crate::flags::{Flag, FlagValues, shown_options};
 use crate::meter::Meter;
 use crate::options::OptionsError;
+use crate::replay::WorkerReplay;
 use crate::scenario::Dialect;
 use crate::source::RequestSource;
 use crate::traced::Tracing;
@@ -166,6 +169,14 @@ pub trait Protocol: Send + Sync {
     /// Says what in the plan is wrong (file, line, option) and what to do.
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError>;
 
+    /// When calls made by these flags are due, where the protocol decides it ([`Prepared::own_calls`]).
+    ///
+    /// # Errors
+    /// Says which flag or file is wrong.
+    fn own_times(&self, _given: &FlagValues) -> Result<OwnTimes, OptionsError> {
+        Ok(OwnTimes::None)
+    }
+
     /// The figures that [`Prepared::meter`] measures in a run by these options, by which thresholds may name them.
     fn own_figures(&self, _options: &ProtocolOptions) -> Vec<DeclaredFigure> {
         Vec::new()
@@ -176,6 +187,17 @@ pub trait Protocol: Send + Sync {
     fn dialect(&self) -> Option<Box<dyn Dialect>> {
         None
     }
+}
+
+/// Whether a protocol says by itself when calls are due.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OwnTimes {
+    /// It does not: the load does.
+    None,
+    /// Calls come in conversations: a rate is one of conversations, connections are conversations at once.
+    Conversations,
+    /// Calls are due at the times of a file, unless the load has a rate or a number of connections.
+    Trace(Box<Trace>),
 }
 
 /// A protocol made ready for one plan, shared by the workers' threads.
@@ -235,6 +257,12 @@ pub trait Prepared: Send + Sync {
 
     /// The source of calls on one worker, unless a script is it.
     fn user(&self) -> Box<dyn RequestSource>;
+
+    /// The calls of one worker, where the protocol says when they are due ([`Protocol::own_times`]): those of a trace, or turns of
+    /// conversations. `None` where the plan's load makes the calls of [`user`](Self::user).
+    fn own_calls(&self, _share: Share) -> Option<Box<dyn WorkerReplay>> {
+        None
+    }
 
     /// What measures the calls of one worker beside what every call has, if the protocol has figures of its own. Its clients keep
     /// what it reads.

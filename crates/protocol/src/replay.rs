@@ -3,6 +3,7 @@
 use brunt_plan::plan::Plan;
 use brunt_plan::share::Portion;
 use brunt_record::replayed::LogRead;
+use brunt_record::snapshot::Phase;
 
 use crate::AnswerParts;
 use crate::source::{Message, SourceEnd};
@@ -13,13 +14,22 @@ use crate::traced::TraceIds;
 pub struct LoggedCall {
     /// Its number, by which the log is asked about the call until it has ended.
     pub number: u64,
-    /// When it is due, in nanoseconds after the measured part began.
+    /// When it is due, in nanoseconds after its part of the run began: the measured part, or the warm-up.
     pub due_ns: u64,
     /// Its session. Calls of a session are made one after the other on a connection of its own; calls without one share
     /// connections.
     pub session: Option<u64>,
     /// How long it took when it was logged, in nanoseconds of the replay.
     pub logged_ns: u64,
+}
+
+/// A call that follows from the end of another, on the same connection: the next turn of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Following {
+    /// Its number.
+    pub number: u64,
+    /// How long after that end it is due, in nanoseconds.
+    pub after_ns: u64,
 }
 
 /// The next entry of a log.
@@ -95,6 +105,10 @@ pub enum ReplayedEnd<'a> {
 /// assert!(matches!(log.next(), Upcoming::Call(LoggedCall { number: 0, due_ns: 0, .. })));
 /// ```
 pub trait WorkerReplay: Send {
+    /// A part of the run begins, from whose beginning due times count. After a warm-up, a call of [`next`](Self::next) that was not
+    /// due in it is left out, and the log is asked anew.
+    fn begin(&mut self, _phase: Phase) {}
+
     /// The next call, in the order of their due times.
     fn next(&mut self) -> Upcoming;
 
@@ -124,6 +138,11 @@ pub trait WorkerReplay: Send {
 
     /// A call has ended and may be forgotten.
     fn ended(&mut self, number: u64, ended: ReplayedEnd<'_>);
+
+    /// The call that follows from the end of this one, asked once after [`ended`](Self::ended) while the load is on.
+    fn follows(&mut self, _number: u64) -> Option<Following> {
+        None
+    }
 }
 
 /// All calls of a log in the order of their due times, for accounts of calls that are made elsewhere.

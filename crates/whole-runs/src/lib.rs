@@ -67,6 +67,7 @@ fn plan(url: &str) -> Plan {
         pipeline: 1,
         transport: Transport::default(),
         ok_status: brunt_record::outcome::OkStatus::default(),
+        own_times: false,
         own: Vec::new(),
         thresholds: Vec::new(),
         guards: Vec::new(),

@@ -1,6 +1,7 @@
 //! Logs that are replayed, in simulated time.
 
 mod day;
+mod following;
 mod horizon;
 
 use std::sync::{Arc, Mutex};

@@ -23,8 +23,8 @@ Prompts and answers
   --api API         chat, completions, anthropic, ollama or ollama-generate
   --input-tokens N  of a prompt: 512, normal:512,64, lognormal:…, uniform:1,900
   --output-tokens N the most of an answer, likewise; --ignore-eos: exactly these
-  --prefix-tokens N with which prompts begin alike
-  --dataset FILE    prompts from ShareGPT's JSON, or one in each line
+  --prefix-tokens N with which prompts begin alike; --turns N: conversations
+  --dataset FILE    ShareGPT's JSON, a prompt in each line, or a timed trace
   --api-key @NAME   the key in a variable; --extra-body '{\"temperature\": 0}'
 Results
   --objectives L    a good answer: ttft<500ms,tpot<50ms; goodput is of these

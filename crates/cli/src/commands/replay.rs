@@ -357,6 +357,7 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         pipeline: 1,
         transport,
         ok_status: calling.ok_status.clone().unwrap_or_else(|| protocol.ok_status()),
+        own_times: false,
         own: Vec::new(),
         thresholds: args.output.thresholds.clone(),
         guards: args.output.guards.clone(),

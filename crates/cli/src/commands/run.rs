@@ -269,6 +269,7 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
         pipeline: 1,
         transport,
         ok_status: run.load.ok_status.clone().unwrap_or_else(OkStatus::of_scenarios),
+        own_times: false,
         own: Vec::new(),
         thresholds: thresholds.into_iter().chain(run.output.thresholds.iter().cloned()).collect(),
         guards: run.output.guards.clone(),

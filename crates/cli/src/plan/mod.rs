@@ -22,7 +22,7 @@ use brunt_plan::profile::Profile;
 use brunt_plan::random::Random;
 use brunt_plan::secret::{REDACTED, Template};
 use brunt_plan::target::{Target, Url};
-use brunt_protocol::{Registry, options_of, redact_loaded};
+use brunt_protocol::{OwnTimes, Registry, options_of, redact_loaded};
 use brunt_record::SECOND_NS;
 
 use self::asking::Probe;
@@ -206,7 +206,8 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         .with_files(Arc::new(files::read_if_there))
         .with_target(asker.inquiry(url.target.clone()));
     let script = bench.request.script.as_deref().map(|path| script(path, of_script, &bench.script_args)).transpose()?;
-    let load = load(&bench.load, &bench.saving)?;
+    let own_times = protocol.own_times(&given)?;
+    let load = load_at(&own_times, bench)?;
     let pipeline = in_flight(bench, &load, protocol.multiplexes(&given))?;
     let connections = match connections {
         Some(number) => Connections::Fixed(number),
@@ -226,6 +227,11 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         scenarios: None,
         connections,
         workers,
+        own_times: match &own_times {
+            OwnTimes::None => false,
+            OwnTimes::Conversations => true,
+            OwnTimes::Trace(_) => matches!(load, Load::Replay(_)),
+        },
         stop: stop(&bench.load, &load),
         load,
         warmup_ns: warmup.unwrap_or(0),
@@ -346,6 +352,27 @@ fn in_flight(bench: &Bench, load: &Load, is_multiplexed: bool) -> Result<u32> {
     }
 }
 
+/// The load of the flags, or the times of a trace where they have neither a rate nor a number of connections.
+fn load_at(own_times: &OwnTimes, bench: &Bench) -> Result<Load> {
+    let by_flags = load(&bench.load, &bench.saving)?;
+    let OwnTimes::Trace(trace) = own_times else { return Ok(by_flags) };
+    let flag = match &by_flags {
+        Load::Open { .. } => "-r",
+        _ if bench.load.connections.is_some() => "-c",
+        _ => return Ok(Load::Replay(trace.clone())),
+    };
+    if trace.speed.total_cmp(&1.0).is_ne() {
+        bail!("--speed divides the times of {}, and {flag} takes their place: leave one out", trace.logs.join(" "));
+    }
+    if !bench.output.quiet {
+        crate::console::note(&format!(
+            "note: the times of {} are not used, since {flag} says when requests are due",
+            trace.logs.join(" ")
+        ));
+    }
+    Ok(by_flags)
+}
+
 fn load(args: &args::Load, saving: &Saving) -> Result<Load> {
     let spread = args.arrivals.unwrap_or_default();
     let repeated = args.profile.as_ref().map(|run| {
@@ -364,7 +391,8 @@ fn load(args: &args::Load, saving: &Saving) -> Result<Load> {
 fn stop(args: &args::Load, load: &Load) -> StopRule {
     let ends = match load {
         Load::Open { profile, .. } => Profile::duration_ns(profile).is_some(),
-        Load::Closed {} | Load::Replay(_) => false,
+        Load::Closed {} => false,
+        Load::Replay(_) => true,
     };
     let default = (args.requests.is_none() && !ends).then_some(DEFAULT_DURATION_NS);
     StopRule { duration_ns: args.duration.or(default), requests: args.requests }

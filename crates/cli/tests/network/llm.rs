@@ -7,12 +7,12 @@ use serde_json::Value;
 use crate::program;
 use crate::report::{Report, report};
 
-fn start(model: ModelConfig) -> Server {
+pub(super) fn start(model: ModelConfig) -> Server {
     Server::start_model(server::ServerConfig::default(), model).unwrap()
 }
 
 /// A model that answers 100 tokens a second, and reads 10,000 of a prompt.
-fn model(chunk: u64) -> ModelConfig {
+pub(super) fn model(chunk: u64) -> ModelConfig {
     let default = ModelConfig::default();
     ModelConfig {
         speed: Speed { decode: 100.0, prefill: 10_000.0 },
@@ -22,22 +22,22 @@ fn model(chunk: u64) -> ModelConfig {
 }
 
 /// The URL of a server, as of a language model.
-fn url(server: &Server) -> String {
+pub(super) fn url(server: &Server) -> String {
     server.url().replacen("http://", "llm://", 1)
 }
 
-fn run(status: i32, server: &Server, flags: &[&str]) -> Report {
+pub(super) fn run(status: i32, server: &Server, flags: &[&str]) -> Report {
     let url = url(server);
     report(status, [flags, &[&url]].concat())
 }
 
 /// A figure of the protocol's own.
-fn own<'r>(report: &'r Report, name: &str) -> &'r Value {
+pub(super) fn own<'r>(report: &'r Report, name: &str) -> &'r Value {
     let all = report.at("/names/own").as_array().unwrap();
     all.iter().find(|own| own["name"] == name).unwrap_or_else(|| panic!("no {name}"))
 }
 
-fn number(report: &Report, name: &str, what: &str) -> f64 {
+pub(super) fn number(report: &Report, name: &str, what: &str) -> f64 {
     own(report, name)[what].as_f64().unwrap_or_else(|| panic!("{name} has no {what}"))
 }
 

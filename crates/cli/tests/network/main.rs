@@ -22,6 +22,7 @@ mod keep_alive;
 mod limits;
 mod lives;
 mod llm;
+mod llm_times;
 mod nginx;
 mod once;
 mod outages;
@@ -29,6 +30,7 @@ mod outages;
 #[path = "../cli/program.rs"]
 mod program;
 mod proxy;
+mod real_llm;
 mod redis;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 mod report;

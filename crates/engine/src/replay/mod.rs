@@ -1,7 +1,8 @@
 //! Replays a log: its calls are due at its times, and each session makes them one after the other on its own
 //! connection.
 //!
-//! Calls without a session share connections: each goes on a free one, or on a new one.
+//! Calls without a session share connections: each goes on a free one, or on a new one. A call that follows from the end of another
+//! takes its connection, and is due some time after that end.
 
 mod sessions;
 mod workload;
@@ -16,6 +17,7 @@ use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::NameId;
 use brunt_record::outcome::Failure;
+use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
 
 use self::sessions::{Session, Sessions};
@@ -58,6 +60,8 @@ pub(crate) struct Replaying {
     began: Tick,
     until: Tick,
     loading: bool,
+    /// The part of the run that began last.
+    phase: Phase,
     /// Whether the time between a session's calls is kept instead of their due times.
     thinks: bool,
     timeout_ns: u64,
@@ -90,6 +94,7 @@ impl Replaying {
             began: Tick::EPOCH,
             until: Tick::NEVER,
             loading: false,
+            phase: Phase::Measured,
             thinks,
             timeout_ns: plan.timeout_ns,
             sessions: Sessions::default(),
@@ -172,7 +177,7 @@ impl Replaying {
 
     /// Begins a call, which is due from then on.
     fn begin<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, slot: u32, number: u64, due: Tick) {
-        let id = network.begin(Call::new(Tag { number, slot }, due, true, Counted::AtOnce));
+        let id = network.begin(Call::new(Tag { number, slot }, due, self.phase == Phase::Measured, Counted::AtOnce));
         self.waiting.push_back(id);
         if let Some(session) = self.sessions.get(slot) {
             session.queue.push_back(id);
@@ -322,6 +327,15 @@ impl Replaying {
             }
             self.serve(network, slot);
         }
+    }
+
+    /// Plans the call that follows from the end of this one, if one does.
+    fn plan_following(&mut self, slot: u32, number: u64, ended: Tick) {
+        let Some(following) = self.log.follows(number) else { return };
+        let Some(session) = self.sessions.get(slot) else { return };
+        session.planned.push_back(LoggedCall { number: following.number, due_ns: 0, session: None, logged_ns: 0 });
+        session.is_thinking = true;
+        self.thinking.push(Reverse((ended.saturating_add(following.after_ns), slot)));
     }
 
     /// Marks the session's current call as ended, or as going elsewhere.

@@ -27,11 +27,15 @@ impl<D: Driver> Workload<D> for Replaying {
     }
 
     fn begin(&mut self, network: &mut ReplayNetwork<D>, phase: Phase, began: Tick, until: Tick) {
-        if phase == Phase::Measured {
-            (self.began, self.until, self.loading) = (began, until, true);
-            if self.log.traces() {
-                network.recorder_mut().keep_slowest();
-            }
+        self.log.begin(phase);
+        if self.phase == Phase::Warmup {
+            // What was to come later in the warm-up never does.
+            (self.next, self.is_over) = (None, false);
+        }
+        (self.began, self.until, self.loading) = (began, until, true);
+        self.phase = phase;
+        if phase == Phase::Measured && self.log.traces() {
+            network.recorder_mut().keep_slowest();
         }
     }
 
@@ -81,7 +85,8 @@ impl<D: Driver> Workload<D> for Replaying {
     fn is_over(&self, network: &ReplayNetwork<D>, _now: Tick) -> bool {
         self.is_over
             && self.next.is_none()
-            && network.under_way() == 0
+            // Also those of a warm-up, from whose ends others may follow.
+            && network.calls_alive() == 0
             && self.thinking.is_empty()
             && self.ready.is_empty()
     }
@@ -102,6 +107,10 @@ impl<D: Driver> Workload<D> for Replaying {
         self.begin_due(network, end);
         self.hold_rest(network, end);
         self.loading = false;
+        // Conversations go on from a warm-up.
+        if self.phase == Phase::Warmup {
+            return;
+        }
         let waiting: Vec<_> = self.sessions.all().flat_map(|session| session.queue.drain(..)).collect();
         for id in waiting {
             if network.call(id).is_some_and(|call| call.place == Place::Waiting) {
@@ -169,6 +178,10 @@ impl<D: Driver> Workload<D> for Replaying {
             }
             (End::Unfinished | End::Unsent | End::Withdrawn, _) => self.log.ended(number, ReplayedEnd::Cut),
         }
+        if self.loading {
+            let ended = network.recorder_mut().ended_at(call, None, now);
+            self.plan_following(slot, number, ended);
+        }
         self.free(slot, number, now);
     }
 
@@ -209,6 +222,9 @@ impl Replaying {
     /// Records an ended call under its name.
     fn record_by_name<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, call: &Call<Tag>, end: End<'_>, now: Tick) {
         let (place, name) = self.log.name(call.tag.number);
+        if name.is_empty() {
+            return;
+        }
         let place = place as usize;
         if place >= self.names.len() {
             self.names.resize(place + 1, None);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use brunt_plan::plan::{Load, Plan};
-use brunt_plan::share::Share;
+use brunt_plan::share::{Portion, Share};
+use brunt_protocol::Prepared;
 use brunt_protocol::replay::WorkerReplay;
 
 use super::{CheckedPlan, RunInputs, WorkerPart, absolute, carry_out, examine, route_to};
@@ -12,6 +13,7 @@ use crate::limits;
 use crate::network::origins::{MakeClient, Origins};
 use crate::replay::Replaying;
 use crate::transport::Machine;
+use crate::transport::route::Route;
 use crate::watchdog::Watchdog;
 use crate::worker::Shared;
 use crate::{Finished, Observer};
@@ -44,21 +46,33 @@ fn replay<M: Machine>(
     let route = route_to(plan, scheme, tls, given.machine)?;
     let shared = Arc::new(Shared::new(Arc::new(plan.clone()), &given.stop.of_run(), given.part.gate.clone()));
     let thinks = matches!(&plan.load, Load::Replay(replay) if replay.think);
+    let parts = replay_parts(&shared, portion, &prepared, &route, logs, thinks);
+    let mut run = carry_out(given.machine, &shared, parts, &mut Watchdog::default(), observer)?;
+    run.status_names = prepared.status_names();
+    run.redirected_to = prepared.redirected_to().map(|to| plan.secrets().hide(&absolute(plan, &to)).into_owned());
+    Ok(Finished { plan: plan.clone(), run, script: None })
+}
+
+/// The parts of workers that make the calls of `logs`, one for each.
+pub(super) fn replay_parts(
+    shared: &Shared,
+    portion: Portion,
+    prepared: &Arc<dyn Prepared>,
+    route: &Route,
+    logs: Vec<Box<dyn WorkerReplay>>,
+    thinks: bool,
+) -> Vec<WorkerPart<Replaying>> {
     let part = |(share, log): (Share, Box<dyn WorkerReplay>)| {
-        let protocol = Arc::clone(&prepared);
-        // Answers are compared with the log.
+        let protocol = Arc::clone(prepared);
+        // Answers are compared with the log, or go into the next call.
         let make: Arc<MakeClient> = Arc::new(move |_| protocol.client(true));
         let origins = Origins::of_flood([route.clone()], &make, 1);
         WorkerPart {
-            load: Replaying::new(log, plan, share, thinks).within(shared.line.horizon()),
+            load: Replaying::new(log, &shared.plan, share, thinks).within(shared.line.horizon()),
             origins,
             connections: 0,
             meter: prepared.meter(),
         }
     };
-    let parts = portion.shares().zip(logs).map(part).collect();
-    let mut run = carry_out(given.machine, &shared, parts, &mut Watchdog::default(), observer)?;
-    run.status_names = prepared.status_names();
-    run.redirected_to = prepared.redirected_to().map(|to| plan.secrets().hide(&absolute(plan, &to)).into_owned());
-    Ok(Finished { plan: plan.clone(), run, script: None })
+    portion.shares().zip(logs).map(part).collect()
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use brunt_plan::share::Share;
 use brunt_plan::target::Target;
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Recording;
@@ -14,6 +15,7 @@ use brunt_record::time::Tick;
 use super::{ExchangePart, Trace, Traced};
 use crate::transport::Clock;
 use brunt_protocol::meter::Meter;
+use brunt_protocol::replay::WorkerReplay;
 use brunt_protocol::source::{Message, RequestSource};
 use brunt_protocol::{
     Answer, AnswerParts, Client, Direction, FailedCall, KeptAnswer, Malformed, Narration, Narrator, Opening, Pending,
@@ -84,6 +86,10 @@ impl Shared {
 impl Prepared for FloodTrace {
     fn client(&self, keep: bool) -> Box<dyn Client> {
         self.client_of(0, keep)
+    }
+
+    fn own_calls(&self, share: Share) -> Option<Box<dyn WorkerReplay>> {
+        self.shared.prepared.own_calls(share)
     }
 
     fn meter(&self) -> Option<Box<dyn Meter>> {

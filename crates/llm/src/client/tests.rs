@@ -22,8 +22,9 @@ fn prepared(api: ApiDialect, stream: bool) -> Arc<dyn Prepared> {
         api: Some(api),
         model: "m".to_owned(),
         stream,
-        prompts: Prompts::Made { input: Length::Fixed(8.0), prefix: 0, rate: Rate::default() },
-        output: Some(Length::Fixed(4.0)),
+        prompts: Prompts::Made { input: Length::fixed(8.0), prefix: 0, rate: Rate::default() },
+        turns: None,
+        output: Some(Length::fixed(4.0)),
         ignore_eos: false,
         extra: Map::new(),
         taken: Taken::default(),
@@ -87,7 +88,7 @@ fn streamed(events: &[&str], lines: bool) -> Vec<u8> {
 }
 
 fn said(kind: TextKind, bytes: u32, output: Option<u32>) -> Told {
-    Told::Said(Said { kind, bytes, output })
+    Told::Said(Said { kind, bytes, output, is_later: false })
 }
 
 fn ended(input: Option<u32>, output: Option<u32>, finish: Finish) -> Told {

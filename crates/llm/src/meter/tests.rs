@@ -2,6 +2,7 @@ use brunt_protocol::AnswerParts;
 
 use super::*;
 use crate::event::Usage;
+use crate::facts::Said;
 
 const MS: u64 = 1_000_000;
 
@@ -32,14 +33,14 @@ impl Told {
     }
 
     fn said(&mut self, call: u64, at_ms: u64, kind: TextKind, bytes: u32, output: Option<u32>) {
-        facts::write_message(&mut self.facts, kind, bytes, output);
+        facts::write_message(&mut self.facts, &Said { kind, bytes, output, is_later: false });
         let reading = Reading { counts: !self.is_warm_up, ..Self::reading(call, at_ms) };
         self.meter.message(&reading, AnswerParts { head: &[], body: &self.facts });
     }
 
     fn ended(&mut self, call: u64, at_ms: u64, output: Option<u32>) {
         let usage = Usage { input: Some(30), output, cached: None };
-        facts::write_end(&mut self.facts, &usage, Some(Finish::Stop), 0);
+        facts::write_end(&mut self.facts, &usage, Some(Finish::Stop), 0, "");
         let end = MeteredEnd::Answered { ok: true, parts: AnswerParts { head: &[], body: &self.facts } };
         let reading = Reading { counts: !self.is_warm_up, ..Self::reading(call, at_ms) };
         self.meter.ended(&reading, end);
@@ -196,9 +197,30 @@ fn a_long_gap_among_short_ones_is_a_stall() {
 }
 
 #[test]
+fn a_usage_that_does_not_fit_its_text_is_told() {
+    let figures = |output: Option<u32>| {
+        let mut told = Told::new("");
+        for at in [100, 120, 140] {
+            told.said(1, at, TextKind::Content, 6, None);
+        }
+        told.ended(1, 141, output);
+        told.figures(0)
+    };
+    // Of no tokens nothing is believed: an event is a token.
+    let none = figures(Some(0));
+    assert_eq!((none["usage_odd"].sum(), none["tokens_estimated"].share()), (Some(1.0), Some(1.0)));
+    assert_eq!((none["output_tokens"].sum(), none["tpot"].mean()), (Some(3.0), Some(20.0)));
+    let many = figures(Some(35));
+    assert_eq!((many["usage_odd"].sum(), many["tokens_estimated"].share()), (Some(1.0), Some(1.0)));
+    for output in [None, Some(1), Some(3), Some(34)] {
+        assert!(!figures(output).contains_key("usage_odd"), "{output:?}");
+    }
+}
+
+#[test]
 fn figures_are_declared_in_the_order_of_their_names() {
     for ((name, ..), place) in FIGURES.iter().zip(0..) {
         assert_eq!(*name as usize, place);
     }
-    assert!(declared(false).iter().any(|figure| figure.name == "ttft" && figure.unit == "ms"));
+    assert!(declared(FigureTerms::default()).iter().any(|figure| figure.name == "ttft" && figure.unit == "ms"));
 }

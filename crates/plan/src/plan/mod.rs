@@ -85,6 +85,10 @@ pub struct Plan {
     pub transport: Transport,
     /// Which statuses are a success.
     pub ok_status: OkStatus,
+    /// Whether the protocol says when calls are due: at the times of a trace, or as turns of conversations, which follow from answers. A
+    /// rate is then one of conversations, and connections are conversations at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_times: bool,
     /// The figures that its protocol measures by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<DeclaredFigure>,
@@ -330,6 +334,7 @@ impl Plan {
             pipeline: 1,
             transport: Transport::default(),
             ok_status: OkStatus::default(),
+            own_times: false,
             own: Vec::new(),
             thresholds: Vec::new(),
             guards: Vec::new(),

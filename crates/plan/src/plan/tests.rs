@@ -24,6 +24,7 @@ pub(crate) fn plan() -> Plan {
         pipeline: 1,
         transport: Transport::default(),
         ok_status: OkStatus::default(),
+        own_times: false,
         own: Vec::new(),
         thresholds: vec!["p99<50ms".parse().unwrap()],
         guards: Vec::new(),

@@ -150,7 +150,7 @@ impl Plan {
             if self.guards.is_empty() {
                 return Err(PlanError::NoGuard);
             }
-            if !matches!(self.load, Load::Open { .. }) || self.scenarios.is_some() {
+            if !matches!(self.load, Load::Open { .. }) || self.scenarios.is_some() || self.own_times {
                 return Err(PlanError::NoRateToLower);
             }
         }

@@ -218,6 +218,7 @@ fn plans() -> impl Strategy<Value = Plan> {
             pipeline,
             transport,
             ok_status: if reconnect { OkStatus::of_scenarios() } else { OkStatus::default() },
+            own_times: reconnect,
             own: Vec::new(),
             thresholds: judged.into_iter().filter_map(|text| text.parse().ok()).collect(),
             guards: Vec::new(),

@@ -170,6 +170,7 @@ mod tests {
             pipeline: 1,
             transport: Transport::default(),
             ok_status: brunt_record::outcome::OkStatus::default(),
+            own_times: false,
             own: Vec::new(),
             thresholds: Vec::new(),
             guards: Vec::new(),

@@ -29,8 +29,8 @@ pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<St
         return lines;
     }
     let command = match &plan.load {
-        Load::Replay(replay) => format!("brunt replay {}", replay.logs.join(" ")),
-        Load::Open { .. } | Load::Closed {} => "brunt".to_owned(),
+        Load::Replay(replay) if !plan.own_times => format!("brunt replay {}", replay.logs.join(" ")),
+        Load::Open { .. } | Load::Closed {} | Load::Replay(_) => "brunt".to_owned(),
     };
     let mut lines = vec![format!("{} {}", paint.strong(clean(&command)), paint.strong(clean(&plan.target.url())))];
     let mut words = in_words(plan);
@@ -259,9 +259,11 @@ fn connections(plan: &Plan) -> String {
 
 fn load(plan: &Plan) -> String {
     match &plan.load {
+        Load::Closed {} if plan.own_times => "closed model of conversations".to_owned(),
         Load::Closed {} => "closed model".to_owned(),
         Load::Open { profile, arrivals } => {
-            format!("open model, rate {profile}, {} arrivals", arrivals.in_words())
+            let of = if plan.own_times { " of conversations" } else { "" };
+            format!("open model, rate {profile}{of}, {} arrivals", arrivals.in_words())
         }
         Load::Replay(replay) => clean(&replay.title()).into_owned(),
     }

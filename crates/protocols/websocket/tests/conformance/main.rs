@@ -59,6 +59,7 @@ fn plan(options: &Options) -> Plan {
         pipeline: 1,
         transport: Transport::default(),
         ok_status: OkStatus::default(),
+        own_times: false,
         own: Vec::new(),
         thresholds: Vec::new(),
         guards: Vec::new(),
