@@ -26,11 +26,11 @@ for (const shape of SHAPES) {
   test(`${shape.name}: the first line says what happened, everywhere the same`, async () => {
     const [junit, store] = [`${shape.name}.xml`, `${shape.name}.db`].map(files.path);
     const { frame, text, json, html } = await make(shape, files.path, "-o", junit, "--store", store);
-    const [headline, ...others] = JSON.parse(await readFile(json, "utf8")).statements;
+    const [headline, ...others] = JSON.parse(await readFile(json, "utf8")).remarks;
     const sign = { failed: "FAILED: ", bad: "✗ ", warning: "! ", note: "· ", plain: "", good: "✓ " }[headline.tone];
-    assert.match(`${sign}${headline.text}`, shape.says);
-    if (shape.also) assert.ok(others.some(({ text }) => shape.also.test(text)), JSON.stringify(others));
-    const sentence = plain(headline.text);
+    assert.match(`${sign}${headline.message}`, shape.says);
+    if (shape.also) assert.ok(others.some(({ message }) => shape.also.test(message)), JSON.stringify(others));
+    const sentence = plain(headline.message);
     assert.ok(plain(text.split("\n\n")[0]).startsWith(sentence), text.split("\n\n")[0]);
     assert.ok(plain((await readFile(junit, "utf8")).replaceAll("&gt;", ">").replaceAll("&lt;", "<").replaceAll("&apos;", "'").replaceAll("&amp;", "&").split("<system-out>")[1]).startsWith(sentence));
     // On the terminal nothing is judged yet, and the line is cut where the terminal ends.

@@ -101,22 +101,22 @@ fn one(setup: &Setup, options: &str, seed: u64) -> anyhow::Result<(Value, Times)
 
 /// What is wrong with what `result` says of a healthy target that took these times.
 fn wrong(result: &Value, took: &Times) -> anyhow::Result<Wrong> {
-    let statements = result["statements"].as_array().context("brunt's result has no statements")?;
+    let remarks = result["remarks"].as_array().context("brunt's result has no remarks")?;
     let verdict = Verdict::from_result(result)?;
-    let text = |statement: &Value| statement["text"].as_str().unwrap_or_default().to_owned();
+    let text = |remark: &Value| remark["message"].as_str().unwrap_or_default().to_owned();
     let is_doubt =
         |text: &str| text.contains("brunt was the limit") || text.contains("unreliable") || text.contains("as asked");
     let unsent = result["outcomes"]["unsent"].as_u64().unwrap_or(0);
     let is_open = result["plan"]["load"].get("open").is_some();
     let mut wrong = Wrong::default();
-    for (place, said) in statements.iter().map(text).enumerate().filter(|(_, said)| is_doubt(said)) {
+    for (place, said) in remarks.iter().map(text).enumerate().filter(|(_, said)| is_doubt(said)) {
         let is_borne_out =
             verdict.decisive().next().is_some() && !(is_open && unsent == 0 && said.contains("the limit"));
         if place == 0 || !is_borne_out {
             wrong.doubts.push(said);
         }
     }
-    for remark in result["remarks"].as_array().into_iter().flatten() {
+    for remark in remarks.iter().filter(|remark| remark["of"] == "target") {
         let about = remark["about"].as_str().unwrap_or_default();
         if NOTES.contains(&about) {
             continue;
@@ -137,11 +137,11 @@ mod tests {
 
     use super::*;
 
-    fn result(statements: &[&str], is_decisive: bool, remarks: &Value) -> Value {
-        let statements: Vec<_> = statements.iter().map(|text| json!({ "tone": "warning", "text": text })).collect();
+    fn result(said: &[&str], is_decisive: bool, found: &[Value]) -> Value {
+        let said = said.iter().map(|text| json!({ "of": "run", "message": text }));
+        let remarks: Vec<_> = said.chain(found.iter().cloned()).collect();
         let findings = json!([{ "cause": "lag", "decisive": is_decisive, "seconds": [] }]);
         json!({
-            "statements": statements,
             "remarks": remarks,
             "outcomes": { "unsent": 0 },
             "plan": { "load": { "open": {} } },
@@ -152,8 +152,8 @@ mod tests {
     #[test]
     fn doubts_come_second_and_have_a_finding() {
         let took = Times::each([5_000_000].into_iter());
-        let doubts = |statements: &[&str], is_decisive| {
-            wrong(&result(statements, is_decisive, &json!([])), &took).unwrap().doubts.len()
+        let doubts = |said: &[&str], is_decisive| {
+            wrong(&result(said, is_decisive, &[]), &took).unwrap().doubts.len()
         };
         let (outcome, doubt) = ("500 of 500 calls succeeded, 100 ok/s", "p99 is unreliable; p50 holds");
         assert_eq!((doubts(&[outcome], false), doubts(&[outcome, doubt], true)), (0, 0));
@@ -168,9 +168,9 @@ mod tests {
     #[test]
     fn a_freeze_is_true_where_the_target_took_as_long() {
         let causes = |about: &str, took_ms: u64| {
-            let remarks = json!([{ "about": about, "message": "…", "worst_ns": 400_000_000 }]);
+            let found = json!({ "of": "target", "about": about, "message": "…", "worst_ns": 400_000_000 });
             let took = Times::each([5_000_000, took_ms * 1_000_000].into_iter());
-            wrong(&result(&["fine"], true, &remarks), &took).unwrap().causes.len()
+            wrong(&result(&["fine"], true, &[found]), &took).unwrap().causes.len()
         };
         assert_eq!(
             [causes("freeze", 300), causes("freeze", 20), causes("outage", 300), causes("modes", 5)],

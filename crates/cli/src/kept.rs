@@ -52,7 +52,7 @@ impl Keep {
         if summary.total.numbers.get(Counter::Due) == 0 {
             return None;
         }
-        let kept = with_store(path, |store| store.save(summary, label, &brunt_report::headline(summary)));
+        let kept = with_store(path, |store| store.save(summary, label, brunt_report::headline(summary)));
         let number = told(kept, *tells, "run ", "the run was not kept");
         if *tells && number == Some(1) && summary.answered() {
             console::note(&after_the_first(summary));
@@ -71,7 +71,7 @@ impl Keep {
         }
         // The name is the decision's.
         let label = Label { name: None, ..label.clone() };
-        with_store(path, |store| store.save(summary, &label, &brunt_report::headline(summary))).map(Some)
+        with_store(path, |store| store.save(summary, &label, brunt_report::headline(summary))).map(Some)
     }
 
     /// Keeps the decision over the runs kept under these numbers, or warns that it could not. Returns its number.

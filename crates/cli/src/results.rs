@@ -72,7 +72,7 @@ impl Results {
             return Ok(());
         }
         let text = brunt_report::render(Format::Text, summary, self.style)?;
-        console::repeat_headline(&brunt_report::headline(summary), &text)
+        console::repeat_headline(&brunt_report::headline(summary).line, &text)
     }
 
     /// Writes the result everywhere. A failing destination does not stop the others.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_decide::compare::{self, BLOCKS, ComparedFigures, ComparedRun, ComparedRuns, Comparison, LEAST_RUNS};
 use brunt_decide::evidence::Evidence;
+use brunt_decide::kept::KeptKind;
 use brunt_decide::short::Lacking;
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::Origin;
@@ -122,7 +123,8 @@ fn kept_run(store: &mut Store, which: &RunSelector) -> Result<StoredSide> {
 /// All runs that were kept with a tag, the oldest first.
 fn tagged(store: &mut Store, key: String, value: String) -> Result<StoredSide> {
     let tag = format!("{key}={value}");
-    let mut kept: Vec<_> = store.list(&[(key, value)])?.into_iter().filter(|entry| entry.kind == "run").collect();
+    let mut kept: Vec<_> =
+        store.list(&[(key, value)])?.into_iter().filter(|entry| entry.kind == KeptKind::Run).collect();
     kept.reverse();
     let kept: Vec<_> = kept.iter().map(|entry| entry.number).collect();
     let load = |number: &i64| Ok(store.load(&RunSelector::Number(*number))?);

@@ -337,7 +337,7 @@ fn setup() {
 fn thresholds() {
     let shown = show("thresholds.lua", &[]).with_status(1);
     let cause = &shown.result["ending"]["aborted"]["threshold"];
-    assert_eq!(cause["threshold"], "failing:error_rate < 5% abort", "{cause}");
+    assert_eq!(cause["threshold"], "failing:error_rate < 5%", "{cause}");
     let held: BTreeSet<_> = shown.result["thresholds"]
         .as_array()
         .unwrap()

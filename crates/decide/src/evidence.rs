@@ -131,7 +131,7 @@ impl Evidence {
             is_load_as_asked: summary.verdict.is_load_as_asked,
             is_rate_believed: summary.verdict.is_rate_believed,
             judgement: summary.verdict.judgement,
-            verdict: summary.verdict.sentence.clone(),
+            verdict: summary.verdict.sentence.to_string(),
             thresholds: summary.thresholds.clone(),
             failure: worst_failure(summary),
             interrupted: summary.run.ending == Ending::Interrupted,

@@ -1,17 +1,54 @@
 //! Runs that are kept, as lists show them.
 
+use brunt_judge::remarks::Tone;
 use brunt_judge::summary::Summary;
+use brunt_judge::verdict::Judgement;
 use brunt_plan::plan::Plan;
-use brunt_plan::threshold::{Figure as Measure, Statistic};
-use brunt_record::catalogue::Counter;
+use brunt_plan::threshold::{Count, Figure as Measure, Statistic, Time};
+use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::{AtLeast, fewest_calls};
 use brunt_record::series::Point;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::decision::Decision;
 
-/// The kind of a single run.
-pub const RUN: &str = "run";
+/// The kind of what is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeptKind {
+    /// A single run.
+    Run,
+    /// A sweep.
+    Sweep,
+    /// A search for the capacity.
+    Capacity,
+    /// A comparison.
+    Comparison,
+}
+
+impl KeptKind {
+    const NAMES: [(&'static str, Self); 4] =
+        [("run", Self::Run), ("sweep", Self::Sweep), ("capacity", Self::Capacity), ("comparison", Self::Comparison)];
+
+    /// Its name, as in JSON.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| *name)
+    }
+
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+    }
+}
+
+/// What a run is remembered for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Headline {
+    /// How it is meant.
+    pub tone: Tone,
+    /// The line for people, with its sign.
+    pub line: String,
+}
 
 /// What a user calls a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -32,8 +69,8 @@ fn as_object<S: Serializer>(tags: &[(String, String)], serializer: S) -> Result<
 pub struct Entry {
     /// Its number.
     pub number: i64,
-    /// `run`; or `sweep`, `capacity` or `comparison` of what was decided over several.
-    pub kind: String,
+    /// A single run, or what was decided over several.
+    pub kind: KeptKind,
     /// The number of the decision that rests on it, if one does.
     pub part_of: Option<i64>,
     /// What its user calls it.
@@ -45,10 +82,14 @@ pub struct Entry {
     pub url: String,
     /// The script that it ran, if it ran one, by its file's name.
     pub script: Option<String>,
-    /// What it is remembered for, in a sentence; missing of runs that earlier brunts kept, and of decisions.
+    /// What it is remembered for, in a sentence; missing of decisions.
     pub headline: Option<String>,
-    /// Whether its figures can be believed.
+    /// How the headline is meant; missing of decisions.
+    pub tone: Option<Tone>,
+    /// Whether its figures can be believed, for people; of a decision, its conclusion.
     pub verdict: String,
+    /// Whether its figures can be believed; missing of decisions.
+    pub judgement: Option<Judgement>,
     /// How long its measured part took, in nanoseconds.
     pub measured_ns: u64,
     /// Calls that were due.
@@ -73,18 +114,20 @@ pub struct Entry {
 
 impl Entry {
     /// The entry of a run that is about to be kept, with its headline; it has no number yet.
-    pub fn from_summary(summary: &Summary, label: &Label, headline: &str) -> Self {
+    pub fn from_summary(summary: &Summary, label: &Label, headline: Headline) -> Self {
         let [p50, p99] = ["p50", "p99"].map(|name| summary.times.response.as_ref()?.quantile(name));
         Self {
             number: 0,
-            kind: RUN.to_owned(),
+            kind: KeptKind::Run,
             part_of: None,
             label: label.clone(),
             started_unix_ms: summary.run.started_unix_ms,
             url: summary.plan.target.url(),
             script: summary.plan.script_name().map(str::to_owned),
-            headline: Some(headline.to_owned()),
-            verdict: summary.verdict.sentence.clone(),
+            headline: Some(headline.line),
+            tone: Some(headline.tone),
+            verdict: summary.verdict.sentence.to_string(),
+            judgement: Some(summary.verdict.judgement),
             measured_ns: summary.run.measured_ns,
             due: summary.total.numbers.get(Counter::Due),
             answered_per_s: summary.rates.answered_per_s,
@@ -102,7 +145,7 @@ impl Entry {
     /// above. `figure` is as thresholds call it, such as `p99`.
     pub fn few_calls(&self, figure: &str) -> Option<u64> {
         let Some(Measure::Time(_, Statistic::Quantile(q))) = Measure::parse(figure) else { return None };
-        (self.kind == RUN && self.due < fewest_calls(q)).then_some(self.due)
+        (self.kind == KeptKind::Run && self.due < fewest_calls(q)).then_some(self.due)
     }
 
     /// The entry of a decision that is about to be kept, with its conclusion in words; it has no number yet.
@@ -111,20 +154,24 @@ impl Entry {
         let (due, failed) = runs.iter().fold((0, 0), |(due, failed), run| (due + run.due, failed + run.failed));
         let of_plan = |plan: &Plan| (plan.target.url(), plan.script_name().map(str::to_owned));
         let (kind, (url, script)) = match decision {
-            Decision::Sweep(plan, _) => ("sweep", of_plan(plan)),
-            Decision::Capacity(plan, _) => ("capacity", of_plan(plan)),
-            Decision::Comparison(compared) => ("comparison", (format!("{} and {}", compared.a, compared.b), None)),
+            Decision::Sweep(plan, _) => (KeptKind::Sweep, of_plan(plan)),
+            Decision::Capacity(plan, _) => (KeptKind::Capacity, of_plan(plan)),
+            Decision::Comparison(compared) => {
+                (KeptKind::Comparison, (format!("{} and {}", compared.a, compared.b), None))
+            }
         };
         Self {
             number: 0,
-            kind: kind.to_owned(),
+            kind,
             part_of: None,
             label: label.clone(),
             started_unix_ms: runs.iter().map(|run| run.started_unix_ms).min().unwrap_or(0),
             url,
             script,
             headline: None,
+            tone: None,
             verdict: conclusion,
+            judgement: None,
             measured_ns: runs.iter().map(|run| run.measured_ns).sum(),
             due,
             answered_per_s: 0.0,
@@ -139,21 +186,31 @@ impl Entry {
     }
 }
 
-/// The figures that every run is kept with, as thresholds call them.
-pub const FIGURES: [&str; 13] = [
-    "rate",
-    "error_rate",
-    "p50",
-    "p75",
-    "p90",
-    "p95",
-    "p99",
-    "p99.9",
-    "mean",
-    "max",
-    "service.p50",
-    "service.p99",
-    "due",
+/// The response time's figure of this statistic.
+const fn response(of: Statistic) -> Measure {
+    Measure::Time(Time::Usual, of)
+}
+
+/// The service time's figure of this share of calls.
+const fn service(share: f64) -> Measure {
+    Measure::Time(Time::Recorded(Timing::Service), Statistic::Quantile(share))
+}
+
+/// The figures that every run is kept with, by the names that thresholds give them.
+const FIGURES: [(&str, Measure); 13] = [
+    ("rate", Measure::Rate),
+    ("error_rate", Measure::ErrorRate),
+    ("p50", response(Statistic::Quantile(0.5))),
+    ("p75", response(Statistic::Quantile(0.75))),
+    ("p90", response(Statistic::Quantile(0.9))),
+    ("p95", response(Statistic::Quantile(0.95))),
+    ("p99", response(Statistic::Quantile(0.99))),
+    ("p99.9", response(Statistic::Quantile(0.999))),
+    ("mean", response(Statistic::Mean)),
+    ("max", response(Statistic::Max)),
+    ("service.p50", service(0.5)),
+    ("service.p99", service(0.99)),
+    ("due", Measure::Count(Count::Recorded(Counter::Due))),
 ];
 
 /// The most points of a [`Sparkline`].
@@ -217,7 +274,7 @@ impl Digest {
     pub fn from_summary(summary: &Summary) -> Self {
         let thresholds = &summary.plan.thresholds;
         let standing = summary.standing();
-        let usual = FIGURES.iter().map(|name| (*name, Measure::parse(name).and_then(|figure| standing.figure(figure))));
+        let usual = FIGURES.iter().map(|(name, figure)| (*name, standing.figure(*figure)));
         let mut figures: Vec<KeptFigure> = Vec::new();
         let limited = thresholds.iter().map(|threshold| (threshold.figure(), standing.value(threshold)));
         for (name, value) in usual.chain(limited) {
@@ -235,7 +292,9 @@ impl Digest {
             held: result.held,
         });
         let limits: Vec<_> = limits.collect();
-        let of_p99 = limits.iter().filter(|limit| limit.figure == "p99").min_by_key(|limit| limit.held);
+        let of_p99 =
+            thresholds.iter().zip(&limits).filter(|(threshold, _)| threshold.response_quantile() == Some(0.99));
+        let of_p99 = of_p99.map(|(_, limit)| limit).min_by_key(|limit| limit.held);
         let p99 = summary.times.response.as_ref().and_then(|times| times.named("p99"));
         let sparkline = Sparkline {
             p99_interval_ns: p99.and_then(|p99| p99.interval).map(|interval| (interval.low_ns, interval.high_ns)),
@@ -266,7 +325,7 @@ impl Sparkline {
     }
 }
 
-/// Selects kept runs; an empty field selects all.
+/// Selects kept runs; an empty or missing field selects all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Keys and values that each run must have.
@@ -277,8 +336,8 @@ pub struct Filter {
     pub target: String,
     /// A part of its script's name.
     pub script: String,
-    /// `run`, `sweep`, `capacity` or `comparison`.
-    pub kind: String,
+    /// Its kind.
+    pub kind: Option<KeptKind>,
     /// Also the single runs that decisions rest on.
     pub with_parts: bool,
 }
@@ -331,7 +390,6 @@ mod tests {
 
     use brunt_plan::plan::ProtocolOptions;
     use brunt_plan::target::Url;
-    use brunt_record::catalogue::Timing;
     use brunt_record::recording::Recording;
     use brunt_record::snapshot::Snapshot;
 

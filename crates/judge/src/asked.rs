@@ -352,8 +352,10 @@ mod tests {
             let summary = Summary::new(plan, run);
             let due = summary.run.measured.numbers.get(Counter::Due) as f64;
             let of_threshold = summary.thresholds.iter().find_map(|one| {
-                let is_it =
-                    one.condition.threshold().is_some_and(|threshold| threshold.to_string().contains("due_rate"));
+                let is_it = one
+                    .condition
+                    .threshold()
+                    .is_some_and(|threshold| threshold.measure() == brunt_plan::threshold::Figure::DueRate);
                 one.value.filter(|_| is_it)
             });
             let seconds = summary.run.measured_ns as f64 / 1e9;

@@ -1,11 +1,10 @@
 //! Figures by name, derived once: requests, tags, groups, checks, scenarios.
 
 use brunt_plan::plan::Plan;
-use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::catalogue::{Counter, JsonGroupNumbers, Timing, places};
 use brunt_record::figures::{CallFigures, Example, FigureByName, Figures, NamedFigures, OwnFigures};
 use brunt_record::histogram::{Censored, Histogram};
 use brunt_record::instrument::Bracket;
-use brunt_record::messages::Messages;
 use brunt_record::outcome::OkStatus;
 use brunt_record::recording::Recording;
 use serde::Serialize;
@@ -46,29 +45,37 @@ pub struct CallBreakdown {
     pub messages: Option<Box<MessageBreakdown>>,
 }
 
-/// Messages of calls with one name or tag.
-#[derive(Debug, Clone, PartialEq)]
+/// The messages of calls with one name or tag.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Streams"))]
 pub struct MessageBreakdown {
-    /// Messages that came.
-    pub count: u64,
+    /// Counts of messages.
+    #[serde(flatten)]
+    pub numbers: JsonGroupNumbers<places::Messages>,
     /// Messages a second, over the measured part.
+    #[serde(rename = "messages_per_s")]
     pub per_s: f64,
     /// From sent to the first message.
+    #[serde(rename = "first_message")]
     pub first: Option<Distribution>,
     /// From one message to the next.
+    #[serde(rename = "message_gap")]
     pub gap: Option<Distribution>,
     /// From sent to the last message, of calls that were answered.
+    #[serde(rename = "last_message")]
     pub last: Option<Distribution>,
-    /// The mean time for a message after the first, by call.
+    /// The mean time for a message after the first, a value for each such call.
+    #[serde(rename = "each_message")]
     pub each: Option<Distribution>,
 }
 
 impl MessageBreakdown {
-    fn new(all: Messages<'_>, measured: u64, seconds: f64) -> Option<Box<Self>> {
+    fn new(calls: &CallFigures, seconds: f64) -> Option<Box<Self>> {
+        let all = calls.messages();
         (!all.is_empty()).then(|| {
             Box::new(Self {
-                count: all.count(),
-                per_s: if seconds > 0.0 { measured as f64 / seconds } else { 0.0 },
+                numbers: JsonGroupNumbers::from_numbers(&calls.numbers),
+                per_s: per_s(calls.numbers.get(Counter::EndedMessages), seconds),
                 first: Distribution::from_durations(all.first()),
                 gap: Distribution::from_durations(all.gap()),
                 last: Distribution::of_known(all.last()),
@@ -101,8 +108,6 @@ impl CallBreakdown {
             let not_ok = calls.not_ok(ok);
             let not_ok_times = calls.response_not_ok();
             let are_apart = not_ok_times.count() > 0;
-            let in_time = calls.numbers.get(Counter::EndedAnswered);
-            let messages = calls.numbers.get(Counter::EndedMessages);
             Self {
                 name: name.to_owned(),
                 due: calls.numbers.get(Counter::Due),
@@ -110,18 +115,22 @@ impl CallBreakdown {
                 failed: calls.failures.total(),
                 not_ok,
                 error_rate: share(not_ok, calls.numbers.get(Counter::Due)),
-                answered_per_s: if seconds > 0.0 { in_time as f64 / seconds } else { 0.0 },
+                answered_per_s: per_s(calls.numbers.get(Counter::EndedAnswered), seconds),
                 bytes_in: calls.numbers.get(Counter::ClearIn),
                 bytes_out: calls.numbers.get(Counter::ClearOut),
                 response: whole.distribution(&calls.response_times(), whole.response.as_ref()),
                 service: whole.distribution(calls.times.get(Timing::Service), whole.service.as_ref()),
                 response_ok: if are_apart { Distribution::of_known(&calls.response_ok()) } else { None },
                 response_not_ok: Distribution::from_durations(&not_ok_times),
-                messages: MessageBreakdown::new(calls.messages(), messages, seconds),
+                messages: MessageBreakdown::new(calls, seconds),
             }
         };
         total.iter().map(of).collect()
     }
+}
+
+fn per_s(count: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
 }
 
 fn share(part: u64, whole: u64) -> f64 {
@@ -181,7 +190,8 @@ fn is_none_of_them(count: &u64) -> bool {
 }
 
 /// One scenario.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Scenario"))]
 pub struct ScenarioBreakdown {
     /// Its name.
     pub name: String,
@@ -193,20 +203,32 @@ pub struct ScenarioBreakdown {
     pub users_ended: u64,
     /// Users that arrived and found no place.
     pub not_admitted: u64,
-    /// Users that ended because all rows of a queue were given out.
+    /// Users that ended because all rows of a queue were given out; left out if there are none.
+    #[serde(skip_serializing_if = "is_none_of_them")]
     pub out_of_rows: u64,
     /// Iterations that came to their end.
     pub iterations: u64,
     /// Iterations that the run's or the user's end cut short.
     pub unfinished: u64,
-    /// Iterations among them in which a call was not ok.
+    /// Iterations among those that came to their end in which a call was not ok; left out if there are none.
+    #[serde(skip_serializing_if = "is_none_of_them")]
     pub not_ok: u64,
     /// Iterations that an error ended.
     pub errors: u64,
     /// How long iterations took.
     pub iteration: Option<Distribution>,
-    /// The messages of their errors, most frequent first.
-    pub tracebacks: Vec<(String, u64)>,
+    /// What their errors said, most frequent first; of very many only some are kept.
+    pub tracebacks: Vec<Traceback>,
+}
+
+/// An error's message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Traceback {
+    /// Its text and its place.
+    pub traceback: String,
+    /// The number of such errors.
+    pub count: u64,
 }
 
 /// A figure of a script's or a protocol's own.
@@ -306,8 +328,10 @@ fn own(plan: &Plan, total: &Figures, seconds: f64) -> Vec<OwnBreakdown> {
 
 fn scenarios(total: &Figures) -> Vec<ScenarioBreakdown> {
     let scenarios = total.scenarios.iter().map(|(name, scenario)| {
-        let mut tracebacks = scenario.tracebacks.clone();
-        tracebacks.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let tracebacks = scenario.tracebacks.iter();
+        let tracebacks = tracebacks.map(|(text, count)| Traceback { traceback: text.clone(), count: *count });
+        let mut tracebacks: Vec<_> = tracebacks.collect();
+        tracebacks.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.traceback.cmp(&b.traceback)));
         ScenarioBreakdown {
             name: name.to_owned(),
             users_before: scenario.users_before.max(0) as u64,

@@ -190,16 +190,21 @@ impl<'a> Guards<'a> {
 pub(crate) struct Fired<'a> {
     /// Its place among the plan's guards.
     place: u32,
-    pub(crate) guard: &'a Guard,
+    guard: &'a Guard,
     phase: Phase,
     elapsed_ns: u64,
     /// The figure's value, and the calls open then.
-    pub(crate) found: String,
+    found: String,
     /// Whether anything was answered in its window.
     pub(crate) has_answers: bool,
 }
 
 impl Fired<'_> {
+    /// The author of a change that it makes.
+    pub(crate) fn author(&self) -> Author {
+        Author::Guard { place: self.place, guard: self.guard.to_string(), found: self.found.clone() }
+    }
+
     /// Why the run ends.
     pub(crate) fn cause(&self) -> AbortCause {
         AbortCause::Guard {
@@ -254,18 +259,17 @@ impl ThresholdResult {
             Some(AbortCause::Guard { place, phase, elapsed_ns, found, .. }) if *place == at => {
                 (format!("fired {}: {found}", When(*phase, *elapsed_ns)), false)
             }
-            _ if let Some(how) = backed_off(guard, changes) => (how, false),
+            _ if let Some(how) = backed_off(at, changes) => (how, false),
             _ => standing.did_not_fire(guard.condition()),
         };
         Self { condition: JudgedCondition::Guard(guard.clone()), value: None, got: got.into(), held, sure: true }
     }
 }
 
-/// How a guard has lowered the rate, if it has: `fired twice: 433/s from 0:13.1 on`. The changes have the reason.
-fn backed_off(guard: &Guard, changes: &[Change]) -> Option<String> {
-    let text = guard.to_string();
+/// How the guard at this place of the plan has lowered the rate, if it has: `fired twice: 433/s from 0:13.1 on`. The changes have the reason.
+fn backed_off(guard: u32, changes: &[Change]) -> Option<String> {
     let mut steps = changes.iter().filter_map(|change| match (&change.action, &change.by) {
-        (Action::Rate(rate), Author::Guard { guard, .. }) if *guard == text => Some((change.at_ns, *rate)),
+        (Action::Rate(rate), Author::Guard { place, .. }) if *place == guard => Some((change.at_ns, *rate)),
         _ => None,
     });
     let times = match steps.clone().count() {

@@ -51,6 +51,8 @@ pub enum Author {
     Page,
     /// A guard that backs off.
     Guard {
+        /// Its place among the plan's guards, from 0.
+        place: u32,
         /// The guard as written.
         guard: String,
         /// Why: `p99 was 900.0ms over 3s, with 31 calls open`.
@@ -75,7 +77,7 @@ impl fmt::Display for Author {
         match self {
             Self::Ctl => f.write_str("brunt ctl"),
             Self::Page => f.write_str("the live page"),
-            Self::Guard { guard, found } => write!(f, "the guard '{guard}': {found}"),
+            Self::Guard { guard, found, .. } => write!(f, "the guard '{guard}': {found}"),
         }
     }
 }

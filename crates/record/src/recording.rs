@@ -95,7 +95,7 @@ pub enum AbortCause {
     Threshold {
         /// Its place among the plan's thresholds, from 0.
         place: u32,
-        /// As the plan has it.
+        /// As the plan has it, without the word by which it ends the run.
         threshold: String,
         /// Its figure then, for people.
         got: String,

@@ -273,7 +273,7 @@ fn total(summary: &Summary) -> Row {
     let has_users = !summary.breakdown.scenarios.is_empty();
     row.put(if has_users { summary.run.series.most_users().to_string() } else { String::new() });
     row.put(or_empty(summary.run.series.points().iter().filter_map(|point| point.open_connections).max()));
-    row.put_verdict(!summary.verdict.is_trustworthy(), &summary.verdict.sentence);
+    row.put_verdict(!summary.verdict.is_trustworthy(), &summary.verdict.sentence.to_string());
     row
 }
 

@@ -1,15 +1,17 @@
-//! A run's headline, and the other statements above its figures.
+//! A run's headline, and the other remarks above its figures.
 //!
 //! Text, JSON and the page lead with the same sentence. First comes the outcome: an early end, calls that failed, load
 //! that was not made, thresholds. Then what happened to the target. Last, how far the figures can be believed: a doubt
 //! about the instrument makes no call succeed or fail. Where nothing failed and nothing happened, the number of successful
 //! calls leads.
 
+use brunt_decide::kept::Headline;
 use brunt_judge::abort::Reason;
 use brunt_judge::advice::Advice;
-use brunt_judge::remarks::{About, Remark};
+use brunt_judge::phrase::Phrase;
+use brunt_judge::remarks::{About, Remark, Tone};
 use brunt_judge::summary::Summary;
-use brunt_judge::thresholds::ThresholdResult;
+use brunt_judge::thresholds::{JudgedCondition, ThresholdResult};
 use brunt_judge::trend::{Settled, TrendFigure};
 use brunt_judge::verdict::Judgement;
 use brunt_plan::units::{Clock, Duration, ExactDuration, Number};
@@ -18,7 +20,6 @@ use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::Counter;
 use brunt_record::histogram::fewest_calls;
 use brunt_record::recording::Ending;
-use serde::Serialize;
 
 use crate::numbers::{brief, clean, count, counted, percent};
 use crate::style::Role;
@@ -27,30 +28,18 @@ use crate::{failed, made};
 /// The most remarks on the target that are shown.
 const MOST_REMARKS: usize = 5;
 
-/// How a statement is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Tone {
-    /// The run failed by what every run has to meet: calls that succeed, and the load that was asked for.
-    Failed,
-    /// The same of a run that goes on.
-    Failing,
-    /// A requirement did not hold.
-    Bad,
-    /// Something that whoever reads the figures has to know.
-    Warning,
-    /// An explanation of figures, neither for nor against the run.
-    Note,
-    /// All calls succeeded, and there were no requirements.
-    Plain,
-    /// Every requirement held.
-    Good,
+/// How reports show a tone.
+pub(crate) trait InReports {
+    /// The class of a remark in HTML.
+    fn class(self) -> &'static str;
+    /// How a remark begins.
+    fn sign(self) -> &'static str;
+    /// The role of its text.
+    fn role(self) -> Role;
 }
 
-impl Tone {
-    /// The class of a statement in HTML.
-    pub(crate) const fn class(self) -> &'static str {
+impl InReports for Tone {
+    fn class(self) -> &'static str {
         match self {
             Self::Failed | Self::Failing | Self::Bad => "bad",
             Self::Warning => "warning",
@@ -59,13 +48,7 @@ impl Tone {
         }
     }
 
-    /// Whether it says that something failed.
-    pub const fn is_bad(self) -> bool {
-        matches!(self, Self::Failed | Self::Failing | Self::Bad)
-    }
-
-    /// How a statement of this tone begins.
-    const fn sign(self) -> &'static str {
+    fn sign(self) -> &'static str {
         match self {
             Self::Failed => "FAILED: ",
             Self::Failing => "FAILING: ",
@@ -77,7 +60,7 @@ impl Tone {
         }
     }
 
-    pub(crate) const fn role(self) -> Role {
+    fn role(self) -> Role {
         match self {
             Self::Failed | Self::Failing | Self::Bad => Role::Bad,
             Self::Warning => Role::Warning,
@@ -88,67 +71,63 @@ impl Tone {
     }
 }
 
-/// A statement about a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Statement {
+/// A remark with the tone in which reports show it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Toned {
     /// Its tone.
     pub tone: Tone,
-    /// The statement, in one sentence.
-    pub text: String,
-    /// What to do about it; missing where there is nothing to advise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub advice: Option<Advice>,
-    /// When it began, in nanoseconds of the measured part; this and the next are missing in statements on the whole
-    /// run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_ns: Option<u64>,
-    /// When it ended; missing in statements on the whole run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub to_ns: Option<u64>,
+    /// The remark.
+    pub remark: Remark,
+    /// The conditions that it is about.
+    pub thresholds: Vec<JudgedCondition>,
 }
 
-impl Statement {
-    fn new(tone: Tone, text: impl Into<String>) -> Self {
-        Self { tone, text: text.into(), advice: None, from_ns: None, to_ns: None }
+impl Toned {
+    fn new(tone: Tone, about: About, message: impl Into<Phrase>) -> Self {
+        Self { tone, remark: Remark::new(about, message), thresholds: Vec::new() }
     }
 
-    /// Something that did not hold.
-    pub(crate) fn bad(text: String) -> Self {
-        Self::new(Tone::Bad, text)
+    /// The same with this advice.
+    fn advising(mut self, advice: Advice) -> Self {
+        self.remark.advice = Some(advice);
+        self
     }
 
-    /// A statement on a stretch of the measured part.
+    /// Thresholds that did not hold: `1 of 2 thresholds failed`, and then each with its figure.
+    pub(crate) fn of_thresholds(what: &str, missed_ones: &[&ThresholdResult]) -> Self {
+        let named: Vec<_> = missed_ones.iter().map(|result| missed(result)).collect();
+        let mut bad = Self::new(Tone::Bad, About::Thresholds, format!("{what}: {}", named.join(", ")));
+        bad.thresholds = missed_ones.iter().map(|result| result.condition.clone()).collect();
+        bad
+    }
+
+    /// A remark on a stretch of the measured part.
     #[cfg(test)]
-    pub(crate) fn about_stretch(tone: Tone, text: &str, from_ns: u64, to_ns: u64) -> Self {
-        Self { from_ns: Some(from_ns), to_ns: Some(to_ns), ..Self::new(tone, text) }
+    pub(crate) fn about_stretch(tone: Tone, from_ns: u64, to_ns: u64) -> Self {
+        let remark = Remark::new(About::Freeze, "it froze");
+        Self { tone, remark: Remark { from_ns: Some(from_ns), to_ns: Some(to_ns), ..remark }, thresholds: Vec::new() }
     }
 
     /// Its place in time, in nanoseconds of the measured part.
     pub(crate) fn stretch(&self) -> Option<(u64, u64)> {
-        self.from_ns.zip(self.to_ns)
+        self.remark.from_ns.zip(self.remark.to_ns)
     }
 
-    /// The sign before the statement.
-    pub(crate) const fn sign(&self) -> &'static str {
+    /// The sign before it.
+    pub(crate) fn sign(&self) -> &'static str {
         self.tone.sign()
     }
 }
 
 /// A run's headline, in a line with its sign: `✗ 1 of 2 thresholds failed: …`.
-pub fn headline(summary: &Summary) -> String {
-    let first = statements(summary).into_iter().next();
-    first.map_or_else(String::new, |statement| format!("{}{}", statement.sign(), statement.text))
+pub fn headline(summary: &Summary) -> Headline {
+    let first = remarks(summary).into_iter().next();
+    let line = first.as_ref().map_or_else(String::new, |first| format!("{}{}", first.sign(), first.remark.message));
+    Headline { tone: first.map_or(Tone::Plain, |first| first.tone), line }
 }
 
-/// The tone of a kept [`headline`], of which only the line is kept.
-pub(crate) fn tone_of(headline: &str) -> Tone {
-    let signed = [Tone::Failed, Tone::Bad, Tone::Warning, Tone::Note, Tone::Good];
-    signed.into_iter().find(|tone| headline.starts_with(tone.sign())).unwrap_or(Tone::Plain)
-}
-
-/// All statements above the figures of a run, the headline first.
-pub fn statements(summary: &Summary) -> Vec<Statement> {
+/// The remarks above the figures of a run, the headline first.
+pub fn remarks(summary: &Summary) -> Vec<Toned> {
     let mut all = Vec::new();
     all.extend(early_end(summary));
     all.extend(paused(summary));
@@ -158,14 +137,14 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
         // A run that failed by itself says nothing of the target, unless calls failed as well.
         let is_told = matches!(summary.run.ending, Ending::Failed(_)) && summary.total.failures.total() == 0;
         let nothing = nothing_answered(summary, &format!("the target {}", never(summary))).filter(|_| !is_told);
-        all.extend(nothing.map(|text| Statement::new(Tone::Bad, text)));
+        all.extend(nothing.map(|text| Toned::new(Tone::Bad, About::NothingAnswered, text)));
         all.extend(not_believed(summary).filter(|_| summary.total.numbers.get(Counter::Due) > 0));
         let tone = if summary.is_idle() { Tone::Warning } else { Tone::Note };
-        all.extend(did_its_work.map(|text| Statement::new(tone, text)));
+        all.extend(did_its_work.map(|text| Toned::new(tone, About::Stopped, text)));
         return all;
     }
-    all.extend(failed::sentence(summary).map(|text| Statement::new(Tone::Failed, text)));
-    all.extend(made::sentences(summary).map(|text| Statement::new(Tone::Failed, text)));
+    all.extend(failed::sentence(summary).map(|text| Toned::new(Tone::Failed, About::TooManyFailed, text)));
+    all.extend(made::sentences(summary).map(|text| Toned::new(Tone::Failed, About::Load, text)));
     // Where less load was made than may be, that has said it.
     let is_short = made::sentences(summary).next().is_some();
     all.extend(thresholds_failed(summary));
@@ -173,14 +152,16 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
     let of_target = summary.remarks.iter().filter(|remark| remark.about != About::Agents);
     let (notes, remarks): (Vec<_>, Vec<_>) = of_target.partition(|remark| remark.about.is_note());
     all.extend(remarks.into_iter().take(MOST_REMARKS).map(|remark| about_target(remark, summary)));
-    // If another statement comes first, the outcomes state it.
+    // If another remark comes first, the outcomes state it.
     match did_its_work {
         text if all.is_empty() => {
             let mut first = some_failed(summary, held(summary)).unwrap_or_else(|| all_well(summary, held(summary)));
-            first.text.extend(text.into_iter().flat_map(|text| ["; ".to_owned(), text]));
+            if let Some(text) = text {
+                first.remark.message = format!("{}; {text}", first.remark.message).into();
+            }
             all.push(first);
         }
-        text => all.extend(text.map(|text| Statement::new(Tone::Note, text))),
+        text => all.extend(text.map(|text| Toned::new(Tone::Note, About::Stopped, text))),
     }
     all.extend(not_believed(summary));
     // A run with an episode is not steady; a longer warm-up does not change that.
@@ -191,8 +172,19 @@ pub fn statements(summary: &Summary) -> Vec<Statement> {
     all
 }
 
+/// The remarks above the figures, and behind them those that reports leave out.
+pub(crate) fn all(summary: &Summary) -> Vec<Toned> {
+    let mut all = remarks(summary);
+    for left_out in summary.remarks.iter().map(|remark| about_target(remark, summary)) {
+        if !all.contains(&left_out) {
+            all.push(left_out);
+        }
+    }
+    all
+}
+
 /// Users who came and were not served, by scenario: the load was less than it was to be.
-fn turned_away(summary: &Summary) -> Vec<Statement> {
+fn turned_away(summary: &Summary) -> Vec<Toned> {
     let mut all = Vec::new();
     for (name, scenario) in summary.total.figures.scenarios.iter() {
         let came = summary.plan.scenarios.as_ref().map_or(0, |all| all.came(name, scenario));
@@ -204,18 +196,18 @@ fn turned_away(summary: &Summary) -> Vec<Statement> {
                 "{name}: {not} of {} users were not admitted: as many were there as may be",
                 Number(arrived as f64)
             );
-            all.push(Statement { advice: Some(Advice::RaiseMostAlive), ..Statement::new(Tone::Warning, text) });
+            all.push(Toned::new(Tone::Warning, About::NotAdmitted, text).advising(Advice::RaiseMostAlive));
         }
         if scenario.out_of_rows > 0 {
             let text = format!("{name}: its data was used up, and it ended with its last row");
-            all.push(Statement { advice: Some(Advice::MoreRows), ..Statement::new(Tone::Warning, text) });
+            all.push(Toned::new(Tone::Warning, About::OutOfRows, text).advising(Advice::MoreRows));
         }
     }
     all
 }
 
 /// What is said of lost agents.
-fn of_agents(summary: &Summary) -> impl Iterator<Item = Statement> {
+fn of_agents(summary: &Summary) -> impl Iterator<Item = Toned> {
     let remarks = summary.remarks.iter().filter(|remark| remark.about == About::Agents);
     remarks.map(|remark| about_target(remark, summary))
 }
@@ -229,15 +221,15 @@ const NOT_SINCE: &str = "the target has answered nothing since the warm-up";
 /// The same where no connection was made, and a proxy was to make it.
 const NO_WAY: &str = "no way through the proxy";
 
-/// Statements on a run that goes on, in the words and the order of its report. Nothing is judged yet: thresholds, and
+/// Remarks on a run that goes on, in the words and the order of its report. Nothing is judged yet: thresholds, and
 /// whether figures had settled, are left out.
-pub(crate) fn so_far(summary: &Summary) -> Vec<Statement> {
+pub(crate) fn so_far(summary: &Summary) -> Vec<Toned> {
     let mut all = Vec::new();
     if !summary.answered() && summary.total.failures.total() > 0 {
         let not_yet = if summary.plan.warmup_ns == 0 { NOT_YET } else { NOT_SINCE };
-        all.extend(nothing_answered(summary, not_yet).map(|text| Statement::new(Tone::Bad, text)));
+        all.extend(nothing_answered(summary, not_yet).map(|text| Toned::new(Tone::Bad, About::NothingAnswered, text)));
     }
-    all.extend(failed::sentence(summary).map(|text| Statement::new(Tone::Failing, text)));
+    all.extend(failed::sentence(summary).map(|text| Toned::new(Tone::Failing, About::TooManyFailed, text)));
     let remarks = summary.remarks.iter().filter(|remark| !remark.about.is_note()).take(MOST_REMARKS);
     all.extend(remarks.map(|remark| about_target(remark, summary)));
     if all.is_empty() && summary.answered() {
@@ -248,7 +240,7 @@ pub(crate) fn so_far(summary: &Summary) -> Vec<Statement> {
 }
 
 /// How far throughput or latency are brunt's own, and not the target's.
-fn not_believed(summary: &Summary) -> Option<Statement> {
+fn not_believed(summary: &Summary) -> Option<Toned> {
     let verdict = &summary.verdict;
     let text = match verdict.judgement {
         Judgement::Trustworthy | Judgement::NothingMeasured => return None,
@@ -261,23 +253,23 @@ fn not_believed(summary: &Summary) -> Option<Statement> {
         Judgement::GeneratorBound => "brunt was the limit".to_owned(),
         Judgement::LatencyUnreliable => verdict.holding(),
     };
-    Some(Statement::new(Tone::Warning, text))
+    Some(Toned::new(Tone::Warning, About::Generator, text))
 }
 
 /// The ending, if it was not as planned. Of a traceback, only the first line is shown.
-fn early_end(summary: &Summary) -> Option<Statement> {
+fn early_end(summary: &Summary) -> Option<Toned> {
     let (tone, text) = match &summary.run.ending {
         // What such a run came to, comes first.
         Ending::Completed | Ending::Stopped(_) => return None,
         Ending::Interrupted => (Tone::Warning, interrupted(summary)),
         Ending::Aborted(cause) => (Tone::Bad, format!("aborted: {}", clean(&Reason(cause).to_string()))),
         Ending::GivenUp(reason) => (Tone::Bad, format!("given up by the script: {}", clean(reason))),
-        // The statement on a target that never answered has the reason.
+        // The remark on a target that never answered has the reason.
         Ending::Unreached(_) if summary.total.failures.total() > 0 => return None,
         Ending::Unreached(reason) | Ending::AgentsLost(reason) => (Tone::Bad, clean(reason).into_owned()),
         Ending::Failed(reason) => (Tone::Bad, clean(reason.lines().next().unwrap_or_default()).into_owned()),
     };
-    Some(Statement::new(tone, text))
+    Some(Toned::new(tone, About::Ending, text))
 }
 
 /// That a script ended its run since it had done what it was to do, and how far the run came: no word on how it went.
@@ -292,11 +284,11 @@ fn did_its_work(summary: &Summary) -> Option<String> {
     Some(format!("stopped by the script{far}: {}", clean(reason)))
 }
 
-/// The statement that the run was paused and not resumed before its end. If it ran to its end like that, it is half a
+/// The remark that the run was paused and not resumed before its end. If it ran to its end like that, it is half a
 /// run, and has failed.
-fn paused(summary: &Summary) -> Option<Statement> {
+fn paused(summary: &Summary) -> Option<Toned> {
     let tone = if summary.run.ending == Ending::Completed { Tone::Bad } else { Tone::Warning };
-    paused_to_end(summary).map(|text| Statement::new(tone, text))
+    paused_to_end(summary).map(|text| Toned::new(tone, About::Pause, text))
 }
 
 /// Since when a run was paused that nobody resumed before its end, in a sentence; `None` for other runs.
@@ -311,20 +303,19 @@ pub fn paused_to_end(summary: &Summary) -> Option<String> {
 }
 
 /// The failed thresholds with their figures; the implicit one on all calls has a sentence of its own.
-fn thresholds_failed(summary: &Summary) -> Option<Statement> {
+fn thresholds_failed(summary: &Summary) -> Option<Toned> {
     let failed: Vec<_> =
         summary.thresholds.iter().filter(|result| !result.held && !failed::has_sentence(result)).collect();
     if failed.iter().all(|result| summary.is_said_by_ending(result)) {
         return None;
     }
-    let named: Vec<_> = failed.iter().map(|result| missed(result)).collect();
     let all = summary.thresholds.iter().filter(|result| result.is_noted() && !failed::has_sentence(result)).count();
     let plural = if all == 1 { "" } else { "s" };
-    Some(Statement::new(Tone::Bad, format!("{} of {all} threshold{plural} failed: {}", failed.len(), named.join(", "))))
+    Some(Toned::of_thresholds(&format!("{} of {all} threshold{plural} failed", failed.len()), &failed))
 }
 
 /// Such as `p99 946ms (limit <50ms)`.
-pub(crate) fn missed(result: &ThresholdResult) -> String {
+fn missed(result: &ThresholdResult) -> String {
     let got = brief(&result.got.to_string());
     match result.condition.threshold() {
         Some(threshold) => format!("{} {got} (limit {})", brief(threshold.figure()), threshold.condition()),
@@ -332,8 +323,8 @@ pub(crate) fn missed(result: &ThresholdResult) -> String {
     }
 }
 
-/// The statement of a remark on the target or the plan. It is no failure where the run has not failed.
-pub(crate) fn about_target(remark: &Remark, summary: &Summary) -> Statement {
+/// A remark on the target or the plan, with its tone. It is no failure where the run has not failed.
+pub(crate) fn about_target(remark: &Remark, summary: &Summary) -> Toned {
     let has_failed = !summary.thresholds_held() || summary.run.agents.iter().any(AgentPart::is_missed);
     let tone = match remark.about {
         About::NoSuccess | About::NoMessages | About::Redirects | About::Outage | About::Agents if has_failed => {
@@ -342,17 +333,12 @@ pub(crate) fn about_target(remark: &Remark, summary: &Summary) -> Statement {
         about if about.is_note() => Tone::Note,
         _ => Tone::Warning,
     };
-    Statement {
-        tone,
-        text: clean(&remark.message).into_owned(),
-        advice: remark.advice.clone(),
-        from_ns: remark.from_ns,
-        to_ns: remark.to_ns,
-    }
+    let message = clean(&remark.message.to_string()).into_owned().into();
+    Toned { tone, remark: Remark { message, ..remark.clone() }, thresholds: Vec::new() }
 }
 
 /// That calls failed, fewer than may, and so many thresholds held.
-fn some_failed(summary: &Summary, held: usize) -> Option<Statement> {
+fn some_failed(summary: &Summary, held: usize) -> Option<Toned> {
     let due = summary.total.numbers.get(Counter::Due);
     (summary.not_ok > 0).then(|| {
         let text = format!(
@@ -363,12 +349,12 @@ fn some_failed(summary: &Summary, held: usize) -> Option<Statement> {
             failed::worst(summary).0,
             rate(summary)
         );
-        Statement::new(Tone::Warning, text)
+        Toned::new(Tone::Warning, About::Outcome, text)
     })
 }
 
-/// The statement that the run had not settled, with advice.
-fn not_settled(summary: &Summary) -> Option<Statement> {
+/// The remark that the run had not settled, with advice.
+fn not_settled(summary: &Summary) -> Option<Toned> {
     let value = |figure: TrendFigure, value: f64| match figure {
         TrendFigure::Rate => format!("{}/s", Number(value)),
         _ => Duration(value.max(0.0).round() as u64).to_string(),
@@ -400,17 +386,17 @@ fn not_settled(summary: &Summary) -> Option<Statement> {
             value(figure, typical)
         ),
     };
-    Some(Statement::new(Tone::Warning, text))
+    Some(Toned::new(Tone::Warning, About::NotSettled, text))
 }
 
 /// The number of successful calls, and that so many thresholds held.
-pub(crate) fn all_well(summary: &Summary, held: usize) -> Statement {
+pub(crate) fn all_well(summary: &Summary, held: usize) -> Toned {
     let due = summary.total.numbers.get(Counter::Due);
     let ok = summary.total.ok(summary.ok_status());
     let calls = format!("{} of {} succeeded, {}", count(ok), counted(due, "call"), rate(summary));
     match held {
-        0 => Statement::new(Tone::Plain, calls),
-        _ => Statement::new(Tone::Good, format!("{} held: {calls}", thresholds_in_words(held))),
+        0 => Toned::new(Tone::Plain, About::Outcome, calls),
+        _ => Toned::new(Tone::Good, About::Outcome, format!("{} held: {calls}", thresholds_in_words(held))),
     }
 }
 
@@ -469,8 +455,8 @@ fn given_up(summary: &Summary) -> String {
 pub fn no_call(summary: &Summary) -> String {
     let traceback = summary.breakdown.scenarios.iter().find_map(|scenario| scenario.tracebacks.first());
     match traceback {
-        Some((text, _)) => {
-            format!("no iteration came to a call: {}", clean(text.lines().next().unwrap_or_default()))
+        Some(error) => {
+            format!("no iteration came to a call: {}", clean(error.traceback.lines().next().unwrap_or_default()))
         }
         None => match [Counter::EndedCarried, Counter::CarriedUnderWay].map(|n| summary.total.numbers.get(n)) {
             [0, 0] => "no call was ever due".to_owned(),
@@ -490,7 +476,7 @@ pub fn never(summary: &Summary) -> &'static str {
     if summary.plan.warmup_ns == 0 { NEVER } else { NEVER_SINCE }
 }
 
-/// The first statement where no call was answered, as `never` says; `None` where the run's ending states it.
+/// The first remark where no call was answered, as `never` says; `None` where the run's ending states it.
 fn nothing_answered(summary: &Summary, never: &str) -> Option<String> {
     let worst = summary.total.failures.worst();
     let of = |counter| summary.total.numbers.get(counter);

@@ -62,8 +62,11 @@ pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let mut report = Vec::new();
     text::write(&mut report, summary, Style { detail: Detail::Verbose, ..Style::default() })?;
     let started_unix_ms = summary.run.started_unix_ms;
-    let own =
-        [("target", plan.target.url()), ("verdict", summary.verdict.sentence.clone()), ("seed", plan.seed.to_string())];
+    let own = [
+        ("target", plan.target.url()),
+        ("verdict", summary.verdict.sentence.to_string()),
+        ("seed", plan.seed.to_string()),
+    ];
     let mut properties = properties(&own, started_unix_ms, &plan.origin);
     let without_rows = summary.breakdown.scenarios.iter().filter(|scenario| scenario.out_of_rows > 0);
     let users = |scenario: &ScenarioBreakdown| counted(scenario.out_of_rows, "user");
@@ -200,7 +203,10 @@ fn run(summary: &Summary) -> Suite {
     if !summary.run.agents.is_empty() {
         let loss = summary.remarks.iter().find(|remark| remark.about == About::Agents);
         let is_missed = summary.run.agents.iter().any(AgentPart::is_missed);
-        cases.push(("no agent was lost", loss.filter(|_| is_missed).and_then(|loss| failure(&loss.message))));
+        cases.push((
+            "no agent was lost",
+            loss.filter(|_| is_missed).and_then(|loss| failure(&loss.message.to_string())),
+        ));
     }
     let cases = cases.into_iter().map(|(name, failure)| Case { name: name.to_owned(), failure });
     Suite { name: "run", cases: cases.collect() }
@@ -246,7 +252,8 @@ fn scenarios(summary: &Summary) -> Suite {
         let begun = scenario.iterations + scenario.errors;
         let failure = (!summary.plan.allows(scenario.errors, begun)).then(|| {
             let message = format!("an error ended {}", counted(scenario.errors, "iteration"));
-            let details = scenario.tracebacks.iter().map(|(text, n)| format!("{} × {text}", count(*n)));
+            let details =
+                scenario.tracebacks.iter().map(|error| format!("{} × {}", count(error.count), error.traceback));
             (message, details.collect::<Vec<_>>().join("\n"))
         });
         Case { name: scenario.name.clone(), failure }

@@ -1,14 +1,15 @@
 //! Kept runs as a list for people, the newest last, next to where they type.
 
-use brunt_decide::kept::{Entry, RUN};
-use brunt_judge::verdict::is_measured_well;
+use brunt_decide::kept::{Entry, KeptKind};
+use brunt_judge::remarks::Tone;
 use brunt_plan::units::Number;
 use brunt_record::histogram::{AtLeast, fewest_calls};
 
+use crate::browse::is_doubted;
 use crate::columns;
 use crate::dates::iso_8601;
 use crate::decision::table::{Cell, Table};
-use crate::headline::{Tone, tone_of};
+use crate::headline::InReports;
 use crate::numbers::{brief, duration, percent};
 use crate::style::{Paint, Style};
 use crate::text::wrapped;
@@ -80,7 +81,7 @@ fn broken(text: &str, room: usize) -> Vec<String> {
 
 /// A run's row, and those on which its description goes on. `has_few`: a p99 of few calls is among those listed.
 fn rows(entry: &Entry, room: usize, has_few: bool) -> Vec<[Cell; 5]> {
-    let tone = entry.headline.as_deref().map(tone_of).filter(|tone| tone.is_bad() || *tone == Tone::Warning);
+    let tone = entry.tone.filter(|tone| tone.is_bad() || *tone == Tone::Warning);
     let cell = |line: String| match tone {
         Some(tone) => Cell::from(line).as_(tone.role()),
         None => Cell::from(line),
@@ -99,7 +100,7 @@ fn row(entry: &Entry, what: Cell, has_few: bool) -> [Cell; 5] {
         let mark = has_few.then_some(if is_of_few(entry) { OF_FEW } else { ' ' });
         value + &mark.map_or_else(String::new, String::from)
     });
-    let rate = (entry.kind == RUN).then(|| Number(entry.answered_per_s).to_string());
+    let rate = (entry.kind == KeptKind::Run).then(|| Number(entry.answered_per_s).to_string());
     let or_dash = |text: Option<String>| Cell::from(text.unwrap_or_else(|| "-".to_owned()));
     [entry.number.to_string().into(), begun(entry.started_unix_ms).into(), or_dash(rate), or_dash(p99), what]
 }
@@ -113,8 +114,8 @@ fn begun(unix_ms: u64) -> String {
 fn what(entry: &Entry) -> String {
     let mut parts = Vec::new();
     parts.extend(entry.label.name.as_deref().map(brief));
-    if entry.kind != RUN {
-        parts.push(format!("{}: {}", entry.kind, brief(&entry.verdict)));
+    if entry.kind != KeptKind::Run {
+        parts.push(format!("{}: {}", entry.kind.name(), brief(&entry.verdict)));
     } else if let Some(headline) = &entry.headline {
         parts.push(brief(headline));
     } else {
@@ -124,7 +125,7 @@ fn what(entry: &Entry) -> String {
         if entry.error_ratio > 0.0 {
             parts.push(format!("{} not ok", percent(entry.error_ratio)));
         }
-        if !is_measured_well(&entry.verdict) {
+        if is_doubted(entry) {
             parts.push(format!("✗ {}", brief(&entry.verdict)));
         }
     }
@@ -137,7 +138,7 @@ fn what(entry: &Entry) -> String {
 #[cfg(test)]
 mod tests {
     use brunt_decide::kept::Label;
-    use brunt_judge::verdict::MEASURED_WELL;
+    use brunt_judge::verdict::Judgement;
 
     use super::*;
 
@@ -145,14 +146,16 @@ mod tests {
     fn entry_of(headline: &str) -> Entry {
         Entry {
             number: 7,
-            kind: RUN.to_owned(),
+            kind: KeptKind::Run,
             part_of: None,
             label: Label { name: Some("a name that goes on for quite a while".to_owned()), tags: Vec::new() },
             started_unix_ms: 1_767_225_600_000,
             url: "http://127.0.0.1:8080/".to_owned(),
             script: None,
             headline: Some(headline.to_owned()),
+            tone: Some(Tone::Warning),
             verdict: "brunt was the limit".to_owned(),
+            judgement: Some(Judgement::GeneratorBound),
             measured_ns: 1_000_000_000,
             due: 1_000,
             answered_per_s: 123_456.0,
@@ -194,7 +197,7 @@ mod tests {
         assert_eq!(lines.last(), Some(&"  * p99 of fewer than 299 calls: it has no upper end"), "{listed}");
         assert!(lines.iter().all(|line| columns::width(line) <= 80), "{listed}");
         // Nothing to mark, and nothing to explain: of many calls, without a p99, and of a decision.
-        let (nothing, decision) = (Entry { p99_ns: None, ..few.clone() }, Entry { kind: "sweep".to_owned(), ..few });
+        let (nothing, decision) = (Entry { p99_ns: None, ..few.clone() }, Entry { kind: KeptKind::Sweep, ..few });
         assert!(!listing(&[many, nothing, decision], Style::default(), Some(80)).contains('*'));
     }
 
@@ -203,14 +206,16 @@ mod tests {
         let label = Label { name: Some("a".to_owned()), tags: vec![("branch".to_owned(), "b".to_owned())] };
         let entry = Entry {
             number: 7,
-            kind: RUN.to_owned(),
+            kind: KeptKind::Run,
             part_of: None,
             label,
             started_unix_ms: 1_767_225_600_000,
             url: "http://127.0.0.1:8080/".to_owned(),
             script: Some("examples/counter.lua".to_owned()),
             headline: None,
-            verdict: MEASURED_WELL.to_owned(),
+            tone: None,
+            verdict: "measured well".to_owned(),
+            judgement: Some(Judgement::Trustworthy),
             measured_ns: 1_000_000_000,
             due: 10,
             answered_per_s: 10.0,
@@ -223,7 +228,7 @@ mod tests {
             content_bytes: 0,
         };
         let headline = Some("✗ 1 of 1 threshold failed: p99 2.00s (limit <1s)".to_owned());
-        let other = Entry { number: 8, script: None, headline, ..entry.clone() };
+        let other = Entry { number: 8, script: None, headline, tone: Some(Tone::Bad), ..entry.clone() };
         let lines = listing(&[other, entry], Style::default(), None);
         assert!(lines.contains("2026-01-01 00:00"), "{lines}");
         assert!(lines.contains("a  examples/counter.lua  http://127.0.0.1:8080/  branch=b"), "{lines}");

@@ -24,6 +24,7 @@ use std::io::{self, Write};
 
 use brunt_judge::summary::Summary;
 
+pub mod advice;
 mod ascii;
 pub mod browse;
 pub mod changes;
@@ -53,7 +54,7 @@ pub mod vllm;
 pub mod wrk;
 
 pub use format::FormatError;
-pub use headline::{Statement, Tone, headline, never, no_call, paused_to_end, statements};
+pub use headline::{Toned, headline, never, no_call, paused_to_end, remarks};
 pub use numbers::clean;
 pub use style::{Characters, Detail, Style};
 

@@ -10,7 +10,7 @@ use brunt_judge::thresholds::ThresholdResult;
 use brunt_plan::units::Number;
 
 use crate::decision::table::Table;
-use crate::headline::statements;
+use crate::headline::remarks;
 use crate::numbers::{bound, clean, count, duration};
 use crate::style::{Detail, Paint, Style};
 use crate::text;
@@ -24,10 +24,12 @@ const QUANTILES: [&str; 4] = ["p50", "p90", "p99", "p99.9"];
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let mut parts = vec![format!("### {}", escaped(&text::plan_heading(&summary.plan)))];
-    let mut said = statements(summary).into_iter();
-    parts.extend(said.next().map(|first| format!("**{}{}**", first.sign(), escaped(&first.text))));
+    let mut said = remarks(summary).into_iter();
+    parts
+        .extend(said.next().map(|first| format!("**{}{}**", first.sign(), escaped(&first.remark.message.to_string()))));
     parts.push(escaped(&text::plan_in_words(&summary.plan).join(", ")));
-    let others: Vec<_> = said.map(|one| format!("- {}{}", one.sign(), escaped(&one.text))).collect();
+    let others: Vec<_> =
+        said.map(|one| format!("- {}{}", one.sign(), escaped(&one.remark.message.to_string()))).collect();
     parts.push(others.join("\n"));
     parts.push(thresholds(summary));
     if summary.answered() {

@@ -281,7 +281,7 @@ fn a_target_that_answered_nothing_after_a_warm_up_is_told_as_that() {
     let run = report(&summary);
     let said = "the target answered nothing after the warm-up";
     assert_eq!(failures(suite(&run, "run"))[1], ("the target answered", Some(said)));
-    let first = brunt_report::headline(&summary);
+    let first = brunt_report::headline(&summary).line;
     assert!(first.starts_with(&format!("✗ {said}: ")), "{first}");
 }
 

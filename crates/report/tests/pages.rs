@@ -157,7 +157,7 @@ fn hostile() -> Summary {
     });
     summary.thresholds[0].condition = brunt_judge::thresholds::JudgedCondition::FailIf(HOSTILE[2].to_owned());
     (summary.thresholds[0].got, summary.thresholds[0].held) = (HOSTILE[0].into(), false);
-    let (message, advice) = (HOSTILE[0].to_owned(), Advice::LeaveOutAgent { name: HOSTILE[2].to_owned() });
+    let (message, advice) = (HOSTILE[0].into(), Advice::LeaveOutAgent { name: HOSTILE[2].to_owned() });
     let (cause, spoils) = (VerdictCause::Lag, Spoils::Latency);
     summary.verdict.findings = vec![Finding { cause, spoils, message, advice, decisive: true, seconds: Vec::new() }];
     summary

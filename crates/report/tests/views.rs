@@ -130,11 +130,11 @@ fn every_row_of_the_csv_has_every_column() {
 }
 
 /// What JSON says above the figures.
-fn statements(summary: &brunt_judge::summary::Summary) -> Vec<String> {
+fn remarks(summary: &brunt_judge::summary::Summary) -> Vec<String> {
     let json = text(Format::Json, summary, Style { colour: false, ..COLOURED });
     let document: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let all = document["statements"].as_array().unwrap().iter();
-    all.map(|statement| statement["text"].as_str().unwrap().to_owned()).collect()
+    let all = document["remarks"].as_array().unwrap().iter();
+    all.map(|remark| remark["message"].as_str().unwrap().to_owned()).collect()
 }
 
 /// A target that warms up gets better: one that gets worse was faster at first.
@@ -148,7 +148,7 @@ fn a_target_that_slows_down_is_not_warming_up() {
         (TrendFigure::Rate, 900.0, 700.0, false),
     ] {
         summary.verdict.settled = Settled::WarmingUp { until_s: 4, figure, all, rest };
-        let told = statements(&summary);
+        let told = remarks(&summary);
         let says = |what: &str| told.iter().any(|text| text.starts_with(what));
         assert_eq!(says("still warming up until second 4"), gets_better, "{told:?}");
         assert_eq!(says("not settled: the target was faster until second 4"), !gets_better, "{told:?}");
@@ -159,7 +159,7 @@ fn a_target_that_slows_down_is_not_warming_up() {
 #[test]
 fn brunt_limits_nothing_where_nothing_was_answered() {
     let mut summary = fixtures::failing();
-    let is_told = |summary: &_| statements(summary).iter().any(|text| text.contains("brunt was the limit"));
+    let is_told = |summary: &_| remarks(summary).iter().any(|text| text.contains("brunt was the limit"));
     summary.verdict.judgement = Judgement::GeneratorBound;
     assert!(is_told(&summary));
     (summary.rates.answered_per_s, summary.rates.ok_per_s) = (0.0, 0.0);
@@ -176,12 +176,12 @@ fn failed_calls_come_before_latency_that_cannot_be_believed() {
             result.condition = JudgedCondition::Default(threshold.clone());
         }
     }
-    let told = statements(&summary);
+    let told = remarks(&summary);
     let doubt = told.iter().position(|text| text.starts_with("brunt was the limit"));
     assert!(told[0].starts_with("0.1% of ") || doubt > Some(0), "{told:?}");
     summary.verdict.judgement = Judgement::LatencyUnreliable;
     summary.verdict.findings.clear();
-    let told = statements(&summary);
+    let told = remarks(&summary);
     let doubt = told.iter().position(|text| *text == summary.verdict.holding());
     assert!(doubt > Some(0), "{told:?}");
 }

@@ -27,8 +27,8 @@ fn conditions_of(filter: &Filter) -> (String, Vec<Value>) {
             add(&format!("instr(lower({column}), lower(?)) > 0"), &[text]);
         }
     }
-    if !filter.kind.is_empty() {
-        add("kind = ?", &[&filter.kind]);
+    if let Some(kind) = filter.kind {
+        add("kind = ?", &[kind.name()]);
     }
     if !filter.with_parts {
         add("part_of IS NULL", &[]);

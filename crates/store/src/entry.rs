@@ -5,7 +5,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use brunt_decide::kept::{Digest, Entry, Label};
+use rusqlite::types::Type;
 use rusqlite::{Connection, Row, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// A run as a user names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,21 +45,40 @@ impl fmt::Display for RunSelector {
 
 /// The columns of an entry.
 pub(super) const COLUMNS: &str =
-    "number, name, started_unix_ms, url, script, headline, verdict, measured_ns, due,
+    "number, name, started_unix_ms, url, script, headline, tone, verdict, judgement, measured_ns, due,
      answered_per_s, error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, content_bytes, kind, part_of";
+
+/// The name of a value in JSON.
+fn name_of(value: impl Serialize) -> Option<String> {
+    serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
+}
+
+/// The value that a column names; `None` where it is empty.
+fn word<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<T>> {
+    let name: Option<String> = row.get(column)?;
+    let read = |name: String| T::deserialize(serde_json::Value::String(name));
+    name.map(read).transpose().map_err(|_| unknown(column))
+}
+
+/// The error of a column with a word that is not known.
+fn unknown(column: &str) -> rusqlite::Error {
+    rusqlite::Error::InvalidColumnType(0, column.to_owned(), Type::Text)
+}
 
 /// The entry in a row of [`COLUMNS`], without its tags.
 pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<Entry> {
     Ok(Entry {
         number: row.get("number")?,
-        kind: row.get("kind")?,
+        kind: word(row, "kind")?.ok_or_else(|| unknown("kind"))?,
         part_of: row.get("part_of")?,
         label: Label { name: row.get("name")?, tags: Vec::new() },
         started_unix_ms: row.get("started_unix_ms")?,
         url: row.get("url")?,
         script: row.get("script")?,
         headline: row.get("headline")?,
+        tone: word(row, "tone")?,
         verdict: row.get("verdict")?,
+        judgement: word(row, "judgement")?,
         measured_ns: row.get("measured_ns")?,
         due: row.get("due")?,
         answered_per_s: row.get("answered_per_s")?,
@@ -76,8 +98,8 @@ pub(super) fn insert(connection: &Connection, entry: &Entry, digest: &Digest, co
     connection.execute(
         "INSERT INTO runs (name, started_unix_ms, brunt_version, url, verdict, measured_ns, due, answered_per_s,
              error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, content_bytes, content, kind, script,
-             sparkline, headline)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
+             sparkline, headline, tone, judgement)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
         params![
             entry.label.name,
             entry.started_unix_ms,
@@ -95,10 +117,12 @@ pub(super) fn insert(connection: &Connection, entry: &Entry, digest: &Digest, co
             entry.thresholds_failed,
             content.len() as u64,
             content,
-            entry.kind,
+            entry.kind.name(),
             entry.script,
             sparkline,
             entry.headline,
+            entry.tone.map(name_of),
+            entry.judgement.map(name_of),
         ],
     )?;
     let number = connection.last_insert_rowid();

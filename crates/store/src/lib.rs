@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brunt_decide::decision::KeptDecision;
-use brunt_decide::kept::{Digest, Entry, Label, RUN};
+use brunt_decide::kept::{Digest, Entry, Headline, KeptKind, Label};
 use brunt_decide::packing;
 use brunt_judge::summary::Summary;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
@@ -208,7 +208,7 @@ impl Store {
     ///
     /// # Errors
     /// When there is no room, or the file cannot be written to. Then no part of the run is kept.
-    pub fn save(&mut self, summary: &Summary, label: &Label, headline: &str) -> Result<i64, StoreError> {
+    pub fn save(&mut self, summary: &Summary, label: &Label, headline: Headline) -> Result<i64, StoreError> {
         let content = packing::pack(&(&summary.plan, &summary.run))
             .map_err(|e| StoreError::Other { path: self.path.clone(), problem: e.to_string() })?;
         let (most_runs, most_bytes) = (self.most_runs, self.most_bytes);
@@ -294,7 +294,7 @@ impl Store {
             path: self.path.clone(),
             problem: format!("run {number}: {e}"),
         };
-        if kind == RUN {
+        if KeptKind::named(&kind) == Some(KeptKind::Run) {
             let (plan, run) = packing::unpack_run(&content).map_err(damaged)?;
             return Ok(StoredResult::Run(Box::new(Summary::new(plan, run))));
         }

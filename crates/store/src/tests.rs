@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use brunt_decide::kept::{Filter, Page, TrendPoint};
+use brunt_judge::remarks::Tone;
 use brunt_plan::plan::{Plan, ProtocolOptions};
 use brunt_plan::target::Url;
 use brunt_record::catalogue::{Counter, Timing};
@@ -56,6 +57,10 @@ fn summary(calls: u64) -> Summary {
 /// What a run is kept under.
 const HEADLINE: &str = "✓ the threshold held: 1 of 1 call succeeded, 1 ok/s";
 
+fn headline() -> Headline {
+    Headline { tone: Tone::Good, line: HEADLINE.to_owned() }
+}
+
 fn named(name: &str) -> Label {
     Label { name: Some(name.to_owned()), tags: vec![("branch".into(), name.to_owned())] }
 }
@@ -65,12 +70,14 @@ fn a_run_comes_back_with_every_figure() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
     let summary = summary(1000);
-    let number = store.save(&summary, &named("first"), HEADLINE).unwrap();
+    let number = store.save(&summary, &named("first"), headline()).unwrap();
     drop(store);
     let mut store = Store::open_kept(&directory.file()).unwrap();
     for which in [RunSelector::Last, RunSelector::Number(number), RunSelector::Name("first".into())] {
         let loaded = store.load(&which).unwrap();
-        assert_eq!(store.list(&[]).unwrap()[0].headline.as_deref(), Some(HEADLINE));
+        let listed = store.list(&[]).unwrap().remove(0);
+        assert_eq!((listed.headline.as_deref(), listed.tone), (Some(HEADLINE), Some(Tone::Good)));
+        assert_eq!(listed.judgement, Some(store.load(&RunSelector::Last).unwrap().verdict.judgement));
         let whole = |summary: &Summary| serde_json::to_value(&summary.run).unwrap();
         assert_eq!(whole(&loaded), whole(&summary));
     }
@@ -81,7 +88,7 @@ fn lists_have_the_newest_first_and_can_be_narrowed() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
     for (name, calls) in [("a", 10), ("b", 20), ("a", 30)] {
-        store.save(&summary(calls), &named(name), HEADLINE).unwrap();
+        store.save(&summary(calls), &named(name), headline()).unwrap();
     }
     let due: Vec<_> = store.list(&[]).unwrap().iter().map(|entry| entry.due).collect();
     assert_eq!(due, [30, 20, 10]);
@@ -101,7 +108,7 @@ fn lists_tell_scripts_apart_that_have_one_target() {
         content: brunt_plan::content::Content(Vec::new()),
         args: Vec::new(),
     });
-    store.save(&scripted, &Label::default(), HEADLINE).unwrap();
+    store.save(&scripted, &Label::default(), headline()).unwrap();
     let entries = store.list(&[]).unwrap();
     assert_eq!(entries[0].script.as_deref(), Some("examples/counter.lua"));
 }
@@ -110,9 +117,9 @@ fn lists_tell_scripts_apart_that_have_one_target() {
 fn numbers_are_never_used_twice() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
-    let numbers: Vec<_> = (0..3).map(|_| store.save(&summary(1), &named("x"), HEADLINE).unwrap()).collect();
+    let numbers: Vec<_> = (0..3).map(|_| store.save(&summary(1), &named("x"), headline()).unwrap()).collect();
     assert_eq!(store.remove(&[RunSelector::Last, RunSelector::Number(numbers[0])]).unwrap(), 2);
-    assert!(store.save(&summary(1), &Label::default(), HEADLINE).unwrap() > numbers[2]);
+    assert!(store.save(&summary(1), &Label::default(), headline()).unwrap() > numbers[2]);
     let error =
         store.remove(&[RunSelector::Number(numbers[1]), RunSelector::Number(numbers[0])]).unwrap_err().to_string();
     assert!(error.starts_with("there is no run 1 in "), "{error}");
@@ -128,15 +135,15 @@ fn the_oldest_go_when_there_are_too_many_or_they_take_too_much() {
     let mut store = Store::open(&directory.file()).unwrap();
     store.most_runs = 3;
     for calls in 1..=5 {
-        store.save(&summary(calls), &Label::default(), HEADLINE).unwrap();
+        store.save(&summary(calls), &Label::default(), headline()).unwrap();
     }
     let due = |store: &mut Store| store.list(&[]).unwrap().iter().map(|entry| entry.due).collect::<Vec<_>>();
     assert_eq!(due(&mut store), [5, 4, 3]);
     store.most_bytes = store.list(&[]).unwrap()[0].content_bytes * 2 + 100;
-    store.save(&summary(6), &Label::default(), HEADLINE).unwrap();
+    store.save(&summary(6), &Label::default(), headline()).unwrap();
     assert_eq!(due(&mut store), [6, 5]);
     store.most_bytes = 10;
-    assert!(matches!(store.save(&summary(7), &Label::default(), HEADLINE), Err(StoreError::TooLarge { .. })));
+    assert!(matches!(store.save(&summary(7), &Label::default(), headline()), Err(StoreError::TooLarge { .. })));
 }
 
 #[test]
@@ -147,7 +154,7 @@ fn two_at_once_both_keep_their_runs() {
         let path = path.clone();
         std::thread::spawn(move || {
             for _ in 0..10 {
-                Store::open(&path).unwrap().save(&summary(calls), &Label::default(), HEADLINE).unwrap();
+                Store::open(&path).unwrap().save(&summary(calls), &Label::default(), headline()).unwrap();
             }
         })
     };
@@ -162,11 +169,11 @@ fn two_at_once_both_keep_their_runs() {
 fn a_full_disk_loses_nothing_but_the_run() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
-    store.save(&summary(1), &Label::default(), HEADLINE).unwrap();
+    store.save(&summary(1), &Label::default(), headline()).unwrap();
     let pages: i64 = store.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
     // SQLite says the same when its file may not grow as when the disk is full.
     store.connection.pragma_update(None, "max_page_count", pages).unwrap();
-    let error = store.save(&summary(50_000), &Label::default(), HEADLINE).unwrap_err();
+    let error = store.save(&summary(50_000), &Label::default(), headline()).unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error}");
     assert!(error.to_string().starts_with("no room in "), "{error}");
     drop(store);
@@ -197,10 +204,10 @@ fn files_that_are_not_ours_stay_as_they_are() {
     std::fs::remove_file(&path).unwrap();
     Store::open(&path).unwrap().connection.pragma_update(None, "user_version", 7).unwrap();
     let newer = refused(&std::fs::read(&path).unwrap());
-    assert!(newer.0.contains("made by a later brunt (its format is 7, this one knows 2)"), "{newer:?}");
+    assert!(newer.0.contains("made by a later brunt (its format is 7, this one knows 3)"), "{newer:?}");
 
     std::fs::remove_file(&path).unwrap();
-    Store::open(&path).unwrap().connection.pragma_update(None, "user_version", 1).unwrap();
+    Store::open(&path).unwrap().connection.pragma_update(None, "user_version", 2).unwrap();
     let draft = refused(&std::fs::read(&path).unwrap());
     assert!([&draft.0, &draft.1].iter().all(|error| error.contains("made by a draft of brunt")), "{draft:?}");
 
@@ -213,7 +220,7 @@ fn files_that_are_not_ours_stay_as_they_are() {
 fn a_damaged_file_is_an_error() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
-    store.save(&summary(5000), &named("x"), HEADLINE).unwrap();
+    store.save(&summary(5000), &named("x"), headline()).unwrap();
     drop(store);
     let whole = std::fs::read(directory.file()).unwrap();
     let mut errors = 0;
@@ -224,7 +231,7 @@ fn a_damaged_file_is_an_error() {
         let loaded = Store::open_kept(&directory.file()).and_then(|mut store| store.load(&RunSelector::Last));
         errors += usize::from(loaded.is_err());
         let _ =
-            Store::open(&directory.file()).and_then(|mut store| store.save(&summary(1), &Label::default(), HEADLINE));
+            Store::open(&directory.file()).and_then(|mut store| store.save(&summary(1), &Label::default(), headline()));
     }
     assert!(errors > 0);
     std::fs::write(directory.file(), &whole[..whole.len() / 2]).unwrap();
@@ -261,8 +268,8 @@ fn decided(a: &str) -> KeptDecision {
 fn a_decision_is_kept_with_the_runs_that_it_rests_on() {
     let directory = Directory::new();
     let mut store = Store::open(&directory.file()).unwrap();
-    let other = store.save(&summary(1), &named("other"), HEADLINE).unwrap();
-    let runs = [2, 3].map(|calls| store.save(&summary(calls), &Label::default(), HEADLINE).unwrap());
+    let other = store.save(&summary(1), &named("other"), headline()).unwrap();
+    let runs = [2, 3].map(|calls| store.save(&summary(calls), &Label::default(), headline()).unwrap());
     let number = store.save_decision(&decided("x"), "as fast".to_owned(), &runs, &named("compared")).unwrap();
     let StoredResult::Decision(kept, rests_on) = store.kept(&RunSelector::Name("compared".into())).unwrap() else {
         panic!()
@@ -271,9 +278,9 @@ fn a_decision_is_kept_with_the_runs_that_it_rests_on() {
     assert!(matches!(store.load(&RunSelector::Last), Err(StoreError::NotARun { .. })));
     let of: Vec<_> =
         store.list(&[]).unwrap().into_iter().map(|entry| (entry.number, entry.kind, entry.part_of)).collect();
-    let run = |number, part_of| (number, "run".to_owned(), part_of);
+    let run = |number, part_of| (number, KeptKind::Run, part_of);
     let expected = [
-        (number, "comparison".to_owned(), None),
+        (number, KeptKind::Comparison, None),
         run(runs[1], Some(number)),
         run(runs[0], Some(number)),
         run(other, None),
@@ -292,7 +299,7 @@ fn nightly(directory: &Directory, limits: &[&str]) -> Store {
         plan.thresholds = vec![format!("p99<{limit}").parse().unwrap()];
         run.started_unix_ms += night * 86_400_000;
         let tags = vec![("version".to_owned(), format!("1.{}", night / 2)), ("branch".to_owned(), "main".to_owned())];
-        store.save(&Summary::new(plan, run), &Label { name: Some("Nightly".to_owned()), tags }, HEADLINE).unwrap();
+        store.save(&Summary::new(plan, run), &Label { name: Some("Nightly".to_owned()), tags }, headline()).unwrap();
     }
     store
 }
@@ -301,7 +308,7 @@ fn nightly(directory: &Directory, limits: &[&str]) -> Store {
 fn a_page_is_a_part_of_what_is_meant() {
     let directory = Directory::new();
     let mut store = nightly(&directory, &["1s"; 5]);
-    store.save(&summary(1), &named("other"), HEADLINE).unwrap();
+    store.save(&summary(1), &named("other"), headline()).unwrap();
     let numbers = |page: &Page| page.runs.iter().map(|listed| listed.entry.number).collect::<Vec<_>>();
     let all = Filter::default();
     let first = store.page(&all, 0, 4).unwrap();
@@ -318,7 +325,7 @@ fn a_page_is_a_part_of_what_is_meant() {
     count(Filter { target: "%".into(), ..Filter::default() });
     count(Filter { name: "' OR 1 --".into(), ..Filter::default() });
     count(Filter { script: "x".into(), ..Filter::default() });
-    count(Filter { kind: "sweep".into(), ..Filter::default() });
+    count(Filter { kind: Some(KeptKind::Sweep), ..Filter::default() });
     assert_eq!(counts, [5, 2, 0, 6, 0, 0, 0, 0]);
     assert_eq!(store.tags().unwrap().len(), 5);
     let listed = store.listed(3).unwrap();

@@ -216,7 +216,7 @@ fn close_after_ends_each_connection_with_its_nth_answer() {
 #[test]
 fn errors_come_in_the_share_asked_for() {
     let statuses = |seed| {
-        let server = start(ServerConfig { error_share: 0.5, seed, ..ServerConfig::default() });
+        let server = start(ServerConfig { error_rate: 0.5, seed, ..ServerConfig::default() });
         let mut client = connect(&server);
         (0..200).map(|_| client.get("/").status).collect::<Vec<_>>()
     };

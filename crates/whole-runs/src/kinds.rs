@@ -67,7 +67,11 @@ fn an_answer_of_another_kind_is_found_with_its_time_and_an_example() {
             let remarks = &outcome.summary.remarks;
             let found = remarks.iter().find(|remark| remark.about == About::AnotherAnswer);
             let found = found.unwrap_or_else(|| panic!("{rate}/s, {said}: {remarks:?}"));
-            assert!(found.message.contains(said) && found.message.contains("application/json"), "{}", found.message);
+            assert!(
+                found.message.to_string().contains(said) && found.message.to_string().contains("application/json"),
+                "{}",
+                found.message
+            );
             // The load begins about a second into the simulation.
             let (from, to) = (found.from_ns.unwrap(), found.to_ns.unwrap());
             assert!(
@@ -110,7 +114,11 @@ fn an_answer_of_another_kind_is_found_over_streams() {
         let summary = carry_out(&plan, server).summary;
         let found = summary.remarks.iter().find(|remark| remark.about == About::AnotherAnswer);
         let found = found.unwrap_or_else(|| panic!("{rate}/s: {:?}", summary.remarks));
-        assert!(found.message.contains("text/html") && found.message.contains("<html>Sorry!"), "{}", found.message);
+        assert!(
+            found.message.to_string().contains("text/html") && found.message.to_string().contains("<html>Sorry!"),
+            "{}",
+            found.message
+        );
         let (from, to) = (found.from_ns.unwrap(), found.to_ns.unwrap());
         assert!((3800 * MS..4200 * MS).contains(&from) && (6800 * MS..7200 * MS).contains(&to), "{rate}/s: {found:?}");
         assert!((0.4..0.6).contains(&found.share_ratio.unwrap()), "{found:?}");

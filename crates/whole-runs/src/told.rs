@@ -58,7 +58,7 @@ fn a_flood_after_a_warm_up_has_all_answers_that_came() {
 fn overload_after_a_warm_up_is_told_with_what_was_answered() {
     let summary = carry_out(&at_rate("450", run_of(5, 2500)), Queue::taking(5 * MS)).summary;
     let overload = summary.remarks.iter().find(|remark| remark.about == About::Overload);
-    let said = &overload.unwrap_or_else(|| panic!("{:?}", summary.remarks)).message;
+    let said = overload.unwrap_or_else(|| panic!("{:?}", summary.remarks)).message.to_string();
     let answered = said.split("answered ").nth(1).and_then(|rest| rest.split(" calls/s").next());
     let answered: f64 = answered.unwrap_or_else(|| panic!("{said}")).parse().unwrap();
     assert!(is_near(answered, 200.0), "{said}");
@@ -164,7 +164,7 @@ fn connections_that_end_after_seven_answers_are_told_as_that() {
     let plan = Plan { connections: 3.into(), ..at_rate("300", run_of(4, 0)) };
     let summary = carry_out(&plan, Seven::default()).summary;
     let said = summary.remarks.iter().find(|remark| remark.about == About::Closes);
-    let said = &said.unwrap_or_else(|| panic!("{:?}", summary.remarks)).message;
+    let said = said.unwrap_or_else(|| panic!("{:?}", summary.remarks)).message.to_string();
     assert!(said.starts_with("the target closed connections after about 7 calls: "), "{said}");
 }
 

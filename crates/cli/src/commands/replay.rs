@@ -270,16 +270,23 @@ fn nothing_left(replayed: &brunt_record::replayed::Replayed, format: Format) -> 
     if replayed.skipped.values().sum::<u64>() < replayed.lines {
         return None;
     }
-    let is_defect = Skip::named(most).is_some_and(Skip::is_defect);
-    Some(match most.as_str() {
+    let most = Skip::named(most);
+    let is_defect = most.is_some_and(Skip::is_defect);
+    Some(match most {
         _ if *count < replayed.lines && !is_defect => "every line was skipped, for reasons that the result counts",
-        "other_host" => "every request went to another host: --from-host HOST (or any) says which stand for the target",
-        "writes" => "every request writes: --unsafe sends them",
-        "no_time" if format.is_untimed() => "the log has no times: --rate says how many requests come a second",
-        "no_time" => "no request of the log has a time: --layout or --fields says where lines of your own have it",
-        "filtered" => "--filter left every request out",
-        "sampled_out" => "--scale left every session out: a larger factor, or another --seed, takes some of them",
-        "outside_window" => "no request is within --window",
+        Some(Skip::OtherHost) => {
+            "every request went to another host: --from-host HOST (or any) says which stand for the target"
+        }
+        Some(Skip::Writes) => "every request writes: --unsafe sends them",
+        Some(Skip::NoTime) if format.is_untimed() => {
+            "the log has no times: --rate says how many requests come a second"
+        }
+        Some(Skip::NoTime) => {
+            "no request of the log has a time: --layout or --fields says where lines of your own have it"
+        }
+        Some(Skip::Filtered) => "--filter left every request out",
+        Some(Skip::Sampled) => "--scale left every session out: a larger factor, or another --seed, takes some of them",
+        Some(Skip::Outside) => "no request is within --window",
         _ => "no line gave a request: --log-format, --layout or --fields say how to read the log",
     })
 }

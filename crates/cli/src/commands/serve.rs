@@ -73,8 +73,8 @@ pub struct Http {
     #[arg(long, value_name = "N", value_parser = values::servers, requires = "service_time")]
     pub servers: Option<u32>,
     /// The share of answers that are 503: 1% or 0.01
-    #[arg(long, value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
-    pub error_share: f64,
+    #[arg(long, alias = "error-share", value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
+    pub error_rate: f64,
     /// Freeze for D in every P: 1s/5s
     #[arg(long, value_name = "D/P", value_parser = values::stall)]
     pub stall: Option<Stall>,
@@ -103,8 +103,8 @@ pub struct Ws {
     #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
     pub delay: Delay,
     /// The share of echoes that are wrong: 1% or 0.01
-    #[arg(long, value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
-    pub error_share: f64,
+    #[arg(long, alias = "error-share", value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
+    pub error_rate: f64,
     /// Freeze for D in every P: 1s/5s
     #[arg(long, value_name = "D/P", value_parser = values::stall)]
     pub stall: Option<Stall>,
@@ -139,8 +139,8 @@ pub struct Thrift {
     #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
     pub delay: Delay,
     /// The share of calls that get a TApplicationException: 1% or 0.01
-    #[arg(long, value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
-    pub error_share: f64,
+    #[arg(long, alias = "error-share", value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
+    pub error_rate: f64,
     /// Freeze for D in every P: 1s/5s
     #[arg(long, value_name = "D/P", value_parser = values::stall)]
     pub stall: Option<Stall>,
@@ -170,8 +170,8 @@ pub struct Grpc {
     #[arg(long, value_name = "DELAY", value_parser = values::delay, default_value = "0")]
     pub delay: Delay,
     /// The share of calls that end as UNAVAILABLE: 1% or 0.01
-    #[arg(long, value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
-    pub error_share: f64,
+    #[arg(long, alias = "error-share", value_name = "SHARE", value_parser = values::ratio, default_value = "0%")]
+    pub error_rate: f64,
     /// Write down when each message was sent: a line CALL,NANOSECONDS for each, by the number of its call
     #[arg(long, value_name = "FILE")]
     pub message_log: Option<PathBuf>,
@@ -300,7 +300,7 @@ pub fn run(args: Serve) -> Result<Exit> {
                     queue: args
                         .service_time
                         .map(|service_time| server::Queue { count: args.servers.unwrap_or(1) as usize, service_time }),
-                    error_share: args.error_share,
+                    error_rate: args.error_rate,
                     stall: args.stall,
                     close_after: args.close_after,
                     tokens: Tokens { first: args.first_token, gap: args.token_gap, count: args.tokens },
@@ -315,7 +315,7 @@ pub fn run(args: Serve) -> Result<Exit> {
                 let config = ServerConfig {
                     speaks: ServedProtocol::WebSocket,
                     delay: args.delay,
-                    error_share: args.error_share,
+                    error_rate: args.error_rate,
                     stall: args.stall,
                     close_after: args.close_after,
                     push: args.push.map(Duration::from_nanos),
@@ -330,7 +330,7 @@ pub fn run(args: Serve) -> Result<Exit> {
                 let config = ServerConfig {
                     speaks: ServedProtocol::Thrift,
                     delay: args.delay,
-                    error_share: args.error_share,
+                    error_rate: args.error_rate,
                     stall: args.stall,
                     close_after: args.close_after,
                     ..told
@@ -353,7 +353,7 @@ pub fn run(args: Serve) -> Result<Exit> {
                     address: told.address,
                     workers: told.workers,
                     delay: args.delay,
-                    error_share: args.error_share,
+                    error_rate: args.error_rate,
                     tls: told.tls,
                     seed: told.seed,
                     message_log: args.message_log,

@@ -116,7 +116,7 @@ const BRIEF: [(&str, &[&str]); 16] = [
             "delay",
             "service_time",
             "servers",
-            "error_share",
+            "error_rate",
             "stall",
             "body_size",
             "duration",
@@ -124,8 +124,8 @@ const BRIEF: [(&str, &[&str]); 16] = [
             "tls",
         ],
     ),
-    ("serve ws", &["address", "delay", "error_share", "stall", "push", "duration", "faults", "tls"]),
-    ("serve thrift", &["address", "delay", "error_share", "stall", "duration", "faults", "tls"]),
+    ("serve ws", &["address", "delay", "error_rate", "stall", "push", "duration", "faults", "tls"]),
+    ("serve thrift", &["address", "delay", "error_rate", "stall", "duration", "faults", "tls"]),
     (
         "serve llm",
         &[
@@ -146,7 +146,7 @@ const BRIEF: [(&str, &[&str]); 16] = [
             "duration",
         ],
     ),
-    ("serve grpc", &["address", "delay", "error_share", "duration", "faults", "tls"]),
+    ("serve grpc", &["address", "delay", "error_rate", "duration", "faults", "tls"]),
     ("grpc list", &["url", "service", "headers", "timeout", "connect_to", "insecure", "cacert"]),
     ("grpc describe", &["url", "symbol", "headers", "timeout", "connect_to", "insecure", "cacert"]),
     (

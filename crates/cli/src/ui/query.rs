@@ -1,6 +1,6 @@
 //! Names and values of a URL's query, or of a form that was sent (WHATWG URL, application/x-www-form-urlencoded).
 
-use brunt_decide::kept::Filter;
+use brunt_decide::kept::{Filter, KeptKind};
 
 /// The most pairs that are read; none of our pages has so many.
 const MOST_PAIRS: usize = 64;
@@ -43,7 +43,7 @@ impl Query {
             name: text("name"),
             target: text("target"),
             script: text("script"),
-            kind: text("kind"),
+            kind: KeptKind::named(self.get("kind").trim()),
             with_parts: self.get("parts") == "1",
         }
     }

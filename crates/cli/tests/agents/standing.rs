@@ -151,7 +151,8 @@ fn ctrl_c_while_the_bus_stands_still_ends_the_run() {
 
 /// The names of what is found of a run.
 fn found(report: &serde_json::Value) -> Vec<&str> {
-    report["remarks"].as_array().into_iter().flatten().filter_map(|remark| remark["about"].as_str()).collect()
+    let of_target = report["remarks"].as_array().into_iter().flatten().filter(|remark| remark["of"] == "target");
+    of_target.filter_map(|remark| remark["about"].as_str()).collect()
 }
 
 /// Where agents may go no further, the target is not what is silent: neither if the bus is back in time, nor if all agents are lost with it.

@@ -63,7 +63,8 @@ fn a_fast_agent_makes_the_requests_of_a_slow_one() {
     assert!(by("fast") > 3 * by("slow") && by("slow") > 100, "{} and {}", by("fast"), by("slow"));
     // Answers really take two times here, and this machine may be slow; that agents are unequal is no other finding.
     let remarks = report["remarks"].as_array().unwrap();
-    assert!(remarks.iter().all(|remark| MAY_BE.contains(&remark["about"].as_str().unwrap())), "{remarks:#?}");
+    let mut of_target = remarks.iter().filter(|remark| remark["of"] == "target");
+    assert!(of_target.all(|remark| MAY_BE.contains(&remark["about"].as_str().unwrap())), "{remarks:#?}");
 }
 
 #[test]

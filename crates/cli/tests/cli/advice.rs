@@ -1,6 +1,6 @@
 //! What findings advise can be done: each flag that an advice names is one of the program's.
 
-use brunt_judge::advice::WORDS;
+use brunt_report::advice::WORDS;
 
 use super::program::run;
 

@@ -99,7 +99,7 @@ fn a_target_that_never_answers_exits_with_3() {
 /// Both sides fail alike: there is no difference, and nothing that a pipeline should pass.
 #[test]
 fn sides_that_fail_alike_fail_with_a_reason() {
-    let failing = ServerConfig { error_share: 0.3, ..slow(5) };
+    let failing = ServerConfig { error_rate: 0.3, ..slow(5) };
     let ((_a, a_url), (_b, b_url)) = (target(failing.clone()), target(failing));
     let dir = Directory::new();
     let junit = dir.path("out.xml");

@@ -6,8 +6,8 @@ use crate::program::{Done, brunt, done};
 use crate::runs::target;
 
 /// Runs brunt with its own default, which the harness replaces elsewhere, on a target that fails with this share.
-fn run_on(error_share: f64, args: &[&str]) -> Done {
-    let (_server, url) = target(ServerConfig { error_share, ..ServerConfig::default() });
+fn run_on(error_rate: f64, args: &[&str]) -> Done {
+    let (_server, url) = target(ServerConfig { error_rate, ..ServerConfig::default() });
     done(brunt([args, &["-n", "400", "-c", "4", &url]].concat()).env_remove("BRUNT_MAX_ERROR_RATE"))
 }
 
@@ -31,13 +31,13 @@ fn a_limit_or_a_threshold_of_ones_own_takes_the_defaults_place() {
 /// One call is made to see its answer, whatever that is.
 #[test]
 fn a_single_call_may_fail() {
-    let (_server, url) = target(ServerConfig { error_share: 1.0, ..ServerConfig::default() });
+    let (_server, url) = target(ServerConfig { error_rate: 1.0, ..ServerConfig::default() });
     done(brunt(["--once", url.as_str()]).env_remove("BRUNT_MAX_ERROR_RATE")).with_status(0);
 }
 
 #[test]
 fn the_environment_holds_a_share_and_the_flag_comes_first() {
-    let (_server, url) = target(ServerConfig { error_share: 0.1, ..ServerConfig::default() });
+    let (_server, url) = target(ServerConfig { error_rate: 0.1, ..ServerConfig::default() });
     let run = |args: &[&str], share: &str| {
         done(brunt([args, &["-n", "400", "-c", "4", &url]].concat()).env("BRUNT_MAX_ERROR_RATE", share))
     };

@@ -144,7 +144,7 @@ fn a_target_that_never_answers_exits_with_3() {
 
 #[test]
 fn a_target_that_does_not_meet_the_lowest_rate_has_no_capacity() {
-    let (_server, url) = target(ServerConfig { error_share: 1.0, ..ServerConfig::default() });
+    let (_server, url) = target(ServerConfig { error_rate: 1.0, ..ServerConfig::default() });
     let args = ["find", "--threshold=error_rate<1%", "--from=2", "--repeats=1", "-d500ms", "-w0", "--quiet"];
     let done = run([args.as_slice(), &[&url]].concat()).with_status(1);
     assert!(done.stdout.is_empty() && done.stderr.starts_with("error: no "), "{done:#?}");

@@ -207,7 +207,7 @@ fn scraped(url: &str, more: &[&str]) -> (Running, String) {
 
 #[test]
 fn a_scrape_has_the_run_so_far_and_the_last_one_all_of_it() {
-    let (_server, url) = target(ServerConfig { error_share: 0.1, ..ServerConfig::default() });
+    let (_server, url) = target(ServerConfig { error_rate: 0.1, ..ServerConfig::default() });
     let dir = Directory::new();
     let file = dir.path("result.json");
     let (running, address) = scraped(&url, &["-d", "2s", "-o", &file, "--prometheus-linger", "1m"]);

@@ -152,7 +152,7 @@ fn the_guide_is_there_offline() {
     let page = run(["help", "thresholds"]).with_status(0).stdout;
     assert!(page.starts_with("Thresholds\n") && page.contains("    [[kind ]name:]figure"), "{page}");
     assert!(page.lines().all(|line| !line.contains("](") && !line.contains("<!--")), "{page}");
-    assert!(run(["help", "serve", "http"]).with_status(0).stdout.contains("--error-share"));
+    assert!(run(["help", "serve", "http"]).with_status(0).stdout.contains("--error-rate"));
     let wrong = run(["help", "scenarois"]).with_status(2).stderr;
     assert!(wrong.contains("did you mean brunt help scenarios?"), "{wrong}");
 }
@@ -191,7 +191,7 @@ fn the_version_is_that_of_the_package() {
     for line in [
         "protocols  grpc, grpcs, http, https, ",
         "scripts    LuaJIT 2.1",
-        "formats    result 2, decision 2, plan 1, store 2, agents ",
+        "formats    result 2, decision 2, plan 1, store 3, agents ",
     ] {
         assert!(long.lines().any(|said| said.starts_with(line)), "{long}");
     }
@@ -298,7 +298,7 @@ fn the_manual_has_a_page_for_each_command() {
     ] {
         assert!(manual.contains(&format!(".TH {title} 1 ")), "{title}\n{manual}");
     }
-    assert!(manual.contains("\\-\\-error\\-share"), "{manual}");
+    assert!(manual.contains("\\-\\-error\\-rate"), "{manual}");
     let examples = ".SH EXAMPLES AND EXIT STATUS\n.nf\nExamples:\n  brunt demo ";
     assert!(manual.contains(examples), "each example stands in a line of its own\n{manual}");
     assert!(manual.contains(".TH brunt\\-thresholds 7 "), "{manual}");

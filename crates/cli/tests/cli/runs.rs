@@ -49,7 +49,7 @@ fn a_run_without_a_failure_exits_with_0() {
 
 #[test]
 fn a_failed_threshold_exits_with_1() {
-    let (_server, url) = target(ServerConfig { error_share: 1.0, ..ServerConfig::default() });
+    let (_server, url) = target(ServerConfig { error_rate: 1.0, ..ServerConfig::default() });
     let done = run(["-n", "10", "--threshold", "error_rate<50%", &url]).with_status(1);
     assert!(done.stdout.contains("error_rate<50%"), "{}", done.stdout);
     let done = run(["-n", "10", "--threshold", "error_rate<50%", "--quiet", &url]).with_status(1);
@@ -60,9 +60,10 @@ fn a_failed_threshold_exits_with_1() {
 
 #[test]
 fn a_threshold_beyond_repair_ends_the_run_where_it_is_to() {
-    let (_server, url) = target(ServerConfig { error_share: 1.0, ..ServerConfig::default() });
-    let threshold = "error_rate < 1% abort";
-    let done = run(["-c", "2", "-d", "30s", "--format", "json", "--threshold", threshold, &url]).with_status(1);
+    let (_server, url) = target(ServerConfig { error_rate: 1.0, ..ServerConfig::default() });
+    let threshold = "error_rate < 1%";
+    let aborting = format!("{threshold} abort");
+    let done = run(["-c", "2", "-d", "30s", "--format", "json", "--threshold", &aborting, &url]).with_status(1);
     let result = json(&done);
     let cause = &result["ending"]["aborted"]["threshold"];
     // The calls of two connections are under way when it is judged, and have not failed.

@@ -61,7 +61,7 @@ fn a_scripts_variable_is_not_varied_and_the_way_is_told() {
 #[test]
 fn a_target_that_falls_over_is_a_finding() {
     let ((_server, url), (_port, nowhere)) =
-        (target(ServerConfig { error_share: 1.0, ..ServerConfig::default() }), nobody());
+        (target(ServerConfig { error_rate: 1.0, ..ServerConfig::default() }), nobody());
     let done = run([QUICK.as_slice(), &["-c", "1,2,4", &nowhere]].concat()).with_status(3);
     assert!(done.stdout.contains("at 4: no answer (connect: "), "{}", done.stdout);
     let threshold = ["-c", "1,2,4", "--threshold", "error_rate<50%"];
@@ -77,7 +77,7 @@ fn a_target_that_falls_over_is_a_finding() {
 
 #[test]
 fn a_threshold_that_aborts_ends_the_run_of_one_value_alone() {
-    let (_server, url) = target(ServerConfig { error_share: 1.0, ..ServerConfig::default() });
+    let (_server, url) = target(ServerConfig { error_rate: 1.0, ..ServerConfig::default() });
     let args =
         ["sweep", "-d1h", "-w0", "-t1", "-c", "1,2", "--threshold", "error_rate==0 abort", "--format=json", &url];
     let done = run(args).with_status(1);

@@ -66,7 +66,7 @@ fn a_list_of_runs_tells_which_failed() {
 
 #[test]
 fn a_server_that_fails_is_no_proxy() {
-    let (_server, url) = target(ServerConfig { error_share: 1.0, ..slow(1) });
+    let (_server, url) = target(ServerConfig { error_rate: 1.0, ..slow(1) });
     let done = run(["-n", "60", "-c", "3", "-t1", "--no-save", &url]);
     assert!(done.stdout.contains("503") && !done.stdout.contains("it is a proxy"), "{}", done.stdout);
 }
@@ -285,7 +285,7 @@ fn the_page_of_a_sweep_has_what_was_watched() {
 
 #[test]
 fn the_line_of_a_guard_that_fired_is_no_wider_than_others() {
-    let (_server, url) = target(ServerConfig { error_share: 1.0, ..slow(1) });
+    let (_server, url) = target(ServerConfig { error_rate: 1.0, ..slow(1) });
     let guard = "error_rate > 2% for 1s";
     let done = run(["-t1", "-r", "40", "-d", "9s", "--no-save", "--max-error-rate", "100%", "--guard", guard, &url]);
     assert!(done.stdout.contains("fired"), "{done:#?}");

@@ -4,7 +4,8 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
-use brunt_decide::kept::Label;
+use brunt_decide::kept::{Headline, Label};
+use brunt_judge::remarks::Tone;
 use brunt_judge::summary::Summary;
 use brunt_plan::plan::{Plan, ProtocolOptions};
 use brunt_plan::target::Url;
@@ -197,8 +198,9 @@ fn long(seconds: u64) -> Summary {
 fn two_runs_are_compared() {
     let dir = Directory::new();
     let store = dir.path("runs.db");
+    let interrupted = Headline { tone: Tone::Warning, line: "! interrupted".to_owned() };
     for _ in 0..2 {
-        Store::open(store.as_ref()).unwrap().save(&long(120), &Label::default(), "! interrupted").unwrap();
+        Store::open(store.as_ref()).unwrap().save(&long(120), &Label::default(), interrupted.clone()).unwrap();
     }
     let ui = Ui::start(&store, &[]);
     let compared = ui.get("compare?run=2&run=1");
@@ -338,7 +340,7 @@ fn a_long_list_comes_in_pages() {
     let sql = "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
          INSERT INTO runs SELECT i, name, started_unix_ms, brunt_version, url, verdict, measured_ns, due, answered_per_s,
              error_ratio, p50_ns, p99_ns, at_least, thresholds, thresholds_failed, 1, x'00', kind, part_of, script, sparkline,
-             headline
+             headline, tone, judgement
          FROM runs, n";
     rusqlite::Connection::open(&store).unwrap().execute(sql, []).unwrap();
     let ui = Ui::start(&store, &[]);

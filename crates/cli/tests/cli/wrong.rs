@@ -279,7 +279,7 @@ fn subcommands_that_are_used_wrongly() {
         (&["serve", "http", "--workers", "0"], "expected a number from 1 to 1024"),
         (&["serve", "http", "--delay", "5ms..1ms"], "expected the shorter delay first, such as 1ms..5ms"),
         (&["serve", "http", "--delay", "2h", "0"], "delay: expected at most 1 hour"),
-        (&["serve", "http", "--error-share", "2"], "expected a share from 0 to 1, or from 0% to 100%"),
+        (&["serve", "http", "--error-rate", "2"], "expected a share from 0 to 1, or from 0% to 100%"),
         (&["serve", "http", "--stall", "5s/1s"], "expected a length above 0 and below its period, such as 1s/5s"),
         (&["serve", "http", "--close-after", "0"], "expected a number above 0"),
         (&["serve", "http", "--body-size", "big"], "expected a size in bytes such as 512, 64k, 1M or 2G, got 'big'"),

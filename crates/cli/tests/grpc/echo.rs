@@ -127,7 +127,7 @@ fn run_with_status_2(args: &[&str]) -> String {
 
 #[test]
 fn its_faults_are_those_that_were_asked_for() {
-    let (_server, url) = serve(&["--error-share", "50%"]);
+    let (_server, url) = serve(&["--error-rate", "50%"]);
     let flags = ["--proto", ECHO, "--call", "Say", "-n", "200", "-c", "2", &url];
     let unavailable = report(0, flags).statuses()[&14];
     assert!((50..150).contains(&unavailable), "{unavailable}");

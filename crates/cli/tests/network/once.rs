@@ -88,7 +88,7 @@ fn websocket_by_its_frames_with_the_handshake_apart() {
         ];
         assert_in_order(&text.with_status(0).stdout, &expected);
     }
-    let wrong = ServerConfig { speaks: ServedProtocol::WebSocket, error_share: 1.0, ..ServerConfig::default() };
+    let wrong = ServerConfig { speaks: ServedProtocol::WebSocket, error_rate: 1.0, ..ServerConfig::default() };
     let wrong = Server::start(wrong).unwrap();
     let text = run(["--once", &wrong.url()]).with_status(1).stdout;
     assert_in_order(&text, &["← answer, ", "✗ mismatch after ", "a message with other content came back"]);

@@ -130,9 +130,9 @@ fn a_closed_flood_fails_by_the_time_without_a_server() {
     let away = thresholds.iter().find(|result| result["threshold"] == "availability>=95%").unwrap();
     let share: f64 = away["got"].as_str().unwrap().trim_end_matches('%').parse().unwrap();
     assert!((30.0..=70.0).contains(&share) && away["held"] == false, "{away}");
-    let said = report.at("/statements").as_array().unwrap();
+    let said = report.at("/remarks").as_array().unwrap();
     let first = &said[0];
-    assert!(first["tone"] == "failed" && first["text"].as_str().unwrap().starts_with("no server for "), "{said:?}");
+    assert!(first["tone"] == "failed" && first["message"].as_str().unwrap().starts_with("no server for "), "{said:?}");
 }
 
 /// Slow for a while is no freeze: calls go on to be answered.

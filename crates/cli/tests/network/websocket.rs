@@ -70,7 +70,7 @@ fn over_tls_and_unix_sockets() {
 #[test]
 #[ignore = "needs nginx: make test installs it"]
 fn what_goes_wrong_has_its_name() {
-    let wrong = echo(ServerConfig { error_share: 0.3, seed: 5, ..ServerConfig::default() });
+    let wrong = echo(ServerConfig { error_rate: 0.3, seed: 5, ..ServerConfig::default() });
     let report_of_wrong = report(0, ["-c", "2", "-n", "200", &wrong.url()]);
     let mismatches = report_of_wrong.failures()["mismatch"];
     assert!((30..90).contains(&mismatches), "{mismatches}");

@@ -117,7 +117,7 @@ fn flags_and_variables_of_k6_say_who_comes() {
 
 #[test]
 fn brunts_rules_hold_unless_the_script_has_its_own() {
-    let server = Server::start(ServerConfig { error_share: 1.0, ..ServerConfig::default() }).unwrap();
+    let server = Server::start(ServerConfig { error_rate: 1.0, ..ServerConfig::default() }).unwrap();
     let url = server.url();
     let load = "vus: 1, iterations: 5";
     for (options, flags, status) in [

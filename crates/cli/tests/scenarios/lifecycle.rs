@@ -175,7 +175,7 @@ fn a_script_ends_the_run_from_setup_and_teardown_too() {
             of(&format!("brunt.{function}(function() brunt.stop_run('all is done', {{ ok = true }}) end) {plain}"));
         let result = play(&path, &[], 0);
         assert_eq!((&result["ending"]["stopped"], answered(&result)), (&"all is done".into(), makes.into()));
-        assert!(!result["statements"][0]["text"].as_str().unwrap().contains("no call was ever due"), "{result}");
+        assert!(!result["remarks"][0]["message"].as_str().unwrap().contains("no call was ever due"), "{result}");
     }
     let (_directory, path) = of(&format!(
         "brunt.setup(function() brunt.stop_run('fine', {{ ok = true }}) end)
@@ -190,7 +190,7 @@ fn what_a_script_did_comes_before_its_word_for_the_end() {
     let text = "brunt.scenario('s', function() http:get('/') brunt.stop_run('seen enough', { ok = true }) end)
        :inject { brunt.users(1, '1h') }";
     let (_directory, path) = script(server.url().trim_end_matches('/'), text);
-    let first = |arguments: &[&str], status| play(&path, arguments, status)["statements"][0]["text"].clone();
+    let first = |arguments: &[&str], status| play(&path, arguments, status)["remarks"][0]["message"].clone();
     assert!(first(&[], 0).as_str().unwrap().starts_with("1 of 1 call succeeded"), "{}", first(&[], 0));
     let failed = first(&["--threshold", "p99<1ns"], 1);
     assert!(failed.as_str().unwrap().contains("threshold failed"), "{failed}");

@@ -149,7 +149,7 @@ fn quantile(rows: &[&BTreeMap<String, String>], share: f64) -> Option<f64> {
 fn a_row_for_each_call_gives_the_reports_percentiles() {
     let server = Server::start(ServerConfig {
         delay: Delay::Uniform { min: Duration::ZERO, max: Duration::from_millis(9) },
-        error_share: 0.05,
+        error_rate: 0.05,
         ..ServerConfig::default()
     })
     .unwrap();

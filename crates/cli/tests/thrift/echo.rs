@@ -63,7 +63,7 @@ fn what_is_said_comes_back_in_each_protocol_over_each_transport() {
 #[test]
 fn its_faults_are_those_that_were_asked_for() {
     let echo = ["-c", "2", "--idl", IDL, "--call", "echo", "--args", r#"{"value": 1}"#];
-    let (_server, url) = serve(&["--error-share", "50%", "--delay", "1ms"]);
+    let (_server, url) = serve(&["--error-rate", "50%", "--delay", "1ms"]);
     let run = report(0, [&["-n", "200"], &echo[..], &[url.as_str()]].concat());
     let failures = run.failures()["exception"];
     assert!((50..150).contains(&failures), "{failures}");

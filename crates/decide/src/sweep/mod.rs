@@ -126,12 +126,40 @@ impl Choice<'_> {
     }
 
     /// The percentile that latency is compared by, and its quotient; `None` where the generator spoiled both sides.
-    pub fn latency_ratio(&self) -> Option<(&'static str, f64)> {
-        let of = |name: &'static str, ns: fn(&Evidence) -> Option<AtLeast<u64>>| {
-            let known = |run: &Evidence| ns(run).filter(|time| !time.at_least && run.is_reliable(name));
-            Some((name, known(self.enough.1)?.value as f64 / known(self.most.1)?.value.max(1) as f64))
+    pub fn latency_ratio(&self) -> Option<(Percentile, f64)> {
+        let of = |percentile: Percentile| {
+            let time = |run: &Evidence| percentile.of(run).filter(|time| !time.at_least);
+            let known = |run: &Evidence| time(run).filter(|_| run.is_reliable(percentile.name()));
+            Some((percentile, known(self.enough.1)?.value as f64 / known(self.most.1)?.value.max(1) as f64))
         };
-        of("p99", |run| run.p99_ns).or_else(|| of("p50", |run| run.p50_ns))
+        of(Percentile::P99).or_else(|| of(Percentile::P50))
+    }
+}
+
+/// A percentile by which the latencies of two values are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Percentile {
+    /// The median.
+    P50,
+    /// The 99th.
+    P99,
+}
+
+impl Percentile {
+    /// As thresholds call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::P50 => "p50",
+            Self::P99 => "p99",
+        }
+    }
+
+    /// Its time in a run, in nanoseconds.
+    pub const fn of(self, run: &Evidence) -> Option<AtLeast<u64>> {
+        match self {
+            Self::P50 => run.p50_ns,
+            Self::P99 => run.p99_ns,
+        }
     }
 }
 
@@ -213,7 +241,7 @@ mod tests {
         let choice = sweep.choice().unwrap();
         assert_eq!((choice.enough.0, choice.most.0), (8, 16));
         assert!((choice.throughput_ratio() - 0.99).abs() < 1e-9);
-        assert_eq!(choice.latency_ratio(), Some(("p99", 0.5)));
+        assert_eq!(choice.latency_ratio(), Some((Percentile::P99, 0.5)));
     }
 
     #[test]

@@ -163,7 +163,7 @@ mod tests {
                 assert_eq!(remark.about, About::AnotherAnswer);
                 let width = total.kinds.width_ns() + SECOND_NS / per_s;
                 assert!(remark.from_ns.unwrap().abs_diff(from) <= width && remark.to_ns.unwrap().abs_diff(to) <= width);
-                assert!(remark.message.contains("<html>sorry"), "{}", remark.message);
+                assert!(remark.message.to_string().contains("<html>sorry"), "{}", remark.message);
             }
         }
     }

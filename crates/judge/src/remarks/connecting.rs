@@ -60,7 +60,7 @@ mod tests {
                 run.measured.times.record_n(Timing::Tls, tls_ns, made);
             }
             let all = remarks((plan, run));
-            all.into_iter().find(|remark| remark.about == About::Connecting).map(|remark| remark.message)
+            all.into_iter().find(|remark| remark.about == About::Connecting).map(|remark| remark.message.to_string())
         };
         let found = with(500, MS, 3 * MS, 0).unwrap();
         assert_eq!(

@@ -12,7 +12,8 @@ mod stretch;
 
 use crate::advice::Advice;
 use crate::asked::lacks_messages;
-use serde::Serialize;
+use crate::phrase::Phrase;
+use serde::{Deserialize, Serialize};
 
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan};
@@ -35,7 +36,7 @@ const HELD_UP: f64 = 2.0;
 /// The most agents that are named after the first.
 const MOST_NAMED: usize = 4;
 
-/// The subject of a remark.
+/// The subject of a remark. Judging a run finds those of the target and of the plan; reports add the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -82,9 +83,93 @@ pub enum About {
     Connecting,
     /// The run was so short that the throughput lacks a part: calls that were in flight at its end.
     CutOff,
+    /// The run's outcome: calls that succeeded or failed, and thresholds that held.
+    Outcome,
+    /// An end that was not as planned.
+    Ending,
+    /// A pause that went on to the end.
+    Pause,
+    /// No call was answered.
+    NothingAnswered,
+    /// More calls failed, or more time went by without a server, than an implicit threshold allows.
+    TooManyFailed,
+    /// Less load was made than asked for.
+    Load,
+    /// Thresholds failed.
+    Thresholds,
+    /// Users were not admitted.
+    NotAdmitted,
+    /// A scenario ended as its rows were used up.
+    OutOfRows,
+    /// A script ended its run since it was done.
+    Stopped,
+    /// Figures that are brunt's own, and not the target's.
+    Generator,
+    /// The run had not settled.
+    NotSettled,
+}
+
+/// How a remark is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Tone {
+    /// The run failed by what every run has to meet: calls that succeed, and the load that was asked for.
+    Failed,
+    /// The same of a run that goes on.
+    Failing,
+    /// A requirement did not hold.
+    Bad,
+    /// Something that whoever reads the figures has to know.
+    Warning,
+    /// An explanation of figures, neither for nor against the run.
+    Note,
+    /// All calls succeeded, and there were no requirements.
+    Plain,
+    /// Every requirement held.
+    Good,
+}
+
+impl Tone {
+    /// Whether it says that something failed.
+    pub const fn is_bad(self) -> bool {
+        matches!(self, Self::Failed | Self::Failing | Self::Bad)
+    }
+}
+
+/// The side that a remark is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The run as a whole: its outcome, its end, its conditions.
+    Run,
+    /// The target, or how the plan asks it.
+    Target,
+    /// brunt itself.
+    Generator,
 }
 
 impl About {
+    /// The side that it belongs to.
+    pub const fn side(self) -> Side {
+        match self {
+            Self::Generator => Side::Generator,
+            Self::Outcome
+            | Self::Ending
+            | Self::Pause
+            | Self::NothingAnswered
+            | Self::TooManyFailed
+            | Self::Load
+            | Self::Thresholds
+            | Self::NotAdmitted
+            | Self::OutOfRows
+            | Self::Stopped
+            | Self::NotSettled => Side::Run,
+            _ => Side::Target,
+        }
+    }
+
     /// Whether the target behaved differently for a while, so that figures of the whole run describe no steady state.
     pub const fn is_unsteady(self) -> bool {
         matches!(self, Self::Outage | Self::Freeze | Self::Overload | Self::Slowness)
@@ -100,45 +185,36 @@ impl About {
 }
 
 /// One remark, with its advice.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Remark {
     /// Its subject.
     pub about: About,
     /// The observation.
-    pub message: String,
+    pub message: Phrase,
     /// What to do about it; missing where there is nothing to advise.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
     /// When it began, in nanoseconds of the measured part; this and the next five are missing where they do not apply.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from_ns: Option<u64>,
     /// When it ended; missing where it does not apply.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub to_ns: Option<u64>,
     /// Calls that it hit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
     /// The least duration of the worst of them, in nanoseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub worst_ns: Option<u64>,
     /// Their share of the calls that could have been hit, 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub share_ratio: Option<f64>,
     /// Why, where failures gave a reason; empty where none is known.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub cause: String,
     /// The name of the request that it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
 }
 
 impl Remark {
     /// A remark on the whole run, without advice.
-    fn new(about: About, message: String) -> Self {
+    pub fn new(about: About, message: impl Into<Phrase>) -> Self {
         Self {
             about,
-            message,
+            message: message.into(),
             advice: None,
             from_ns: None,
             to_ns: None,
@@ -258,7 +334,7 @@ fn no_success(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> 
 fn no_messages(plan: &Plan, total: &Snapshot) -> Option<Remark> {
     lacks_messages(plan, total).then(|| Remark {
         advice: Some(Advice::CheckFraming),
-        ..Remark::new(About::NoMessages, "answers were to come as messages, and none did".to_owned())
+        ..Remark::new(About::NoMessages, "answers were to come as messages, and none did")
     })
 }
 
@@ -387,14 +463,9 @@ mod tests {
         (plan, run)
     }
 
-    fn remarks((plan, run): (Plan, Recording)) -> Vec<(About, String, String)> {
-        Summary::new(plan, run)
-            .remarks
-            .into_iter()
-            .map(|remark| {
-                (remark.about, remark.message, remark.advice.map_or(String::new(), |advice| advice.to_string()))
-            })
-            .collect()
+    fn remarks((plan, run): (Plan, Recording)) -> Vec<(About, String, Option<Advice>)> {
+        let remarks = Summary::new(plan, run).remarks.into_iter();
+        remarks.map(|remark| (remark.about, remark.message.to_string(), remark.advice)).collect()
     }
 
     #[test]
@@ -418,7 +489,7 @@ mod tests {
     fn answers_that_are_all_refusals_are_said() {
         let [(about, message, advice)] = &remarks(answered(&[(401, 2000)]))[..] else { panic!() };
         assert_eq!((*about, message.as_str()), (About::NoSuccess, "every answer was 401"));
-        assert!(advice.contains("--basic"), "{advice}");
+        assert_eq!(*advice, Some(Advice::GiveCredentials));
         let several = remarks(answered(&[(500, 1500), (503, 500)]));
         assert_eq!(several[0].1, "no answer was a success: 500 × 1,500, 503 × 500");
         assert_eq!(remarks(answered(&[(500, 1999), (200, 1)])), []);
@@ -457,11 +528,11 @@ mod tests {
         run.measured.numbers.set(Counter::WaitedForConnection, 3500);
         let told = remarks((plan.clone(), run.clone()));
         assert_eq!(told[0].1, "all 64 connections were busy: 3,500 of 4,000 calls waited for one");
-        assert!(told[0].2.starts_with("raise -c to about 200,"), "{}", told[0].2);
+        assert_eq!(told[0].2, Some(Advice::RaiseConnections { needed: 200 }));
         plan.connections = Connections::UpTo(5000);
         assert_eq!(remarks((plan.clone(), run.clone())), [], "it grew as far as it had to");
         plan.connections = Connections::Fixed(300);
-        assert!(remarks((plan.clone(), run.clone()))[0].2.contains("on average"));
+        assert_eq!(remarks((plan.clone(), run.clone()))[0].2, Some(Advice::MoreConnections));
         let is_told =
             |run: Recording| Summary::new(plan.clone(), run).remarks.iter().any(|r| r.about == About::Connections);
         assert!(is_told(run.clone()));

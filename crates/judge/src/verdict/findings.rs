@@ -166,7 +166,7 @@ fn exhausted(run: Judged<'_>, total: &Snapshot) -> impl Iterator<Item = Finding>
         (n + attempts > 0).then(|| Finding {
             cause,
             spoils: Spoils::Throughput,
-            message,
+            message: message.into(),
             advice,
             seconds: Vec::new(),
             decisive: is_short || n as f64 > FEW * total.numbers.get(Counter::Due) as f64,
@@ -190,7 +190,7 @@ fn slow_script(run: Judged<'_>, total: &Snapshot, bounds: bool) -> Option<Findin
     (!spoiled.points.is_empty()).then(|| Finding {
         cause: VerdictCause::SlowScript,
         spoils: Spoils::Throughput,
-        message,
+        message: message.into(),
         advice,
         seconds: spoiled.seconds(),
         decisive: bounds && spoiled.is_much(run),
@@ -270,7 +270,7 @@ fn no_time_left(run: Judged<'_>, total: &Snapshot, bounds: bool) -> Option<Findi
     Some(Finding {
         cause,
         spoils: Spoils::Throughput,
-        message,
+        message: message.into(),
         advice,
         seconds: spoiled.seconds(),
         decisive: bounds && spoiled.is_much(run),
@@ -306,7 +306,7 @@ fn blurred(run: Judged<'_>, figures: &[FigureVerdict]) -> Option<Finding> {
     let wide: Vec<_> = figures.iter().filter(|figure| !figure.holds).map(between).collect();
     let message = if wide.is_empty() { reason } else { format!("{reason}; {}", wide.join(", ")) };
     let seconds = spoiled.seconds();
-    Some(Finding { cause, spoils: Spoils::Latency, message, advice, seconds, decisive })
+    Some(Finding { cause, spoils: Spoils::Latency, message: message.into(), advice, seconds, decisive })
 }
 
 /// Such as `p99 is between 1.90ms and 2.60ms`.
@@ -350,7 +350,7 @@ fn sent_late(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
     Some(Finding {
         cause: VerdictCause::Lag,
         spoils: Spoils::Arrivals,
-        message,
+        message: message.into(),
         advice,
         seconds: spoiled.seconds(),
         decisive: share > MOST_LATE,

@@ -25,6 +25,7 @@ use brunt_record::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::{Distribution, Quantile};
+use crate::phrase::Phrase;
 use crate::trend::Settled;
 use crate::uncertainty::Ends;
 
@@ -87,15 +88,14 @@ pub enum Spoils {
 }
 
 /// One finding, with its figures and a way out.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Its cause.
     pub cause: VerdictCause,
     /// The figures that it spoils.
     pub spoils: Spoils,
     /// The observation, for people.
-    pub message: String,
+    pub message: Phrase,
     /// What to do about it.
     pub advice: Advice,
     /// Whether it spoils the run as a whole.
@@ -129,13 +129,12 @@ pub struct FigureVerdict {
 }
 
 /// Whether a run's figures can be believed, and why not, judged from the generator alone.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// The answer.
     pub judgement: Judgement,
     /// The judgement with its grounds, in a line for people.
-    pub sentence: String,
+    pub sentence: Phrase,
     /// The percentiles that were asked for (p50, p90, p99 and those of thresholds), one by one.
     pub figures: Vec<FigureVerdict>,
     /// Whether the target saw the load that the plan asks for: calls were sent in time, and none left out for want of ports
@@ -188,20 +187,20 @@ impl Verdict {
         };
         let mut verdict = Self {
             judgement,
-            sentence: String::new(),
+            sentence: Phrase::default(),
             figures,
             is_load_as_asked: !findings.iter().any(|finding| finding.decisive && spoils_load(finding)),
             is_rate_believed: is_rate_believed(run.plan, judgement, total),
             findings,
             settled,
         };
-        verdict.sentence = verdict.in_words();
+        verdict.sentence = verdict.in_words().into();
         verdict
     }
 
     /// The judgement with its grounds.
     fn in_words(&self) -> String {
-        let why: Vec<_> = self.findings.iter().filter(|f| f.decisive).map(|f| f.message.as_str()).collect();
+        let why: Vec<_> = self.findings.iter().filter(|f| f.decisive).map(|f| f.message.to_string()).collect();
         let why = why.join("; ");
         match self.judgement {
             Judgement::Trustworthy => MEASURED_WELL.to_owned(),
@@ -251,12 +250,7 @@ impl Verdict {
 }
 
 /// The sentence of a verdict without objections.
-pub const MEASURED_WELL: &str = "measured well";
-
-/// Whether a kept `sentence` is that of a verdict without objections; it was `trustworthy` in older versions.
-pub fn is_measured_well(sentence: &str) -> bool {
-    sentence == MEASURED_WELL
-}
+const MEASURED_WELL: &str = "measured well";
 
 /// Whether the target saw another load than the one asked for.
 fn spoils_load(finding: &Finding) -> bool {

@@ -360,6 +360,11 @@ impl Threshold {
         Self { words: Some(words), ..self }
     }
 
+    /// As it is shown, without the word by which it ends the run: `p99<50ms` of `p99<50ms abort`.
+    pub fn without_abort(&self) -> String {
+        without_abort(&self.to_string()).0.to_owned()
+    }
+
     /// The condition as brunt judges it, where it is shown in other words.
     pub fn judged(&self) -> Option<&str> {
         self.words.as_ref().map(|_| self.text.as_str())

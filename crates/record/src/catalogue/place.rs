@@ -93,6 +93,11 @@ impl<P: JsonGroup> JsonGroupNumbers<P> {
         self.numbers.ratio(counter)
     }
 
+    /// Whether a counter is one of the group.
+    pub fn has(counter: Counter) -> bool {
+        counter.name_at(P::PATH).is_some()
+    }
+
     /// Whether all of them are 0.
     pub fn is_nothing(&self) -> bool {
         self.numbers.counted().next().is_none()

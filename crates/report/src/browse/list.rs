@@ -1,6 +1,6 @@
 //! The list of runs: filters, a row for each with its course and outcome, and two to choose.
 
-use brunt_decide::kept::{Entry, Filter, ListedRun, Page, RUN};
+use brunt_decide::kept::{Entry, Filter, KeptKind, ListedRun, Page};
 use brunt_plan::units::Number;
 
 use super::{Html, begun, doubt, filter_fields, filter_query, of_few, outcome, p99, page, svg};
@@ -67,9 +67,10 @@ pub fn list(list: &List<'_>) -> String {
 fn filters(body: &mut Html, list: &List<'_>) {
     body.raw("<form class=\"filter\" role=\"search\" action=\"./\" method=\"get\">");
     filter_fields(body, list.filter, list.tags);
-    body.raw("<label>Kind<select name=\"kind\">");
+    body.raw("<label>KeptKind<select name=\"kind\">");
     for (value, words) in KINDS {
-        body.raw("<option value=\"").raw(value).raw(if value == list.filter.kind { "\" selected>" } else { "\">" });
+        let is_selected = value == list.filter.kind.map_or("", KeptKind::name);
+        body.raw("<option value=\"").raw(value).raw(if is_selected { "\" selected>" } else { "\">" });
         body.raw(words).raw("</option>");
     }
     body.raw("</select></label><label class=\"tick\"><input type=\"checkbox\" name=\"parts\" value=\"1\"");
@@ -120,7 +121,7 @@ fn cell(body: &mut Html, name: &'static str) {
 
 fn row(body: &mut Html, run: &ListedRun, scale: Option<Scale>) {
     let entry = &run.entry;
-    let is_run = entry.kind == RUN;
+    let is_run = entry.kind == KeptKind::Run;
     body.raw("<tr role=\"row\">");
     cell(body, "Choose");
     if is_run {
@@ -182,7 +183,7 @@ fn what(body: &mut Html, entry: &Entry) {
     if let Some(name) = &entry.label.name {
         body.raw("<strong>").text(&brief(name)).raw("</strong> ");
     }
-    if entry.kind != RUN {
+    if entry.kind != KeptKind::Run {
         body.text(&brief(&entry.verdict)).raw(" ");
     }
     for text in [entry.script.as_deref().unwrap_or(""), &entry.url] {

@@ -1,12 +1,13 @@
 //! The pages of `brunt ui`: the list of kept runs, a single run, a figure over runs. Plain HTML without a script; links
 //! are relative, all pages are in one folder, and all content comes from [`brunt_decide::kept`].
 
-use brunt_decide::kept::{Entry, Filter, RUN};
-use brunt_judge::verdict::is_measured_well;
+use brunt_decide::kept::{Entry, Filter, KeptKind};
+use brunt_judge::remarks::Tone;
+use brunt_judge::verdict::Judgement;
 use brunt_record::histogram::AtLeast;
 
 use crate::dates::iso_8601;
-use crate::headline::tone_of;
+use crate::headline::InReports;
 use crate::markup::{Html, query};
 use crate::numbers::{brief, counted, duration};
 
@@ -71,19 +72,24 @@ fn of_few(entry: &Entry, figure: &str) -> Option<String> {
 /// A run's outcome: a class, and words.
 fn outcome(entry: &Entry) -> (&'static str, String) {
     if let Some(headline) = &entry.headline {
-        return (tone_of(headline).class(), brief(headline));
+        return (entry.tone.unwrap_or(Tone::Plain).class(), brief(headline));
     }
     match (entry.thresholds, entry.thresholds_failed) {
-        _ if entry.kind != RUN => ("", entry.kind.clone()),
+        _ if entry.kind != KeptKind::Run => ("", entry.kind.name().to_owned()),
         (all, failed) if failed > 0 => ("bad", format!("✗ {failed} of {all} failed")),
         (0, _) => ("", "no thresholds".to_owned()),
         (all, _) => ("good", format!("✓ {all} held")),
     }
 }
 
+/// Whether the figures of a run cannot be believed.
+pub(crate) fn is_doubted(entry: &Entry) -> bool {
+    entry.kind == KeptKind::Run && entry.judgement != Some(Judgement::Trustworthy)
+}
+
 /// The doubt about a run's figures, if they cannot be believed.
 fn doubt(entry: &Entry) -> Option<String> {
-    (entry.kind == RUN && !is_measured_well(&entry.verdict)).then(|| brief(&entry.verdict))
+    is_doubted(entry).then(|| brief(&entry.verdict))
 }
 
 /// The tags of a filter as its field has them: `branch=main build=7`.
@@ -100,7 +106,7 @@ fn filter_query(filter: &Filter, more: &[(&str, &str)]) -> String {
         ("target", &filter.target),
         ("script", &filter.script),
         ("tag", &tags),
-        ("kind", &filter.kind),
+        ("kind", filter.kind.map_or("", KeptKind::name)),
         ("parts", parts),
     ];
     query(&[&own, more].concat())

@@ -1,6 +1,6 @@
 //! The page of one run: its description, its figures, its report as text, and actions on it.
 
-use brunt_decide::kept::{KeptFigure, Limit, ListedRun, RUN};
+use brunt_decide::kept::{KeptFigure, KeptKind, Limit, ListedRun};
 use brunt_plan::threshold::shown;
 use brunt_plan::units::{Duration, Number};
 
@@ -34,7 +34,7 @@ pub fn run(details: &Details<'_>) -> String {
         body.raw("<a href=\"report?number=").text(&number).raw("\">Report page with charts</a>");
     }
     let formats: &[&'static str] =
-        if entry.kind == RUN { &["json", "csv", "junit"] } else { &["json", "csv", "junit", "markdown"] };
+        if entry.kind == KeptKind::Run { &["json", "csv", "junit"] } else { &["json", "csv", "junit", "markdown"] };
     for format in formats.iter().filter(|_| details.report.is_ok()) {
         body.raw("<a href=\"export?number=").text(&number).raw("&amp;format=").raw(format);
         body.raw("\" download>").text(&format.to_uppercase()).raw("</a>");
@@ -85,7 +85,7 @@ pub fn run(details: &Details<'_>) -> String {
         .text(&number)
         .raw(if details.parts.is_empty() { " for good" } else { " and its runs for good" })
         .raw("</button></form></details>");
-    page(&format!("{} {number}", if entry.kind == RUN { "Run" } else { "Decision" }), &body)
+    page(&format!("{} {number}", if entry.kind == KeptKind::Run { "Run" } else { "Decision" }), &body)
 }
 
 fn pair(body: &mut Html, name: &'static str, class: &'static str, value: &str) {

@@ -190,8 +190,8 @@ fn choice(sweep: &Sweep) -> Option<(Role, String)> {
     let share =
         if share < 100.0 { format!("{} of the most", percent(share / 100.0)) } else { "as much as any".to_owned() };
     let latency = choice.latency_ratio().map_or(String::new(), |(percentile, ratio)| {
-        let time = |run: &Evidence| runs::time(if percentile == "p99" { run.p99_ns } else { run.p50_ns });
-        let (here, there) = (time(run), time(at_most));
+        let time = |run: &Evidence| runs::time(percentile.of(run));
+        let (here, there, percentile) = (time(run), time(at_most), percentile.name());
         match ratio {
             0.95..1.05 => format!(" at the same {percentile} ({here})"),
             _ => format!(" at {ratio:.2} × the {percentile} ({here} instead of {there})"),

@@ -2,6 +2,7 @@
 //!
 //! It comes before everything else.
 
+use brunt_judge::remarks::Tone;
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::{Judgement, Spoils};
@@ -15,9 +16,10 @@ use brunt_record::snapshot::Phase;
 use super::LONG_WAIT_NS;
 use super::last_second::LastSecond;
 use super::shown::Shown;
+use crate::advice::InWords;
 use crate::dates::iso_8601;
 use crate::failed;
-use crate::headline::{Statement, Tone};
+use crate::headline::{InReports, Toned};
 use crate::markup::Html;
 use crate::numbers::{brief, clean, count, counted, duration, percent};
 use crate::page::Section;
@@ -35,7 +37,7 @@ pub(super) fn title(plan: &Plan) -> String {
 /// The first screen; `live` for a run that goes on.
 pub(super) fn first_screen(
     shown: Shown<'_>,
-    statements: &[Statement],
+    remarks: &[Toned],
     over_time: &Section,
     live: Option<&LastSecond>,
 ) -> Html {
@@ -43,7 +45,7 @@ pub(super) fn first_screen(
     header(&mut html, shown.summary);
     html.raw("<section id=\"outcome\" aria-labelledby=\"outcome-title\"><h2 id=\"outcome-title\">");
     html.raw(if live.is_some() { "Outcome so far" } else { "Outcome" }).raw("</h2>");
-    outcome(&mut html, shown, statements, live);
+    outcome(&mut html, shown, remarks, live);
     html.raw("</section>");
     settings(&mut html, shown.summary);
     if !shown.has_no_figure(live) {
@@ -73,13 +75,13 @@ fn settings(html: &mut Html, summary: &Summary) {
 }
 
 /// The headline, thresholds, findings, and the quality of the measurement.
-fn outcome(html: &mut Html, shown: Shown<'_>, statements: &[Statement], live: Option<&LastSecond>) {
+fn outcome(html: &mut Html, shown: Shown<'_>, remarks: &[Toned], live: Option<&LastSecond>) {
     let of_now = unknown(shown, live);
-    let mut others = statements;
+    let mut others = remarks;
     if let Some((class, text)) = &of_now {
         paragraph(html, class, text);
-        others = if shown.has_no_figure(live) { &[] } else { statements };
-    } else if let Some((headline, rest)) = statements.split_first() {
+        others = if shown.has_no_figure(live) { &[] } else { remarks };
+    } else if let Some((headline, rest)) = remarks.split_first() {
         html.raw("<p class=\"outcome ").raw(headline.tone.class()).raw("\">");
         said(html, headline, 0);
         html.raw(if live.is_some() { ", so far</p>" } else { "</p>" });
@@ -88,7 +90,7 @@ fn outcome(html: &mut Html, shown: Shown<'_>, statements: &[Statement], live: Op
     } else {
         paragraph(html, "warning", "! nothing is known of this run");
     }
-    let is_said = statements.iter().any(|statement| matches!(statement.tone, Tone::Failed | Tone::Failing));
+    let is_said = remarks.iter().any(|remark| matches!(remark.tone, Tone::Failed | Tone::Failing));
     if !shown.has_no_figure(live) {
         thresholds(html, shown.summary, is_said, live.is_some());
     }
@@ -97,14 +99,14 @@ fn outcome(html: &mut Html, shown: Shown<'_>, statements: &[Statement], live: Op
     }
     if !others.is_empty() {
         html.raw("<ul class=\"findings\">");
-        let said_before = statements.iter().take(statements.len() - others.len());
-        let mut number = said_before.filter(|statement| statement.stretch().is_some()).count();
-        for statement in others {
-            html.raw("<li class=\"").raw(statement.tone.class()).raw("\">");
-            said(html, statement, number);
-            advice(html, statement);
+        let said_before = remarks.iter().take(remarks.len() - others.len());
+        let mut number = said_before.filter(|remark| remark.stretch().is_some()).count();
+        for remark in others {
+            html.raw("<li class=\"").raw(remark.tone.class()).raw("\">");
+            said(html, remark, number);
+            advice(html, remark);
             html.raw("</li>");
-            number += usize::from(statement.stretch().is_some());
+            number += usize::from(remark.stretch().is_some());
         }
         html.raw("</ul>");
     }
@@ -136,24 +138,24 @@ fn paragraph(html: &mut Html, class: &'static str, text: &str) {
     html.raw("<p class=\"outcome ").raw(class).raw("\">").text(text).raw("</p>");
 }
 
-/// A statement with its sign. One with a place in time has its number, which links there.
-fn said(html: &mut Html, statement: &Statement, number: usize) {
-    html.text(statement.sign());
-    if let Some((from, to)) = statement.stretch() {
+/// A remark with its sign. One with a place in time has its number, which links there.
+fn said(html: &mut Html, remark: &Toned, number: usize) {
+    html.text(remark.sign());
+    if let Some((from, to)) = remark.stretch() {
         let second = |ns: u64| format!("{:.1}", ns as f64 / 1e9);
         html.raw("<a class=\"place\" href=\"#t=").text(&second(from)).raw("-").text(&second(to)).raw("\" title=\"");
         html.text(&format!("show {} to {}", Clock(from), Clock(to))).raw("\">").text(text::sign(number)).raw("</a> ");
     }
-    html.text(&clean(&statement.text));
+    html.text(&clean(&remark.remark.message.to_string()));
 }
 
-fn advice(html: &mut Html, statement: &Statement) {
-    if let Some(advice) = &statement.advice {
-        html.raw("<p class=\"advice\">→ ").text(&clean(&advice.to_string())).raw("</p>");
+fn advice(html: &mut Html, remark: &Toned) {
+    if let Some(advice) = &remark.remark.advice {
+        html.raw("<p class=\"advice\">→ ").text(&clean(&InWords(advice).to_string())).raw("</p>");
     }
 }
 
-/// Explicit thresholds, and defaults that failed, each with its figure. `is_said` if a statement has named the defaults
+/// Explicit thresholds, and defaults that failed, each with its figure. `is_said` if a remark has named the defaults
 /// on the whole run. `goes_on`: the figures are those so far, which nothing is judged by.
 fn thresholds(html: &mut Html, summary: &Summary, is_said: bool, goes_on: bool) {
     let noted: Vec<_> = summary
@@ -262,12 +264,10 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
     // A failed threshold comes first; then a doubt about the figure; then whether there is one at all.
     let failed = |statistic| summary.thresholds.iter().any(|result| is_over_limit(result, None, statistic));
     if let Some(response) = &summary.times.response {
-        for quantile in response.quantiles.iter().filter(|quantile| ["p50", "p90", "p99"].contains(&&*quantile.name)) {
-            let name = match &*quantile.name {
-                "p50" => "p50",
-                "p90" => "p90",
-                _ => "p99",
-            };
+        let shown = [("p50", "response time"), ("p90", ""), ("p99", "")];
+        for (name, what, quantile) in
+            shown.into_iter().filter_map(|(name, what)| Some((name, what, response.named(name)?)))
+        {
             let is_longest = response.count as f64 * (1.0 - quantile.share_ratio) < 1.0;
             let off = quantile.interval.as_ref().map_or_else(String::new, |of| within(of.low_ns, of.high_ns));
             // Whoever reads a range asks how sure it is.
@@ -281,7 +281,7 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
                     () if is_longest => format!("the longest {}", of_few()),
                     () if is_of_few && off.is_empty() => of_few(),
                     () if is_of_few => format!("{off}, {}", of_few()),
-                    () if off.is_empty() && name == "p50" => "response time".to_owned(),
+                    () if off.is_empty() => what.to_owned(),
                     () => off,
                 },
                 class: match () {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use brunt_judge::summary::Summary;
 
-use crate::headline::statements;
+use crate::headline;
 use crate::json::Names;
 use crate::live::going_on;
 use crate::markup::Html;
@@ -56,12 +56,12 @@ fn page(summary: &Summary, live: Option<&LastSecond>) -> Page {
     let drilldown = Drilldown::new(summary.run.series.drilldown());
     let shown = Shown { summary, names: names.as_ref(), drilldown: &drilldown };
     // While a run goes on nothing is judged, and nothing is green.
-    let mut statements = if live.is_some() { going_on(summary) } else { statements(summary) };
+    let mut remarks = if live.is_some() { going_on(summary) } else { headline::remarks(summary) };
     let stretches = Stretch::all(&summary.total.timeline, summary.run.series.points());
     // The findings on calls of a stall are known when it is over: until then it looks like an overload.
     if let Some(oldest_ns) = live.and_then(|live| live.oldest_ns).filter(|ns| *ns >= LONG_WAIT_NS) {
         let now_ns = stretches.last().map_or(0, |stretch| stretch.to_ns);
-        statements.retain(|said| said.stretch().is_none_or(|(_, to_ns)| to_ns.saturating_add(oldest_ns) <= now_ns));
+        remarks.retain(|said| said.stretch().is_none_or(|(_, to_ns)| to_ns.saturating_add(oldest_ns) <= now_ns));
     }
     let moments = over_time::moments(shown, &stretches);
     let mut main = Html::default();
@@ -69,8 +69,8 @@ fn page(summary: &Summary, live: Option<&LastSecond>) -> Page {
         main.html(&sections::state(live));
     }
     main.raw("<div id=\"first-screen\">");
-    let over_time = over_time::section(shown, &statements, &stretches, &moments);
-    main.html(&first_screen::first_screen(shown, &statements, &over_time, live)).raw("</div>");
+    let over_time = over_time::section(shown, &remarks, &stretches, &moments);
+    main.html(&first_screen::first_screen(shown, &remarks, &over_time, live)).raw("</div>");
     page::write_all(&mut main, &sections::sections(shown, &stretches, &moments, live));
     // A table that changes under its reader is useless.
     if live.is_none() {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use brunt_judge::breakdown::{self, CheckBreakdown, GroupBreakdown, ScenarioBreakdown};
+use brunt_judge::breakdown::{self, CheckBreakdown, GroupBreakdown, MessageBreakdown, ScenarioBreakdown};
 use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
-use brunt_record::catalogue::{Counter, JsonGroupNumbers, places};
+use brunt_record::catalogue::Counter;
 use brunt_record::figures::{CallFigures, NamedFigures};
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ pub struct Names<'a> {
     /// Checks.
     pub checks: &'a [CheckBreakdown],
     /// Scenarios.
-    pub scenarios: Vec<Scenario<'a>>,
+    pub scenarios: &'a [ScenarioBreakdown],
     /// Figures of the script's own.
     pub own: Vec<OwnFigure<'a>>,
     /// The kinds with more distinct names than are told apart; further names count as `(others)`.
@@ -84,39 +84,7 @@ pub struct NamedCalls<'a> {
     pub response_not_ok: Option<&'a Distribution>,
     /// Messages; missing where no answer came as messages.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub messages: Option<Streams<'a>>,
-}
-
-/// The messages of calls with one name or tag.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Streams<'a> {
-    /// Counts of messages.
-    #[serde(flatten)]
-    pub numbers: JsonGroupNumbers<places::Messages>,
-    /// Messages a second, over the measured part.
-    pub messages_per_s: f64,
-    /// From sent to the first message.
-    pub first_message: Option<&'a Distribution>,
-    /// From one message to the next.
-    pub message_gap: Option<&'a Distribution>,
-    /// From sent to the last message, of calls that were answered.
-    pub last_message: Option<&'a Distribution>,
-    /// The mean time for a message after the first, a value for each such call.
-    pub each_message: Option<&'a Distribution>,
-}
-
-impl<'a> Streams<'a> {
-    fn new(derived: &'a breakdown::MessageBreakdown, recorded: &CallFigures) -> Self {
-        Self {
-            numbers: JsonGroupNumbers::from_numbers(&recorded.numbers),
-            messages_per_s: derived.per_s,
-            first_message: derived.first.as_ref(),
-            message_gap: derived.gap.as_ref(),
-            last_message: derived.last.as_ref(),
-            each_message: derived.each.as_ref(),
-        }
-    }
+    pub messages: Option<&'a MessageBreakdown>,
 }
 
 /// Failures of one name; their reasons are kept once, over all calls.
@@ -127,43 +95,6 @@ pub struct NamedFailures {
     pub failure: &'static str,
     /// How many.
     pub count: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
-fn is_none_of_them(count: &u64) -> bool {
-    *count == 0
-}
-
-/// One scenario.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Scenario<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Users that the warm-up left alive.
-    pub users_before: u64,
-    /// Users that were started.
-    pub users_started: u64,
-    /// Users that ended.
-    pub users_ended: u64,
-    /// Users that arrived and found no place.
-    pub not_admitted: u64,
-    /// Users that ended because all rows of a queue were given out; left out if there are none.
-    #[serde(skip_serializing_if = "is_none_of_them")]
-    pub out_of_rows: u64,
-    /// Iterations that came to their end.
-    pub iterations: u64,
-    /// Iterations that were cut short.
-    pub unfinished: u64,
-    /// Iterations among those that came to their end in which a call was not ok; left out if there are none.
-    #[serde(skip_serializing_if = "is_none_of_them")]
-    pub not_ok: u64,
-    /// Iterations that an error ended.
-    pub errors: u64,
-    /// How long iterations took.
-    pub iteration: Option<&'a Distribution>,
-    /// What their errors said, most frequent first; of very many only some are kept.
-    pub tracebacks: Vec<Traceback<'a>>,
 }
 
 /// A figure of the script's own, in its unit.
@@ -227,16 +158,6 @@ impl<'a> OwnFigure<'a> {
     }
 }
 
-/// An error's message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Traceback<'a> {
-    /// Its text and its place.
-    pub traceback: &'a str,
-    /// The number of such errors.
-    pub count: u64,
-}
-
 impl<'a> Names<'a> {
     /// The names of a summary, if it has any.
     pub(crate) fn from_summary(summary: &'a Summary) -> Option<Self> {
@@ -252,7 +173,7 @@ impl<'a> Names<'a> {
             tags: NamedCalls::all(&names.tags, &figures.tags),
             groups: &names.groups,
             checks: &names.checks,
-            scenarios: names.scenarios.iter().map(Scenario::from_breakdown).collect(),
+            scenarios: &names.scenarios,
             own: names.own.iter().map(OwnFigure::from_breakdown).collect(),
             crowded: &names.crowded,
         })
@@ -283,29 +204,9 @@ impl<'a> NamedCalls<'a> {
                 service: calls.service.as_ref(),
                 response_ok: calls.response_ok.as_ref(),
                 response_not_ok: calls.response_not_ok.as_ref(),
-                messages: calls.messages.as_ref().map(|derived| Streams::new(derived, figures)),
+                messages: calls.messages.as_deref(),
             })
         });
         calls.collect()
-    }
-}
-
-impl<'a> Scenario<'a> {
-    fn from_breakdown(scenario: &'a ScenarioBreakdown) -> Self {
-        let tracebacks = scenario.tracebacks.iter();
-        Self {
-            name: &scenario.name,
-            users_before: scenario.users_before,
-            users_started: scenario.users_started,
-            users_ended: scenario.users_ended,
-            not_admitted: scenario.not_admitted,
-            out_of_rows: scenario.out_of_rows,
-            iterations: scenario.iterations,
-            unfinished: scenario.unfinished,
-            not_ok: scenario.not_ok,
-            errors: scenario.errors,
-            iteration: scenario.iteration.as_ref(),
-            tracebacks: tracebacks.map(|(traceback, n)| Traceback { traceback, count: *n }).collect(),
-        }
     }
 }

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use brunt_judge::asked::Made;
-use brunt_judge::remarks::Remark;
 use brunt_judge::summary::{Rates, Summary, Times};
 use brunt_judge::thresholds::ThresholdResult;
-use brunt_judge::verdict::{self, Verdict};
+use brunt_judge::verdict;
 use brunt_judge::watched::WatchedSummary;
 use brunt_plan::plan::Plan;
 use brunt_record::catalogue::{Counter, JsonGroupNumbers, Numbers, places};
@@ -25,8 +24,9 @@ use brunt_record::slowest::Slowest;
 use brunt_record::snapshot::Snapshot;
 use serde::Serialize;
 
+use super::findings::{WrittenRemark, WrittenVerdict};
 use super::{Agents, FORMAT, Histograms, Names, Status, VERSION};
-use crate::headline::{Statement, statements};
+use crate::headline;
 
 /// A run: its plan and its recording, from which it is read back, and all its figures, which never are.
 #[derive(Debug, Serialize)]
@@ -47,14 +47,11 @@ pub struct Document<'a> {
     pub started_unix_ms: u64,
     /// How it ended.
     pub ending: &'a Ending,
-    /// The statements above all figures, the headline first.
+    /// What is said of the run, the headline first; then as reports show it, and last what they leave out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub statements: Vec<Statement>,
+    pub remarks: Vec<WrittenRemark>,
     /// Whether the figures can be believed.
-    pub verdict: &'a Verdict,
-    /// Remarks on the target or the plan, with advice.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub remarks: &'a [Remark],
+    pub verdict: WrittenVerdict<'a>,
     /// Rates over the measured part.
     pub rates: Rates,
     /// Distributions of times, over all calls.
@@ -301,9 +298,8 @@ impl<'a> Document<'a> {
             machine: run.machine.as_ref(),
             started_unix_ms: run.started_unix_ms,
             ending: &run.ending,
-            statements: statements(summary),
-            verdict: &summary.verdict,
-            remarks: &summary.remarks,
+            remarks: headline::all(summary).into_iter().map(WrittenRemark::from).collect(),
+            verdict: WrittenVerdict::from(&summary.verdict),
             rates: summary.rates,
             times: &summary.times,
             outcomes: Outcomes::from_summary(summary),
@@ -386,9 +382,8 @@ fn throughput_of(numbers: &Numbers) -> JsonGroupNumbers<places::Throughput> {
 /// Numbers that are columns of CSV and stand in no field of a point.
 fn further_columns() -> impl Iterator<Item = Counter> {
     let is_placed = |counter: Counter| {
-        let path = counter.json_path().unwrap_or_default();
-        path.starts_with("bytes.")
-            || path.starts_with("health.")
+        Bytes::has(counter)
+            || Health::has(counter)
             || matches!(counter, Counter::Due | Counter::Messages | Counter::WaitedForConnection)
     };
     Counter::ALL.into_iter().filter(move |counter| counter.has_column() && !is_placed(*counter))

@@ -19,7 +19,7 @@ use super::second::{counts_on, whole};
 use super::state::{self, Now};
 use crate::ascii;
 use crate::changes;
-use crate::headline::{self, Statement};
+use crate::headline::{self, InReports, Toned};
 use crate::numbers::count;
 use crate::style::{Characters, Paint, Role, Style};
 
@@ -50,41 +50,37 @@ pub struct Lines {
 /// A finding that has had its line.
 #[derive(Debug)]
 struct Reported {
-    /// Its words without figures, which grow while it goes on.
-    words: String,
-    /// Where it begins, as far as that is known by now, in nanoseconds of the measured part.
-    from_ns: Option<u64>,
-    /// The text of its last line.
-    text: String,
-    /// Its text a second ago.
-    before: String,
+    /// As it was in its last line.
+    told: Toned,
+    /// As it was a second ago.
+    before: Toned,
 }
 
 /// By how much the beginning of a finding may move once more calls of its stretch have ended, in nanoseconds.
 const MOVES_NS: u64 = SECOND_NS / 2;
 
 impl Reported {
-    fn new(statement: &Statement) -> Self {
-        Self {
-            words: words_of(statement),
-            from_ns: statement.from_ns,
-            text: statement.text.clone(),
-            before: statement.text.clone(),
-        }
+    fn new(remark: &Toned) -> Self {
+        Self { told: remark.clone(), before: remark.clone() }
     }
 
-    /// Whether a statement is about the same finding.
-    fn is_about(&self, statement: &Statement) -> bool {
-        let is_near = match (self.from_ns, statement.from_ns) {
+    /// Whether a remark is about the same finding: figures of one that goes on grow.
+    fn is_about(&self, remark: &Toned) -> bool {
+        let (before, now) = (&self.before.remark, &remark.remark);
+        let is_near = match (before.from_ns, now.from_ns) {
             (Some(one), Some(other)) => one.abs_diff(other) < MOVES_NS,
             (one, other) => one == other,
         };
-        is_near && self.words == words_of(statement)
+        is_near
+            && before.about == now.about
+            && before.request == now.request
+            && self.before.thresholds == remark.thresholds
     }
 }
 
-fn words_of(statement: &Statement) -> String {
-    statement.text.chars().filter(|c| c.is_alphabetic()).collect()
+/// The figures that grow while a finding goes on: its end, its calls, the longest of them.
+const fn figures(Toned { remark, .. }: &Toned) -> (Option<u64>, Option<u64>, Option<u64>) {
+    (remark.to_ns, remark.calls, remark.worst_ns)
 }
 
 impl Lines {
@@ -136,9 +132,9 @@ impl Lines {
         for change in &live.changes {
             self.add(&mut text, at_ns, Role::Strong, "", &changes::sentence(change));
         }
-        for statement in self.news() {
-            let words = format!("{}{}", state::sign(&statement), statement.text);
-            self.add(&mut text, at_ns, statement.tone.role(), "", &words);
+        for remark in self.news() {
+            let words = format!("{}{}", state::sign(&remark), remark.remark.message);
+            self.add(&mut text, at_ns, remark.tone.role(), "", &words);
         }
         if self.is_due(live) {
             let (role, word, words) = self.figures(live, now);
@@ -152,19 +148,19 @@ impl Lines {
     pub fn end(&mut self, summary: &Summary) -> String {
         let mut text = String::new();
         let headline = headline::headline(summary);
-        let statements = headline::statements(summary);
+        let remarks = headline::remarks(summary);
         let measured_ns = i64::try_from(summary.run.measured_ns).unwrap_or(i64::MAX);
         let at_ns = self.at_ns.max(measured_ns);
-        for statement in &statements {
-            let reported = self.reported.iter().find(|finding| finding.is_about(statement));
-            let is_new = reported.is_some_and(|finding| finding.text != statement.text);
+        for remark in &remarks {
+            let reported = self.reported.iter().find(|finding| finding.is_about(remark));
+            let is_new = reported.is_some_and(|finding| finding.told.remark.message != remark.remark.message);
             if is_new {
-                let words = format!("{}{}", state::sign(statement), statement.text);
-                self.add(&mut text, at_ns, statement.tone.role(), "", &words);
+                let words = format!("{}{}", state::sign(remark), remark.remark.message);
+                self.add(&mut text, at_ns, remark.tone.role(), "", &words);
             }
         }
-        let role = statements.first().map_or(Role::Plain, |first| first.tone.role());
-        self.add(&mut text, at_ns, role, "end", &headline);
+        let role = remarks.first().map_or(Role::Plain, |first| first.tone.role());
+        self.add(&mut text, at_ns, role, "end", &headline.line);
         text
     }
 
@@ -178,22 +174,23 @@ impl Lines {
 
     /// New findings since the last second, and those whose figures have settled on others than were reported: calls that a
     /// freeze held up are known once they end. A finding on a stretch that goes on is shown when it begins.
-    fn news(&mut self) -> Vec<Statement> {
+    fn news(&mut self) -> Vec<Toned> {
         let mut news = Vec::new();
-        for statement in self.screen.found() {
-            match self.reported.iter_mut().find(|finding| finding.is_about(statement)) {
+        for remark in self.screen.found() {
+            match self.reported.iter_mut().find(|finding| finding.is_about(remark)) {
                 None => {
-                    self.reported.push(Reported::new(statement));
-                    news.push(statement.clone());
+                    self.reported.push(Reported::new(remark));
+                    news.push(remark.clone());
                 }
                 Some(reported) => {
-                    let has_settled = reported.before == statement.text;
-                    if has_settled && reported.text != statement.text {
-                        reported.text.clone_from(&statement.text);
-                        news.push(statement.clone());
+                    let is_as = |known: &Toned| known.remark.message == remark.remark.message;
+                    // One that is over has its figures, though its words are others.
+                    let is_over = remark.stretch().is_some() && figures(&reported.before) == figures(remark);
+                    if (is_over || is_as(&reported.before)) && !is_as(&reported.told) {
+                        reported.told.clone_from(remark);
+                        news.push(remark.clone());
                     }
-                    reported.before.clone_from(&statement.text);
-                    reported.from_ns = statement.from_ns;
+                    reported.before.clone_from(remark);
                 }
             }
         }

@@ -21,7 +21,7 @@ use super::figures::{Waiting, short, times_of};
 use super::line::Line;
 use super::second::whole;
 use super::state;
-use crate::headline::Statement;
+use crate::headline::{InReports, Toned};
 use crate::numbers::{brief, clean, count};
 use crate::style::Role;
 use crate::text;
@@ -211,17 +211,17 @@ pub(super) fn worst_failure(summary: Option<&Summary>) -> Line {
 }
 
 /// Findings, each with its number on the charts; a stall that goes on has no number yet.
-pub(super) fn findings(found: &[Statement], waiting: &Waiting, width: usize) -> Panel {
+pub(super) fn findings(found: &[Toned], waiting: &Waiting, width: usize) -> Panel {
     let mut lines = Vec::new();
     let mut with_place = 0;
-    for statement in found {
-        let mut sign = state::sign(statement);
-        if statement.stretch().is_some() {
+    for remark in found {
+        let mut sign = state::sign(remark);
+        if remark.stretch().is_some() {
             sign = text::sign(with_place);
             with_place += 1;
         }
-        let wrapped = text::wrapped(&format!("  {} ", sign.trim()), "    ", &statement.text, width);
-        lines.extend(wrapped.into_iter().map(|line| Line::new(statement.tone.role(), line)));
+        let wrapped = text::wrapped(&format!("  {} ", sign.trim()), "    ", &remark.remark.message.to_string(), width);
+        lines.extend(wrapped.into_iter().map(|line| Line::new(remark.tone.role(), line)));
     }
     if let Some(stall) = waiting.stall {
         let from = brunt_plan::units::Clock(stall.from_ns);

@@ -22,7 +22,7 @@ use super::panels::{self, Panel};
 use super::second::counts_on;
 use super::so_far::SoFar;
 use super::state::{self, Moment, Now};
-use crate::headline::Statement;
+use crate::headline::Toned;
 use crate::numbers::{clean, count};
 use crate::style::{Characters, Role, Style};
 use crate::{ascii, text};
@@ -64,7 +64,7 @@ struct Last {
 #[derive(Debug)]
 struct Concluded {
     summary: Summary,
-    found: Vec<Statement>,
+    found: Vec<Toned>,
     flow: Vec<FlowPoint>,
 }
 
@@ -128,7 +128,7 @@ impl Screen {
             let mut found = state::found(&summary);
             // The findings on calls of a stall are known when it is over: until then it looks like an overload.
             if let Some(Now::Stalled(stall)) = self.last.as_ref().map(|last| last.now) {
-                found.retain(|statement| statement.stretch().is_none_or(|(_, to_ns)| to_ns <= stall.from_ns + TICK_NS));
+                found.retain(|remark| remark.stretch().is_none_or(|(_, to_ns)| to_ns <= stall.from_ns + TICK_NS));
             }
             let points = self.so_far.run.series.points();
             let flow = self.timeline.flow(now_ns, points.iter().map(Point::ended_ok)).unwrap_or_default();
@@ -164,7 +164,7 @@ impl Screen {
     }
 
     /// The findings so far.
-    pub(super) fn found(&self) -> &[Statement] {
+    pub(super) fn found(&self) -> &[Toned] {
         self.concluded.as_ref().map_or(&[], |concluded| &concluded.found)
     }
 

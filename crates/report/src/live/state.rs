@@ -1,5 +1,6 @@
 //! The state of a run that goes on, in one line: current events, or otherwise the findings so far.
 
+use brunt_judge::remarks::Tone;
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::Outlook;
 use brunt_plan::plan::{Load, Plan};
@@ -10,7 +11,7 @@ use brunt_record::live::Live;
 use brunt_record::snapshot::Phase;
 use brunt_record::timeline::{DuePoint, TICK_NS, Timeline};
 
-use crate::headline::{self, Statement, Tone};
+use crate::headline::{self, InReports, Toned};
 use crate::style::Role;
 
 /// The fewest calls that have to wait for a stall.
@@ -108,17 +109,17 @@ pub(super) fn out_ns(timeline: &Timeline, now_ns: u64) -> u64 {
 }
 
 /// The findings so far: as in the report, without thresholds that may still hold.
-pub(crate) fn found(summary: &Summary) -> Vec<Statement> {
+pub(crate) fn found(summary: &Summary) -> Vec<Toned> {
     let mut found = headline::so_far(summary);
     if let Some(lost) = lost_thresholds(summary) {
-        let place = found.iter().take_while(|statement| statement.tone.is_bad()).count();
+        let place = found.iter().take_while(|remark| remark.tone.is_bad()).count();
         found.insert(place, lost);
     }
     found
 }
 
-/// [`found`], at least one statement: how many calls succeeded, where there is nothing else to say.
-pub(crate) fn going_on(summary: &Summary) -> Vec<Statement> {
+/// [`found`], at least one remark: how many calls succeeded, where there is nothing else to say.
+pub(crate) fn going_on(summary: &Summary) -> Vec<Toned> {
     let mut all = found(summary);
     if all.is_empty() {
         all.push(headline::all_well(summary, 0));
@@ -127,22 +128,19 @@ pub(crate) fn going_on(summary: &Summary) -> Vec<Statement> {
 }
 
 /// Thresholds that can hold no more, whatever comes.
-fn lost_thresholds(summary: &Summary) -> Option<Statement> {
+fn lost_thresholds(summary: &Summary) -> Option<Toned> {
     let (run, plan) = (&summary.run, &summary.plan);
     let outlook = Outlook::new(plan, run.measured_ns, &run.measured, run.series.users());
     let standing = summary.standing();
-    let lost: Vec<_> = plan
-        .thresholds
-        .iter()
-        .filter(|threshold| standing.is_beyond_repair(threshold, outlook))
-        .map(|threshold| headline::missed(&standing.judge(threshold)))
-        .collect();
+    let lost = plan.thresholds.iter().filter(|threshold| standing.is_beyond_repair(threshold, outlook));
+    let lost: Vec<_> = lost.map(|threshold| standing.judge(threshold)).collect();
     let plural = if lost.len() == 1 { "" } else { "s" };
-    (!lost.is_empty()).then(|| Statement::bad(format!("threshold{plural} lost: {}", lost.join(", "))))
+    let lost: Vec<_> = lost.iter().collect();
+    (!lost.is_empty()).then(|| Toned::of_thresholds(&format!("threshold{plural} lost"), &lost))
 }
 
 /// The state in words, with its sign, and its role.
-pub(super) fn words(now: Now, live: &Live, out_ns: u64, found: &[Statement]) -> (Role, String) {
+pub(super) fn words(now: Now, live: &Live, out_ns: u64, found: &[Toned]) -> (Role, String) {
     let waiting = live.in_flight + live.waiting;
     let calls = || format!("{} wait{}", counted(waiting, "call"), if waiting == 1 { "s" } else { "" });
     let oldest = Duration(live.oldest_ns);
@@ -166,8 +164,8 @@ pub(super) fn words(now: Now, live: &Live, out_ns: u64, found: &[Statement]) -> 
             (Role::Warning, format!("▲ brunt itself had no CPU for {share} of the last second"))
         }
         Now::Steady => {
-            if let Some(statement) = found.first() {
-                return (statement.tone.role(), format!("{}{}", sign(statement), statement.text));
+            if let Some(remark) = found.first() {
+                return (remark.tone.role(), format!("{}{}", sign(remark), remark.remark.message));
             }
             let steady = match live.phase {
                 Phase::Warmup => "Warming up",
@@ -184,9 +182,9 @@ pub(super) fn words(now: Now, live: &Live, out_ns: u64, found: &[Statement]) -> 
     }
 }
 
-/// The sign of a statement in a live view, where nothing is judged yet.
-pub(super) fn sign(statement: &Statement) -> &'static str {
-    match statement.tone {
+/// The sign of a remark in a live view, where nothing is judged yet.
+pub(super) fn sign(remark: &Toned) -> &'static str {
+    match remark.tone {
         Tone::Failed | Tone::Failing => "✗ FAILING: ",
         Tone::Bad => "✗ ",
         Tone::Warning => "▲ ",

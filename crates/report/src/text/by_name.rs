@@ -226,9 +226,9 @@ fn one_scenario(scenario: &ScenarioBreakdown, paint: Paint) -> Vec<String> {
     let mut lines = vec![format!("  {}", brief(&scenario.name))];
     lines.extend(listed("users", users.into_iter().flatten(), paint));
     lines.extend(listed("iterations", iterations.into_iter().flatten(), paint));
-    for (traceback, n) in scenario.tracebacks.iter().take(MOST_ERRORS) {
-        let mut said = traceback.lines().map(|line| clean(line.trim()));
-        let first = format!("{} × {}", count(*n), said.next().unwrap_or_default());
+    for error in scenario.tracebacks.iter().take(MOST_ERRORS) {
+        let mut said = error.traceback.lines().map(|line| clean(line.trim()));
+        let first = format!("{} × {}", count(error.count), said.next().unwrap_or_default());
         lines.extend(wrapped("    ✗ ", "      ", &first, WIDTH).into_iter().map(|line| paint.bad(line)));
         for line in said.filter(|line| *line != "stack traceback:").take(MOST_LINES) {
             lines.extend(wrapped("        ", "          ", &line, WIDTH));

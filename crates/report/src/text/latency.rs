@@ -88,33 +88,37 @@ fn names(columns: &[&str]) -> String {
 }
 
 /// The relevant times: calls by success where some had none, service time where calls waited before they were sent.
-fn rows(summary: &Summary, verbose: bool) -> Vec<Row<'_>> {
+fn rows<'a>(summary: &'a Summary, verbose: bool) -> Vec<Row<'a>> {
     let times = &summary.times;
     let waits = |service: &Distribution| times.response.as_ref().is_none_or(|response| differ(response, service));
     let service = times.service.as_ref().filter(|_| summary.is_open() || summary.plan.reconnect);
     let service = service.filter(|service| verbose || waits(service));
     let of_each_call = verbose || summary.plan.reconnect;
-    let named = [
-        ("response", times.response.as_ref()),
-        ("  ok", times.ok.as_ref().filter(|_| times.not_ok.is_some())),
-        ("  failed", times.not_ok.as_ref().filter(|_| times.ok.is_some())),
-        ("service", service),
-        ("first byte", times.first_byte.as_ref().filter(|_| verbose)),
-        ("connect", times.connect.as_ref().filter(|_| of_each_call)),
-        ("TLS", times.tls.as_ref().filter(|_| of_each_call)),
-        ("handshake", times.handshake.as_ref().filter(|_| of_each_call)),
-        ("lag", times.lag.as_ref().filter(|_| verbose)),
-    ];
-    let rows = named.into_iter().filter_map(|(name, times)| Some((name, times?)));
     // Where reads are sampled, times are known of some calls by success, and the calls themselves are counted.
     let numbers = &summary.total.numbers;
     let never_ended = numbers.get(Counter::Unfinished) + numbers.get(Counter::Unsent) + numbers.get(Counter::Unknown);
-    let calls = |name: &str, times: &Distribution| match name {
-        "  ok" => numbers.get(Counter::Due).saturating_sub(summary.not_ok),
-        "  failed" => summary.not_ok.saturating_sub(never_ended),
-        _ => times.count,
-    };
-    rows.map(|(name, times)| Row { name, times, calls: calls(name, times), is_whole: name == "response" }).collect()
+    let ok_calls = numbers.get(Counter::Due).saturating_sub(summary.not_ok);
+    let failed_calls = summary.not_ok.saturating_sub(never_ended);
+    let row = |name, times: &'a Distribution| Row { name, times, calls: times.count, is_whole: false };
+    let parted = |times: &'a Option<Distribution>| times.as_ref().filter(|_| is_parted(summary));
+    let named = |name, times: Option<&'a Distribution>| times.map(|times| row(name, times));
+    let rows = [
+        times.response.as_ref().map(|times| Row { is_whole: true, ..row("response", times) }),
+        parted(&times.ok).map(|times| Row { calls: ok_calls, ..row("  ok", times) }),
+        parted(&times.not_ok).map(|times| Row { calls: failed_calls, ..row("  failed", times) }),
+        named("service", service),
+        named("first byte", times.first_byte.as_ref().filter(|_| verbose)),
+        named("connect", times.connect.as_ref().filter(|_| of_each_call)),
+        named("TLS", times.tls.as_ref().filter(|_| of_each_call)),
+        named("handshake", times.handshake.as_ref().filter(|_| of_each_call)),
+        named("lag", times.lag.as_ref().filter(|_| verbose)),
+    ];
+    rows.into_iter().flatten().collect()
+}
+
+/// Whether times stand in two parts, of calls with success and of the others.
+fn is_parted(summary: &Summary) -> bool {
+    summary.times.ok.is_some() && summary.times.not_ok.is_some()
 }
 
 /// Whether two distributions differ in one of the main figures.
@@ -205,12 +209,12 @@ fn notes(summary: &Summary, rows: &[Row<'_>], verbose: bool) -> Vec<String> {
     let numbers = &summary.total.numbers;
     let mut notes = Vec::new();
     let mut note = |text: &str| notes.extend(wrapped("  ", "  ", text, WIDTH));
-    if summary.times.not_ok.is_some() && summary.times.ok.is_some() {
+    if is_parted(summary) {
         note("response: failures count as slower than measured");
     }
     let by_script = summary.total.failed_check.ok(summary.ok_status());
     if by_script > 0 {
-        let row = if rows.iter().any(|row| row.name.trim() == "ok") { "ok" } else { "response" };
+        let row = if is_parted(summary) { "ok" } else { "response" };
         let calls = counted(by_script, "call");
         note(&format!("{row}: {calls} failed by checks or the script count with their measured times"));
     }

@@ -48,16 +48,16 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
             summary.remarks.iter().map(|remark| headline::about_target(remark, summary)).collect();
         // `--once` is itself what such advice asks for.
         for remark in &mut remarks {
-            remark.advice.take_if(|advice| advice.asks_for_one_call());
+            remark.remark.advice.take_if(|advice| advice.asks_for_one_call());
         }
-        sections.push(verdict::statements(&remarks, paint));
+        sections.push(verdict::remarks(&remarks, paint));
         sections.push(single::section(summary, paint));
         sections.push(own::of_single(summary, paint));
         sections.push(thresholds(summary, paint));
         return write_sections(out, &sections);
     }
-    let statements = headline::statements(summary);
-    let mut first = verdict::statements(&statements, paint);
+    let remarks = headline::remarks(summary);
+    let mut first = verdict::remarks(&remarks, paint);
     first.extend(thresholds(summary, paint));
     sections.push(first);
     sections.push(plan::section(summary, style.detail >= Detail::Dated, paint));
@@ -70,7 +70,7 @@ pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Resul
         if of_protocol {
             sections.push(own::section(summary, paint, style.detail == Detail::Verbose));
         }
-        sections.push(over_time::section(summary, &statements, paint));
+        sections.push(over_time::section(summary, &remarks, paint));
         if !of_protocol || style.detail == Detail::Verbose {
             sections.push(messages::section(summary, paint, style.detail == Detail::Verbose));
         }

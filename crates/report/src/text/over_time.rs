@@ -9,7 +9,7 @@ use brunt_record::timeline::{DuePoint, FlowPoint};
 
 use super::label;
 use crate::chart::{self, Scale};
-use crate::headline::Statement;
+use crate::headline::Toned;
 use crate::style::Paint;
 
 /// The most columns of a chart.
@@ -53,7 +53,7 @@ struct Column {
     spoiled: bool,
 }
 
-pub(super) fn section(summary: &Summary, statements: &[Statement], paint: Paint) -> Vec<String> {
+pub(super) fn section(summary: &Summary, remarks: &[Toned], paint: Paint) -> Vec<String> {
     let (columns, is_ok_known) = columns(summary);
     let span = summary.run.measured_ns;
     if span < SECOND_NS {
@@ -63,7 +63,7 @@ pub(super) fn section(summary: &Summary, statements: &[Statement], paint: Paint)
     let title = if is_by_due { "By due" } else { "Over time" };
     let mut lines =
         vec![format!("{}{}", paint.strong(format!("{title:<BEFORE$}")), paint.faint(axis(span, columns.len())))];
-    lines.extend(marks_in_line(statements, span, columns.len()).map(|marks| format!("{}{marks}", " ".repeat(BEFORE))));
+    lines.extend(marks_in_line(remarks, span, columns.len()).map(|marks| format!("{}{marks}", " ".repeat(BEFORE))));
     let times: Vec<_> = columns.iter().flat_map(|column| [column.p50, column.p99]).flatten().collect();
     let scale = Scale::logarithmic(times.iter().copied());
     for (name, of) in [("p50", Column::p50 as fn(&Column) -> Option<u64>), ("p99", Column::p99)] {
@@ -215,9 +215,9 @@ fn axis(span: u64, columns: usize) -> String {
 
 /// The stretches of findings in this many columns, which show a stretch of the measured part: `├──①──┤`. A later one
 /// covers an earlier one.
-pub(crate) fn marks(statements: &[Statement], from_ns: u64, to_ns: u64, columns: usize) -> Vec<(usize, char)> {
+pub(crate) fn marks(remarks: &[Toned], from_ns: u64, to_ns: u64, columns: usize) -> Vec<(usize, char)> {
     let mut marks = Vec::new();
-    let with_place = statements.iter().filter_map(Statement::stretch);
+    let with_place = remarks.iter().filter_map(Toned::stretch);
     for (number, (from, to)) in with_place.enumerate() {
         let Some(sign) = sign(number).chars().next() else { break };
         if to <= from_ns || columns == 0 {
@@ -239,9 +239,9 @@ pub(crate) fn marks(statements: &[Statement], from_ns: u64, to_ns: u64, columns:
 }
 
 /// The stretches of findings as a line of text.
-fn marks_in_line(statements: &[Statement], span: u64, columns: usize) -> Option<String> {
+fn marks_in_line(remarks: &[Toned], span: u64, columns: usize) -> Option<String> {
     let mut line = vec![' '; columns];
-    for (at, mark) in marks(statements, 0, span, columns) {
+    for (at, mark) in marks(remarks, 0, span, columns) {
         if let Some(cell) = line.get_mut(at) {
             *cell = mark;
         }
@@ -254,16 +254,16 @@ fn marks_in_line(statements: &[Statement], span: u64, columns: usize) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::headline::Tone;
+    use brunt_judge::remarks::Tone;
 
-    fn at(from_s: u64, to_s: u64) -> Statement {
-        Statement::about_stretch(Tone::Warning, "it froze", from_s * SECOND_NS, to_s * SECOND_NS)
+    fn at(from_s: u64, to_s: u64) -> Toned {
+        Toned::about_stretch(Tone::Warning, from_s * SECOND_NS, to_s * SECOND_NS)
     }
 
     #[test]
     fn findings_stand_at_their_place() {
-        let statements = [at(2, 4), at(8, 8)];
-        assert_eq!(marks_in_line(&statements, 10 * SECOND_NS, 20).unwrap(), "    ├①─┤        ②");
+        let remarks = [at(2, 4), at(8, 8)];
+        assert_eq!(marks_in_line(&remarks, 10 * SECOND_NS, 20).unwrap(), "    ├①─┤        ②");
         assert_eq!(marks_in_line(&[at(9, 30)], 10 * SECOND_NS, 10).unwrap(), "         ①", "it went on in the drain");
         assert_eq!(marks_in_line(&[], SECOND_NS, 10), None);
     }

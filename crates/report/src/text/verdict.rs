@@ -9,26 +9,31 @@ use brunt_plan::units::Duration;
 use brunt_record::catalogue::Counter;
 
 use super::{WIDTH, over_time, title, wrapped};
+use crate::advice::InWords;
 use crate::columns;
-use crate::headline::Statement;
+use crate::headline::{InReports, Toned};
 use crate::numbers::percent;
 use crate::style::{Paint, Role};
 
-/// Statements, each with its advice. Those with a place in time are numbered, as in the chart over time.
-pub(super) fn statements(statements: &[Statement], paint: Paint) -> Vec<String> {
+/// Remarks, each with its advice. Those with a place in time are numbered, as in the chart over time.
+pub(super) fn remarks(remarks: &[Toned], paint: Paint) -> Vec<String> {
     let mut lines = Vec::new();
     let mut with_place = 0;
-    for statement in statements {
-        let (sign, role) = (statement.sign(), statement.tone.role());
+    for remark in remarks {
+        let (sign, role) = (remark.sign(), remark.tone.role());
         let mut first = sign.to_owned();
-        if statement.stretch().is_some() {
+        if remark.stretch().is_some() {
             first = format!("{sign}{} ", over_time::sign(with_place));
             with_place += 1;
         }
         let rest = " ".repeat(columns::width(&first));
-        lines.extend(wrapped(&first, &rest, &statement.text, WIDTH).into_iter().map(|line| paint.as_(role, line)));
-        if let Some(advice) = &statement.advice {
-            lines.extend(wrapped("  → ", "    ", &advice.to_string(), WIDTH));
+        lines.extend(
+            wrapped(&first, &rest, &remark.remark.message.to_string(), WIDTH)
+                .into_iter()
+                .map(|line| paint.as_(role, line)),
+        );
+        if let Some(advice) = &remark.remark.advice {
+            lines.extend(wrapped("  → ", "    ", &InWords(advice).to_string(), WIDTH));
         }
     }
     lines
@@ -100,7 +105,7 @@ fn lines(finding: &Finding, has_advice: bool, paint: Paint) -> Vec<String> {
     let mut lines: Vec<_> =
         wrapped(&format!("  {sign} "), "    ", &what, WIDTH).into_iter().map(|line| paint.as_(role, line)).collect();
     if has_advice {
-        lines.extend(wrapped("    → ", "      ", &finding.advice.to_string(), WIDTH));
+        lines.extend(wrapped("    → ", "      ", &InWords(&finding.advice).to_string(), WIDTH));
     }
     lines
 }

@@ -53,7 +53,7 @@ pub struct EchoConfig {
     /// The delay of each call's answer.
     pub delay: Delay,
     /// The share of calls that end as UNAVAILABLE, from 0 to 1.
-    pub error_share: f64,
+    pub error_rate: f64,
     /// The TLS settings; `None` without TLS.
     pub tls: Option<Tls>,
     /// Where the randomness of delays and errors starts.
@@ -87,7 +87,7 @@ impl fmt::Debug for EchoServer {
 /// What the connections of a worker share.
 struct Worker {
     delay: Delay,
-    error_share: f64,
+    error_rate: f64,
     random: Mutex<Random>,
     counters: Arc<Counters>,
     tls: Option<TlsAcceptor>,
@@ -116,7 +116,7 @@ impl EchoServer {
         for (index, listener) in listeners.into_iter().enumerate() {
             let worker = Worker {
                 delay: config.delay,
-                error_share: config.error_share,
+                error_rate: config.error_rate,
                 random: Mutex::new(Random::new(config.seed, index)),
                 counters: Arc::clone(&counters),
                 tls: acceptor.clone(),
@@ -248,7 +248,7 @@ impl Worker {
         self.counters.calls.fetch_add(1, Ordering::Relaxed);
         let (delay, fails) = {
             let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
-            (self.delay.draw(&mut random), self.error_share > 0.0 && random.uniform() < self.error_share)
+            (self.delay.draw(&mut random), self.error_rate > 0.0 && random.uniform() < self.error_rate)
         };
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;

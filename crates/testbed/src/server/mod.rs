@@ -13,7 +13,7 @@
 //! # What it does badly, if asked
 //!
 //! [`Delay`] makes default answers slow, each on its own; a [`Queue`] makes them wait for one of a few servers, so
-//! that the target has a capacity; `error_share` makes some of them 503;
+//! that the target has a capacity; `error_rate` makes some of them 503;
 //! [`Stall`] freezes the server as a whole at times that are known beforehand; `close_after` ends
 //! connections early. Chance is fixed by [`ServerConfig::seed`]. For servers that break HTTP itself see
 //! [`faulty`](crate::faulty).

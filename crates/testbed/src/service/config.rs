@@ -124,7 +124,7 @@ pub enum ServedProtocol {
     /// HTTP/1.1.
     #[default]
     Http,
-    /// WebSocket, on any path: every message comes back. An answer is an echo; a wrong one, of which `error_share`
+    /// WebSocket, on any path: every message comes back. An answer is an echo; a wrong one, of which `error_rate`
     /// says how many there are, is a message whose last byte is another.
     WebSocket,
     /// Thrift, binary or compact, framed or unframed: every method returns its first argument. A wrong answer is a
@@ -154,7 +154,7 @@ pub struct ServerConfig {
     /// What default answers wait in line for; any [`delay`](Self::delay) comes after it.
     pub queue: Option<Queue>,
     /// The share of default answers, 0 to 1, that are `503 Service Unavailable` instead of 200.
-    pub error_share: f64,
+    pub error_rate: f64,
     /// When the server as a whole freezes.
     pub stall: Option<Stall>,
     /// Close each connection with its N-th answer, which says so (`Connection: close`).
@@ -177,7 +177,7 @@ impl Default for ServerConfig {
             body_bytes: 13,
             delay: Delay::None,
             queue: None,
-            error_share: 0.0,
+            error_rate: 0.0,
             stall: None,
             close_after: None,
             tls: None,
@@ -193,8 +193,8 @@ impl ServerConfig {
         if !(1..=1024).contains(&self.workers) {
             return wrong("workers", "1 to 1024", self.workers.to_string());
         }
-        if !(0.0..=1.0).contains(&self.error_share) {
-            return wrong("error share", "a number from 0 to 1", self.error_share.to_string());
+        if !(0.0..=1.0).contains(&self.error_rate) {
+            return wrong("error share", "a number from 0 to 1", self.error_rate.to_string());
         }
         if self.close_after == Some(0) {
             return wrong("close after", "at least 1 answer", "0".to_owned());
@@ -272,8 +272,8 @@ mod tests {
         let stall = |length, period| ServerConfig { stall: Some(Stall { length, period }), ..ok() };
         let wrong = [
             (ServerConfig { workers: 0, ..ok() }, "workers: expected 1 to 1024, got 0"),
-            (ServerConfig { error_share: 1.5, ..ok() }, "error share: expected a number from 0 to 1, got 1.5"),
-            (ServerConfig { error_share: f64::NAN, ..ok() }, "error share: expected a number from 0 to 1, got NaN"),
+            (ServerConfig { error_rate: 1.5, ..ok() }, "error share: expected a number from 0 to 1, got 1.5"),
+            (ServerConfig { error_rate: f64::NAN, ..ok() }, "error share: expected a number from 0 to 1, got NaN"),
             (ServerConfig { close_after: Some(0), ..ok() }, "close after: expected at least 1 answer, got 0"),
             (delay(Delay::Fixed(Duration::MAX)), "delay: expected at most 1 hour"),
             (delay(Delay::Exponential { mean: MS(3_600_001) }), "delay: expected at most 1 hour"),

@@ -29,7 +29,7 @@ pub(crate) const OUTPUT: usize = 64 * 1024;
 pub(crate) enum Kind {
     /// 200 with the default body.
     Default,
-    /// 503, the error that `error_share` asks for.
+    /// 503, the error that `error_rate` asks for.
     Unavailable,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Service {
     delay: Delay,
     /// Shared by all workers; with it how long a request takes one of the servers.
     queue: Option<(Arc<Mutex<Servers>>, Delay)>,
-    error_share: f64,
+    error_rate: f64,
     random: Random,
     all: Arc<[Counters]>,
     worker: usize,
@@ -91,7 +91,7 @@ impl Service {
             started,
             delay: config.delay,
             queue: servers.zip(config.queue.map(|queue| queue.service_time)),
-            error_share: config.error_share,
+            error_rate: config.error_rate,
             random: Random::new(config.seed, worker),
             all,
             worker,
@@ -135,11 +135,7 @@ impl Service {
     /// Which default answer is next.
     #[inline]
     pub(crate) fn kind(&mut self) -> Kind {
-        if self.error_share > 0.0 && self.random.uniform() < self.error_share {
-            Kind::Unavailable
-        } else {
-            Kind::Default
-        }
+        if self.error_rate > 0.0 && self.random.uniform() < self.error_rate { Kind::Unavailable } else { Kind::Default }
     }
 
     /// Makes the count visible to others. Called before the bytes go out, so that a client that has

@@ -67,7 +67,7 @@ fn each_message_comes_to_its_user_and_is_timed_by_name() {
         (chat.first().known.max(), chat.gap().known.min(), chat.gap().known.max()),
         (Some(10 * MS), Some(20 * MS), Some(30 * MS))
     );
-    assert_eq!(summary.breakdown.requests[0].messages.as_ref().unwrap().count, 9);
+    assert_eq!(summary.breakdown.requests[0].messages.as_ref().unwrap().numbers.get(Counter::Messages), 9);
 }
 
 #[test]

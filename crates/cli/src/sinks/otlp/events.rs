@@ -6,7 +6,7 @@ use brunt_metrics::{Attributes, Value};
 use brunt_plan::plan::Plan;
 use brunt_record::change::{Action, Change};
 use brunt_record::recording::Ending;
-use brunt_report::{changes, headline, statements};
+use brunt_report::{changes, headline, remarks};
 use serde_json::json;
 
 use super::super::backlog::now_unix_ns;
@@ -32,7 +32,7 @@ pub(super) fn ended(summary: &Summary) -> Vec<Event> {
     for finding in &summary.verdict.findings {
         let mut attributes = pair("brunt.finding.cause", &key(&json!(finding.cause)));
         attributes.extend(pair("brunt.finding.of", "generator"));
-        events.push(event("brunt.finding", Severity::Warn, finding.message.clone(), attributes));
+        events.push(event("brunt.finding", Severity::Warn, finding.message.to_string(), attributes));
     }
     for remark in &summary.remarks {
         let mut attributes = pair("brunt.finding.cause", &key(&json!(remark.about)));
@@ -42,7 +42,7 @@ pub(super) fn ended(summary: &Summary) -> Vec<Event> {
             attributes.extend(ns.map(|ns| (key.into(), Value::from(format!("{:.3}", ns as f64 / 1e9)))));
         }
         let severity = if remark.about.is_note() { Severity::Info } else { Severity::Warn };
-        events.push(event("brunt.finding", severity, remark.message.clone(), attributes));
+        events.push(event("brunt.finding", severity, remark.message.to_string(), attributes));
     }
     for result in summary.thresholds.iter().filter(|result| result.is_noted()) {
         let severity = if result.held { Severity::Info } else { Severity::Error };
@@ -61,11 +61,11 @@ pub(super) fn ended(summary: &Summary) -> Vec<Event> {
 }
 
 fn end(summary: &Summary) -> Event {
-    let is_bad = statements(summary).iter().any(|statement| statement.tone.is_bad());
+    let is_bad = remarks(summary).iter().any(|said| said.tone.is_bad());
     let mut attributes = pair("brunt.ending", ending(&summary.run.ending));
-    attributes.extend(pair("brunt.verdict", &summary.verdict.sentence));
+    attributes.extend(pair("brunt.verdict", &summary.verdict.sentence.to_string()));
     let severity = if is_bad { Severity::Error } else { Severity::Info };
-    event("brunt.run.ended", severity, headline(summary), attributes)
+    event("brunt.run.ended", severity, headline(summary).line, attributes)
 }
 
 const fn ending(ending: &Ending) -> &'static str {

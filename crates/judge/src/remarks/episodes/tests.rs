@@ -114,12 +114,12 @@ fn an_outage_has_its_beginning_its_end_and_its_calls() {
         assert_eq!(kinds(&found), [About::Outage], "{found:?}");
         assert_eq!((found[0].from_ns, found[0].to_ns), (Some(3 * SECOND_NS), Some(5_500 * MS)));
         assert_eq!(found[0].calls, Some(rate * 5 / 2));
-        let message = &found[0].message;
+        let message = found[0].message.to_string();
         assert!(message.contains("from 0:03 to 0:05.5") && message.contains("(connection refused)"), "{message}");
         let found = remarks(carried_out(10, evenly(rate, 10), |due| {
             if due >= 7 * SECOND_NS { End::Unreached(MS) } else { End::Ok(MS) }
         }));
-        assert!(found[0].message.contains("from 0:07 on, and was not back at 0:10"), "{found:?}");
+        assert!(found[0].message.to_string().contains("from 0:07 on, and was not back at 0:10"), "{found:?}");
     }
 }
 
@@ -143,7 +143,7 @@ fn an_outage_is_found_by_the_agents_that_are_left() {
     let found = remarks(carried_out(10, evenly(100, 10), end));
     assert_eq!(kinds(&found), [About::Outage], "{found:?}");
     assert_eq!((found[0].from_ns, found[0].to_ns, found[0].calls), (Some(out.start), Some(out.end), Some(100)));
-    assert!(found[0].message.contains("100 of 100 calls due then failed"), "{found:?}");
+    assert!(found[0].message.to_string().contains("100 of 100 calls due then failed"), "{found:?}");
 }
 
 #[test]
@@ -181,13 +181,16 @@ fn dropped_connections_have_their_moment() {
         let found = remarks(carried_out(10, evenly(rate, 10), end));
         assert_eq!(kinds(&found), [About::Drops, About::Drops], "{found:?}");
         assert_eq!(found[0].calls, Some(rate * 12 / 100));
-        assert!(found[0].message.starts_with("the target dropped connections at 0:04: "), "{found:?}");
+        assert!(found[0].message.to_string().starts_with("the target dropped connections at 0:04: "), "{found:?}");
     }
     // Again and again, and all along.
     let again = |due: u64| if due % SECOND_NS < 20 * MS { End::Unreached(MS) } else { End::Ok(2 * MS) };
     let found = remarks(carried_out(10, evenly(500, 10), again));
     assert_eq!(kinds(&found), [About::Drops]);
-    assert!(found[0].message.starts_with("the target dropped connections 10 times: 100 calls failed"), "{found:?}");
+    assert!(
+        found[0].message.to_string().starts_with("the target dropped connections 10 times: 100 calls failed"),
+        "{found:?}"
+    );
     let along = |due: u64| if (due / MS).is_multiple_of(50) { End::Unreached(MS) } else { End::Ok(2 * MS) };
     assert_eq!(kinds(&remarks(carried_out(10, evenly(500, 10), along))), []);
 }
@@ -200,7 +203,7 @@ fn connections_that_were_never_made_are_not_dropped() {
         let is_hit = |due: u64| moment.contains(&due) && (due * rate / SECOND_NS).is_multiple_of(each);
         let end = |due: u64| if is_hit(due) { End::Unreached(MS / 10) } else { End::Ok(2 * MS) };
         let found = remarks(carried_out(10, evenly(rate, 10), end));
-        let said = found.iter().map(|remark| remark.message.as_str()).collect::<Vec<_>>();
+        let said = found.iter().map(|remark| remark.message.to_string()).collect::<Vec<_>>();
         assert!(said.iter().all(|message| !message.contains("dropped")) && !said.is_empty(), "{said:?}");
     }
     // Of a target that was never there nothing happened at a moment.
@@ -213,7 +216,7 @@ fn a_freeze_that_does_not_end_is_one_whatever_brunt_gives_up() {
         let end = |due: u64| if due >= 4 * SECOND_NS { End::TimedOut(SECOND_NS) } else { End::Ok(MS) };
         let found = remarks(carried_out(10, evenly(rate, 10), end));
         assert_eq!(kinds(&found), [About::Freeze], "{found:?}");
-        assert!(found[0].message.contains(" on, and was not back at "), "{found:?}");
+        assert!(found[0].message.to_string().contains(" on, and was not back at "), "{found:?}");
         assert!(found[0].from_ns.unwrap().abs_diff(4 * SECOND_NS) <= 100 * MS, "{found:?}");
         assert!(found[0].calls.unwrap().abs_diff(6 * rate) <= rate / 10, "{found:?}");
     }
@@ -251,7 +254,10 @@ fn pauses_at_a_steady_distance_are_one_thing() {
     };
     let found = remarks(carried_out(20, evenly(500, 20), end));
     assert_eq!(kinds(&found), [About::Freeze], "{found:?}");
-    assert!(found[0].message.starts_with("the target paused 10 times, for 401ms every 2.0s: "), "{found:?}");
+    assert!(
+        found[0].message.to_string().starts_with("the target paused 10 times, for 401ms every 2.0s: "),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -264,7 +270,7 @@ fn a_target_that_falls_behind_is_said_to() {
     };
     let found = remarks(carried_out(12, evenly(970, 12), end));
     assert_eq!(kinds(&found), [About::Overload], "{found:?}");
-    let message = &found[0].message;
+    let message = found[0].message.to_string();
     assert!(message.starts_with("from 0:06 on the target answered 500 calls/s while 970/s were due"), "{message}");
 }
 
@@ -278,7 +284,10 @@ fn a_rate_limit_is_no_slowness() {
     };
     let found = remarks(carried_out(10, evenly(400, 10), end));
     assert_eq!(kinds(&found), [About::RateLimit], "{found:?}");
-    assert!(found[0].message.starts_with("the target let 100 calls/s through and refused 3,000 others"), "{found:?}");
+    assert!(
+        found[0].message.to_string().starts_with("the target let 100 calls/s through and refused 3,000 others"),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -290,7 +299,10 @@ fn a_rate_limit_counts_what_it_refused() {
         taken = if taken.0 == second { (second, taken.1 + 1) } else { (second, 1) };
         if taken.1 <= 30 { End::Ok(2 * MS) } else { End::Refused(MS) }
     }));
-    assert!(found[0].message.starts_with("the target let 30 calls/s through and refused 1,530 others"), "{found:?}");
+    assert!(
+        found[0].message.to_string().starts_with("the target let 30 calls/s through and refused 1,530 others"),
+        "{found:?}"
+    );
     // One call was refused later, and is none of these.
     let mut taken = (0, 0);
     let found = remarks(carried_out(10, evenly(400, 10), |due| {
@@ -304,7 +316,7 @@ fn a_rate_limit_counts_what_it_refused() {
     }));
     let limit = found.iter().find(|remark| remark.about == About::RateLimit).unwrap_or_else(|| panic!("{found:?}"));
     let expected = "the target let 100 calls/s through from 0:02 to 0:07 and refused 1,500 others";
-    assert!(limit.message.starts_with(expected), "{limit:?}");
+    assert!(limit.message.to_string().starts_with(expected), "{limit:?}");
 }
 
 /// Steady targets of all kinds of services, under calls that come evenly or at random: nothing is found.

@@ -15,7 +15,7 @@ fn a_slow_stretch_has_its_beginning_its_end_and_its_times() {
         let (from, to) = (found[0].from_ns.unwrap(), found[0].to_ns.unwrap());
         // A bin of 20 calls is 400 ms wide at 50/s.
         assert!(from.abs_diff(2 * SECOND_NS) <= 400 * MS && to.abs_diff(4 * SECOND_NS) <= 400 * MS, "{found:?}");
-        assert!(found[0].message.contains("the others 2"), "{found:?}");
+        assert!(found[0].message.to_string().contains("the others 2"), "{found:?}");
     }
 }
 
@@ -35,7 +35,8 @@ fn a_stretch_in_which_a_part_of_calls_is_slow_has_their_p90() {
         let (began, ended) = (found[0].from_ns.unwrap(), found[0].to_ns.unwrap());
         assert!(began.abs_diff(from) <= 1200 * MS && ended.abs_diff(to) <= 1200 * MS, "{found:?}");
         assert!(
-            found[0].message.contains(" took a p90 of 8") && found[0].message.contains("the others 2"),
+            found[0].message.to_string().contains(" took a p90 of 8")
+                && found[0].message.to_string().contains("the others 2"),
             "{found:?}"
         );
     }
@@ -46,7 +47,7 @@ fn a_target_that_stays_slow_is_slow_from_then_on() {
     let end = |due: u64| End::Ok(if due >= 6 * SECOND_NS { 2_000 * MS } else { 5 * MS });
     let found = remarks(carried_out(12, evenly(100, 12), end));
     assert_eq!(kinds(&found), [About::Slowness], "{found:?}");
-    assert!(found[0].message.starts_with("the target was slow from 0:06 on: "), "{found:?}");
+    assert!(found[0].message.to_string().starts_with("the target was slow from 0:06 on: "), "{found:?}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use brunt_record::catalogue::Counter;
 
 use super::shown::Shown;
 use super::stretches::Stretch;
-use crate::headline::Statement;
+use crate::headline::Toned;
 use crate::numbers::{count, counted, duration};
 use crate::page::{Across, Mark, Panel, Plots, Point, Section, Tool};
 
@@ -22,12 +22,7 @@ pub(super) use table::{Moment, moments, table};
 pub(super) use tracks::{OfCalls, bars_alone, calls_over_time, ends_over_time, sparkline};
 
 /// The panels of a run; empty where nothing was measured.
-pub(super) fn section(
-    shown: Shown<'_>,
-    statements: &[Statement],
-    stretches: &[Stretch],
-    moments: &[Moment],
-) -> Section {
+pub(super) fn section(shown: Shown<'_>, remarks: &[Toned], stretches: &[Stretch], moments: &[Moment]) -> Section {
     let mut section = Section::new("over-time", "Over time");
     let Some(span) = stretches.last().map(|stretch| stretch.to_ns).filter(|span| *span > 0) else { return section };
     let axis = Across { span_ns: span };
@@ -44,7 +39,7 @@ pub(super) fn section(
         panels: panels.into_iter().flatten().chain(watched::panels(shown, axis)).collect(),
         ticks: axis.ticks(),
         leads_to: Vec::new(),
-        marks: bands(statements, axis),
+        marks: bands(remarks, axis),
         points: stretches.iter().zip(moments).map(|(stretch, moment)| point(shown, stretch, moment, axis)).collect(),
         span_ns: Some(span),
         is_narrow: false,
@@ -103,8 +98,8 @@ fn in_words(shown: Shown<'_>, stretches: &[Stretch]) -> String {
 }
 
 /// The stretches of findings: a band through all panels, with the sign before the sentence.
-fn bands(statements: &[Statement], axis: Across) -> Vec<Mark> {
-    let stretches = statements.iter().filter_map(Statement::stretch);
+fn bands(remarks: &[Toned], axis: Across) -> Vec<Mark> {
+    let stretches = remarks.iter().filter_map(Toned::stretch);
     let mark = |(number, (from, to)): (usize, (u64, u64))| Mark {
         class: "band",
         from: axis.x(from),

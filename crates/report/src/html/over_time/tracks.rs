@@ -155,18 +155,20 @@ fn ends<T>(kind: &Kind<T>, axis: Across, title: &str, ended: &[u64], not_ok: Opt
     let down = |rate: f64| above + below * rate / (most_bad * ROOM).max(1e-9);
     panel.lines.push((above, "0".to_owned()));
     panel.lines.extend(round(most_good, 1).into_iter().map(|rate| (y(rate), Unit::PerSecond.tick(rate))));
-    for (class, rates, most) in [("ok", &good, most_good), ("failed", &bad, most_bad)] {
+    let halves = [
+        ("ok", "blue", "ok/s", &y as &dyn Fn(f64) -> f64, &good, most_good),
+        ("failed", "orange", "not ok/s", &down, &bad, most_bad),
+    ];
+    for (class, colour, what, at, rates, most) in halves {
         if most <= 0.0 {
             continue;
         }
         panel.plot.raw("<path class=\"").raw(class).raw("\" d=\"M0 ").place(above);
         for ((_, to), rate) in stretches(kind).zip(rates) {
-            panel.plot.raw("V").place(if class == "ok" { y(*rate) } else { down(*rate) }).raw("H").place(axis.x(to));
+            panel.plot.raw("V").place(at(*rate)).raw("H").place(axis.x(to));
         }
         panel.plot.raw("V").place(above).raw("z\"/>");
-        let (class, y, what) =
-            if class == "ok" { ("blue", y(most), "ok/s") } else { ("orange", down(most), "not ok/s") };
-        panel.labels.push(Label { class, y, text: format!("up to {} {what}", Number(most)) });
+        panel.labels.push(Label { class: colour, y: at(most), text: format!("up to {} {what}", Number(most)) });
     }
     panel
 }

@@ -7,6 +7,7 @@ use brunt_record::catalogue::Counter;
 
 use super::super::last_second::LastSecond;
 use super::super::shown::Shown;
+use crate::advice::InWords;
 use crate::numbers::{clean, duration, percent};
 use crate::page::Section;
 
@@ -38,8 +39,8 @@ pub(super) fn measurement(shown: Shown<'_>, live: Option<&LastSecond>) -> Sectio
     html.raw("<ul class=\"findings\">");
     for finding in &verdict.findings {
         html.raw("<li class=\"").raw(if finding.decisive { "bad" } else { "warning" }).raw("\">");
-        html.text(&clean(&finding.message)).text(&seconds(finding));
-        html.raw("<p class=\"advice\">→ ").text(&clean(&finding.advice.to_string())).raw("</p></li>");
+        html.text(&clean(&finding.message.to_string())).text(&seconds(finding));
+        html.raw("<p class=\"advice\">→ ").text(&clean(&InWords(&finding.advice).to_string())).raw("</p></li>");
     }
     html.raw("</ul>");
     section

@@ -23,7 +23,13 @@ const MOST_OPENING: usize = 60;
 
 pub(super) fn requests(shown: Shown<'_>) -> Section {
     let requests = shown.names.map_or(&[][..], |names| names.requests.as_slice());
-    section(shown, ["requests", "Requests", "name"], requests, &shown.drilldown.requests)
+    let mut section = section(shown, ["requests", "Requests", "name"], requests, &shown.drilldown.requests);
+    let crowded = shown.names.map_or(&[][..], |names| names.crowded);
+    if !crowded.is_empty() {
+        section.body.raw("<p class=\"warning\">There were more ").text(&crowded.join(" and "));
+        section.body.raw(" than are told apart; the rest count as (others).</p>");
+    }
+    section
 }
 
 pub(super) fn tags(shown: Shown<'_>) -> Section {
@@ -72,11 +78,6 @@ fn section(
     }
     section.tools.push(table.csv());
     table.write(&mut section.body);
-    let crowded = shown.names.map_or(&[][..], |names| names.crowded);
-    if id == "requests" && !crowded.is_empty() {
-        section.body.raw("<p class=\"warning\">There were more ").text(&crowded.join(" and "));
-        section.body.raw(" than are told apart; the rest count as (others).</p>");
-    }
     section
 }
 

@@ -125,9 +125,9 @@ fn scenarios(names: &Names<'_>) -> Section {
     columns.extend(SHOWN.map(Column::time));
     let caption = format!("at most {} at once; times are of whole iterations", counted(names.most_users, "user"));
     let mut table = Table::new("scenarios", caption, columns).sortable();
-    for one in &names.scenarios {
+    for one in names.scenarios {
         let mut cells = vec![
-            Cell::new(one.name),
+            Cell::new(one.name.as_str()),
             Cell::count(one.users_started),
             Cell::count(one.users_before),
             Cell::count(one.users_ended),
@@ -138,11 +138,11 @@ fn scenarios(names: &Names<'_>) -> Section {
             Cell::wrong(one.unfinished),
             Cell::wrong(one.errors),
         ];
-        cells.extend(times(one.iteration));
+        cells.extend(times(one.iteration.as_ref()));
         table.push(cells);
     }
     let mut section = put(section, &table);
-    let tracebacks = || names.scenarios.iter().flat_map(|one| one.tracebacks.iter().map(move |of| (one.name, of)));
+    let tracebacks = || names.scenarios.iter().flat_map(|one| one.tracebacks.iter().map(move |of| (&one.name, of)));
     if tracebacks().next().is_none() {
         return section;
     }

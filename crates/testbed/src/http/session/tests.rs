@@ -144,7 +144,7 @@ fn the_last_answer_before_a_close_announces_it() {
 #[test]
 fn the_share_of_errors_is_as_asked_and_fixed_by_the_seed() {
     let requests = "GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(10_000);
-    let config = ServerConfig { error_share: 0.25, seed: 7, ..ServerConfig::default() };
+    let config = ServerConfig { error_rate: 0.25, seed: 7, ..ServerConfig::default() };
     let (said, ..) = converse(&[requests.as_bytes()], &config);
     let errors = said.matches("HTTP/1.1 503 Service Unavailable").count();
     assert!((2400..2600).contains(&errors), "{errors}");

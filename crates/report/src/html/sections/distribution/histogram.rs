@@ -171,15 +171,15 @@ fn draw(id: &str, bars: &[Bar], scale: Scale, (ok, not_ok): (u64, u64), limits: 
     };
     panel.lines.extend(round(most_ok, 2).map(|n| (up(n), Unit::Count.tick(n))));
     panel.lines.extend(round(most_not_ok, 1).map(|n| (down(n), Unit::Count.tick(n))));
-    for (class, calls, y) in [
-        ("bar", (|bar: &Bar| bar.ok) as fn(&Bar) -> u64, &up as &dyn Fn(f64) -> f64),
-        ("failed", |bar| bar.not_ok, &down),
+    // A bar of few calls stays visible beside one of many.
+    let high = |calls: f64| (up(calls) - above).min(-1.0);
+    let deep = |calls: f64| (down(calls) - above).max(2.0);
+    for (class, calls, height) in [
+        ("bar", (|bar: &Bar| bar.ok) as fn(&Bar) -> u64, &high as &dyn Fn(f64) -> f64),
+        ("failed", |bar| bar.not_ok, &deep),
     ] {
         panel.plot.raw("<path class=\"").raw(class).raw("\" d=\"");
         for bar in bars.iter().filter(|bar| calls(bar) > 0) {
-            // A bar of few calls stays visible beside one of many.
-            let height = y(calls(bar) as f64) - above;
-            let height = if class == "bar" { height.min(-1.0) } else { height.max(2.0) };
             panel
                 .plot
                 .raw("M")
@@ -189,7 +189,7 @@ fn draw(id: &str, bars: &[Bar], scale: Scale, (ok, not_ok): (u64, u64), limits: 
                 .raw("H")
                 .place(x(bar.to))
                 .raw("v")
-                .place(height);
+                .place(height(calls(bar) as f64));
             panel.plot.raw("H").place(x(bar.from)).raw("z");
         }
         panel.plot.raw("\"/>");

@@ -51,14 +51,15 @@ impl Spectra {
             ("lag", Timing::Lag),
         ];
         let others = others.iter().map(|(name, timing)| (*name, spectrum(times.get(*timing))));
-        let all = std::iter::once(("response", spectrum(&summary.total.response_times()))).chain(others);
-        let all: Vec<_> = all.filter_map(|(name, spectrum)| Some((name, spectrum?))).collect();
+        let response = ("response", spectrum(&summary.total.response_times())?);
+        let others = others.filter_map(|(name, spectrum)| Some((name, spectrum?)));
+        let all = std::iter::once(response).chain(others).collect();
         let quantiles = summary.times.response.as_ref().map_or(&[][..], |times| times.quantiles.as_slice());
         let ends = quantiles.iter().filter_map(|quantile| {
             let interval = quantile.interval?;
             Some((1.0 - quantile.share_ratio, interval.low_ns.max(1), interval.high_ns))
         });
-        (all.first().is_some_and(|(name, _)| *name == "response")).then(|| Self { ends: ends.collect(), all })
+        Some(Self { ends: ends.collect(), all })
     }
 
     /// The position of a share, by its logarithm.
