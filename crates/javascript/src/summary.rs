@@ -159,16 +159,44 @@ fn values(own: &OwnFigures, seconds: f64, statistics: &[String]) -> Value {
                     "avg" => own.mean(),
                     "min" => own.min(),
                     "max" => own.max(),
-                    "med" => own.quantile(0.5),
+                    "med" => quantile(own, 0.5),
                     "count" => Some(own.count as f64),
                     other => {
                         let percentile = other.strip_prefix("p(")?.strip_suffix(')')?.parse::<f64>().ok()?;
-                        own.quantile(percentile / 100.0)
+                        quantile(own, percentile / 100.0)
                     }
                 };
                 Some((name.clone(), Value::from(value.unwrap_or(0.0))))
             };
             Value::Object(statistics.iter().filter_map(of).collect::<Map<_, _>>())
+        }
+    }
+}
+
+/// The value at the place `q × (count − 1)` of a trend's values in their order, interpolated between its neighbours, as k6 has it.
+fn quantile(own: &OwnFigures, q: f64) -> Option<f64> {
+    let count = own.count as f64;
+    let place = q.clamp(0.0, 1.0) * (count - 1.0).max(0.0);
+    // Half a rank away from its neighbours, so that no rounding error leads to them.
+    let value = |place: f64| own.quantile((place + 0.5) / count);
+    let below = value(place.floor())?;
+    let share = place.fract();
+    if share == 0.0 { Some(below) } else { Some(below + (value(place.floor() + 1.0)? - below) * share) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_lie_between_their_neighbours() {
+        let mut own = OwnFigures::new(OwnKind::Trend, "");
+        assert_eq!(quantile(&own, 0.5), None);
+        own.record(40.0, 1);
+        assert_eq!(quantile(&own, 0.99), Some(40.0));
+        [10.0, 30.0, 20.0].into_iter().for_each(|value| own.record(value, 2));
+        for (q, value) in [(0.0, 10.0), (0.5, 25.0), (0.9, 37.0), (1.0, 40.0)] {
+            assert!(quantile(&own, q).is_some_and(|got| (got / value - 1.0).abs() < 0.001), "{q}");
         }
     }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Worker {
     pub(crate) traces: Cell<bool>,
     /// The script's figures, by number; and their numbers by name.
     own: RefCell<Own>,
+    /// The time of the last value of a figure, which no other one has.
+    recorded: Cell<u64>,
     /// The value of setup, as JSON.
     pub(crate) given: RefCell<Option<String>>,
     /// Shows that a script goes on.
@@ -121,6 +123,7 @@ impl Worker {
             passes: RefCell::default(),
             traces: Cell::new(false),
             own: RefCell::default(),
+            recorded: Cell::new(0),
             given: RefCell::default(),
             heart: RefCell::default(),
             random: Cell::new(seed),
@@ -234,10 +237,12 @@ impl Worker {
         figures.len() - 1
     }
 
-    /// Records a value of a figure.
+    /// Records a value of a figure, later than all before it: a script may set a gauge twice before it waits.
     pub(crate) fn record(&self, number: usize, value: f64) {
+        let at = self.now.get().max(self.recorded.get().saturating_add(1));
         if let Some((_, own)) = self.own.borrow_mut().0.get_mut(number) {
-            own.record(value, self.now.get());
+            own.record(value, at);
+            self.recorded.set(at);
         }
     }
 
@@ -256,5 +261,35 @@ impl Worker {
                 (name.clone(), std::mem::replace(own, empty))
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+    use std::sync::Arc;
+
+    use brunt_record::redaction::Secrets;
+    use brunt_script::Files;
+
+    use super::*;
+    use crate::modules::Modules;
+    use crate::program::Source;
+
+    #[test]
+    fn the_last_value_of_a_gauge_is_the_one_that_was_set_last() {
+        let text = b"export default function () {}".to_vec();
+        let modules = Arc::new(Modules::new("s.js".to_owned(), text, Files::Plan(Vec::new())));
+        let source = Source { modules, env: Vec::new(), seed: 1, secrets: Secrets::default() };
+        let worker = Worker::new(Arc::new(source.program(&source.probe(false).unwrap(), Vec::new())), 0);
+        let gauge = worker.figure(OwnKind::Gauge, "queue", "");
+        worker.resume(1_000);
+        [9.0, 3.0, 5.0].into_iter().for_each(|value| worker.record(gauge, value));
+        let (_, own) = worker.take_own().pop().unwrap();
+        assert_eq!((own.last(), own.max()), (Some(5.0), Some(9.0)));
+        worker.resume(2_000);
+        worker.record(gauge, 1.0);
+        assert_eq!(worker.take_own().pop().unwrap().1.last(), Some(1.0));
     }
 }
