@@ -9,13 +9,69 @@ use brunt_protocol::scenario::Value as Plain;
 use hmac::{KeyInit, Mac};
 use md5::Digest;
 use ring::rand::SecureRandom as _;
-use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Result, Value, qjs};
+use rquickjs::{ArrayBuffer, Ctx, Error, Exception, FromJs, Function, Result, Value, qjs};
 
 use crate::functions::Functions;
 
 /// Bytes as a string: what is not UTF-8 becomes U+FFFD.
 pub(crate) fn string<'js>(ctx: &Ctx<'js>, bytes: &[u8]) -> Result<rquickjs::String<'js>> {
     rquickjs::String::from_str(ctx.clone(), &String::from_utf8_lossy(bytes))
+}
+
+/// A text of a script's, as an argument of a native function: what is no UTF-8 in it becomes U+FFFD.
+pub(crate) struct Text(pub(crate) String);
+
+impl<'js> FromJs<'js> for Text {
+    fn from_js(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Self> {
+        if value.is_string() {
+            text(ctx, &value).map(Self)
+        } else {
+            Err(Error::new_from_js(value.type_name(), "string"))
+        }
+    }
+}
+
+/// What `String` makes of a value, with U+FFFD for each lone surrogate.
+///
+/// # Errors
+/// What the value's own functions throw.
+pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<String> {
+    text_up_to(ctx, value, usize::MAX)
+}
+
+/// The first bytes of that, at most `most`. The last letter may be cut.
+///
+/// # Errors
+/// As for [`text`].
+pub(crate) fn text_up_to<'js>(ctx: &Ctx<'js>, value: &Value<'js>, most: usize) -> Result<String> {
+    let (context, mut length) = (ctx.as_raw().as_ptr(), 0);
+    // SAFETY: the context and the value are alive. The bytes are as many as it says, and freed once they are copied.
+    unsafe {
+        let bytes = qjs::JS_ToCStringLen(context, &raw mut length, value.as_raw());
+        if bytes.is_null() {
+            return Err(Error::Exception);
+        }
+        let copied = scalar(std::slice::from_raw_parts(bytes.cast(), most.min(length as usize)));
+        qjs::JS_FreeCString(context, bytes);
+        Ok(copied)
+    }
+}
+
+/// The text of UTF-8 in which surrogates may stand, as `QuickJS` makes it of a string: each becomes U+FFFD.
+fn scalar(mut bytes: &[u8]) -> String {
+    let mut text = String::new();
+    loop {
+        let end = match std::str::from_utf8(bytes) {
+            Ok(rest) if text.is_empty() => return rest.to_owned(),
+            Ok(rest) => return text + rest,
+            Err(error) => error.valid_up_to(),
+        };
+        let (valid, rest) = bytes.split_at(end);
+        text.push_str(&String::from_utf8_lossy(valid));
+        text.push(char::REPLACEMENT_CHARACTER);
+        let length = if rest.first() == Some(&0xed) { 3 } else { 1 };
+        bytes = rest.get(length..).unwrap_or_default();
+    }
 }
 
 /// A value as a buffer, if it is one. Converting any other value would leave an error pending, which the script would meet at its next step.
@@ -27,8 +83,8 @@ fn buffer_of<'a>(value: &'a Value<'_>) -> Option<&'a ArrayBuffer<'a>> {
 
 /// The bytes of a string, a buffer or an array of bytes.
 pub(crate) fn of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Vec<u8>> {
-    if let Some(text) = value.as_string() {
-        return Ok(text.to_string()?.into_bytes());
+    if value.is_string() {
+        return text(ctx, value).map(String::into_bytes);
     }
     if let Some(object) = value.as_object() {
         if let Some(buffer) = buffer_of(value) {
@@ -144,6 +200,9 @@ fn deflate(coding: &str, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     Ok(packed)
 }
 
+/// The most random bytes that a script gets at once.
+const MOST_RANDOM: usize = 1 << 27;
+
 /// Adds the functions.
 pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>) -> Result<()> {
     let buffer = |ctx: &Ctx<'js>, bytes: Vec<u8>| ArrayBuffer::new(ctx.clone(), bytes);
@@ -163,7 +222,13 @@ pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>) -> Result<()
     })?;
     object.set("randomBytes", || {
         Function::new(ctx.clone(), move |ctx: Ctx<'js>, count: usize| {
-            let mut bytes = vec![0; count.min(1 << 24)];
+            if count > MOST_RANDOM {
+                return Err(Exception::throw_range(
+                    &ctx,
+                    &format!("at most {MOST_RANDOM} random bytes at once, not {count}"),
+                ));
+            }
+            let mut bytes = vec![0; count];
             let filled = ring::rand::SystemRandom::new().fill(&mut bytes);
             filled.map_err(|_| Exception::throw_message(&ctx, "the system gives no random bytes"))?;
             buffer(&ctx, bytes)
@@ -171,7 +236,7 @@ pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>) -> Result<()
     })?;
     object.set("base64", || {
         Function::new(ctx.clone(), move |ctx: Ctx<'js>, data: Value<'js>, kind: Option<String>| {
-            Ok::<_, rquickjs::Error>(alphabet(kind.as_deref()).encode(of(&ctx, &data)?))
+            Ok::<_, Error>(alphabet(kind.as_deref()).encode(of(&ctx, &data)?))
         })
     })?;
     object.set("unbase64", || {

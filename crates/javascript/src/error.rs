@@ -1,39 +1,80 @@
 //! What a script throws, in words for its author.
 
-use rquickjs::{Coerced, Ctx, FromJs as _, Value};
+use rquickjs::{Ctx, Value};
+
+use crate::bytes;
 
 /// The most lines of a stack that are shown.
 const MOST_FRAMES: usize = 12;
 
+/// The most bytes of a text that was thrown, and of those that are read of it: a stack stands behind its error's text.
+const MOST_TEXT: usize = 4 << 10;
+const MOST_READ: usize = 64 << 10;
+
 /// The text of what was thrown, with the stack of an error.
 pub(crate) fn thrown(ctx: &Ctx<'_>) -> String {
     let value = ctx.catch();
-    if let Some(exception) = value.as_exception() {
-        let name: String =
-            exception.as_object().get::<_, Coerced<String>>("name").map_or_else(|_| "Error".to_owned(), |name| name.0);
-        let message = exception.message().unwrap_or_default();
-        // A stack begins with the error's text as it was when the error was made.
-        let stack = exception.stack().unwrap_or_default();
-        let frames: Vec<_> = stack.lines().skip_while(|line| frame(line).is_none()).collect();
-        let head = if message.is_empty() { name } else { format!("{name}: {message}") };
-        return format!("{head}\n{}", frames.join("\n"));
-    }
-    let text = if value.is_object() {
-        ctx.json_stringify(value.clone()).ok().flatten().and_then(|text| text.to_string().ok())
-    } else {
-        None
+    let Some(exception) = value.as_exception() else { return said(ctx, &value) };
+    // Getters may have been put there, and throw.
+    let property = |name: &str| {
+        let value = exception.as_object().get::<_, Value<'_>>(name);
+        value.ok().filter(|value| !value.is_undefined()).and_then(|value| text(ctx, &value))
     };
-    text.or_else(|| Coerced::<String>::from_js(ctx, value).ok().map(|text| text.0)).unwrap_or_default()
+    let name = property("name").unwrap_or_else(|| "Error".to_owned());
+    let message = property("message").unwrap_or_default();
+    // A stack begins with the error's text as it was when the error was made.
+    let stack = property("stack").unwrap_or_default();
+    let frames: Vec<_> = stack.lines().skip_while(|line| frame(line).is_none()).collect();
+    drop(ctx.catch());
+    let head = if message.is_empty() { name } else { format!("{name}: {message}") };
+    format!("{}\n{}", cut(head), frames.join("\n"))
+}
+
+/// The text of a value that is no error: its JSON, if it is an object that has some.
+fn said<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
+    let json = || {
+        let json = ctx.json_stringify(value.clone()).ok().flatten()?;
+        text(ctx, json.as_value())
+    };
+    let said = if value.is_object() { json() } else { None };
+    drop(ctx.catch());
+    let said = said.or_else(|| text(ctx, value)).map_or_else(|| format!("a {} without a text", value.type_name()), cut);
+    drop(ctx.catch());
+    said
+}
+
+/// The text of a value, as `String` makes it; `None` where that throws. What is no UTF-8 in it becomes U+FFFD.
+fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Option<String> {
+    if let Some(symbol) = value.as_symbol() {
+        let description = symbol.description().ok().and_then(|description| text(ctx, &description));
+        return Some(format!("Symbol({})", description.unwrap_or_default()));
+    }
+    bytes::text_up_to(ctx, value, MOST_READ).ok()
+}
+
+/// A text without what is beyond its first bytes.
+fn cut(mut text: String) -> String {
+    if text.len() > MOST_TEXT {
+        let end = (0..=MOST_TEXT).rev().find(|at| text.is_char_boundary(*at));
+        text.truncate(end.unwrap_or(0));
+        text.push('…');
+    }
+    text
 }
 
 /// What is said of a value that a check has thrown.
 pub(crate) fn told(value: &Value<'_>) -> String {
-    let text = |value: Value<'_>| value.get::<Coerced<String>>().map(|text| text.0);
-    let part = |name: &str| value.as_exception().map(|error| error.as_object().get(name).and_then(text));
-    match (part("name"), part("message")) {
-        (Some(Ok(name)), Some(Ok(message))) => format!("{name}: {message}"),
-        _ => text(value.clone()).unwrap_or_default(),
-    }
+    let ctx = value.ctx();
+    let part = |name: &str| {
+        let value = value.as_exception()?.as_object().get::<_, Value<'_>>(name);
+        text(ctx, &value.ok()?)
+    };
+    let told = match (part("name"), part("message")) {
+        (Some(name), Some(message)) => Some(format!("{name}: {message}")),
+        _ => text(ctx, value),
+    };
+    drop(ctx.catch());
+    cut(told.unwrap_or_default())
 }
 
 /// A text with a stack, whose first place in the script's own files comes first: `script.js:3:5: TypeError: …`.

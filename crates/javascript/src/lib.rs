@@ -8,6 +8,7 @@
 //! options ──▶ populations, thresholds     script's function ──▶ k6/http (JavaScript) ──▶ native ──Operation──▶ engine
 //! ```
 
+mod bounded;
 mod bytes;
 mod duration;
 mod error;

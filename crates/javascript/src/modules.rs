@@ -548,6 +548,12 @@ mod tests {
         assert_eq!(line(r#"{"scenarios":{"ramp":{"executor":"ramping"}}}"#, &[]), Some(5));
         assert_eq!(line(r#"{"scenarios":{"ramp":{"executor":"constant-vus"}}}"#, &[]), Some(4), "it has no duration");
         assert_eq!(line(r#"{"tlsVersion":"tls1.0"}"#, &[]), None);
+        let lines = |text: &str| {
+            let modules = Modules::new("a.js".to_owned(), text.as_bytes().to_vec(), Files::Plan(Vec::new()));
+            modules.line_of_option(&Options::read("{}", &[], &|_| false).err().unwrap().written)
+        };
+        assert_eq!(lines("import http from 'k6/http';\n\nexport function main() {}"), Some(3), "no default function");
+        assert_eq!(lines("const a = 1;"), Some(1), "no function at all");
         let env = [("K6_STAGES".to_owned(), "ramp".to_owned())];
         assert_eq!(line("{}", &env), None, "it is not in the script");
     }

@@ -12,6 +12,7 @@ use rquickjs::function::{Opt, Rest};
 use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::{ArrayBuffer, Class, Ctx, Exception, Function, Module, Object, Persistent, Result, Value};
 
+use crate::bytes::Text;
 use crate::functions::Functions;
 use crate::modules::{Modules, NATIVE, RECEIVER};
 use crate::outcome::{Answer, Outcome};
@@ -189,15 +190,15 @@ impl<'js> Request<'js> {
     fn of(ctx: &Ctx<'js>, values: &[Value<'js>]) -> Result<Self> {
         let number = |at: usize| values.get(at).and_then(Value::as_number).unwrap_or(0.0);
         let text = |at: usize| -> Result<Plain<'static>> {
-            let text = values.get(at).and_then(Value::as_string);
+            let text = values.get(at).filter(|value| value.is_string());
             let text = text.ok_or_else(|| Exception::throw_type(ctx, "a request takes a method and a URL"))?;
-            Ok(Plain::Text(text.to_string()?.into_bytes().into()))
+            Ok(Plain::Text(bytes::text(ctx, text)?.into_bytes().into()))
         };
         let mut fields = Vec::new();
         if let Some(given) = values.get(5).and_then(Value::as_array) {
-            let mut given = given.iter::<String>();
+            let mut given = given.iter::<Text>();
             while let (Some(name), Some(value)) = (given.next(), given.next()) {
-                fields.push((Plain::Text(name?.into_bytes().into()), Plain::Text(value?.into_bytes().into())));
+                fields.push((Plain::Text(name?.0.into_bytes().into()), Plain::Text(value?.0.into_bytes().into())));
             }
         }
         let body = match values.get(6) {
@@ -341,7 +342,7 @@ fn calls<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
         me.wait(&ctx, Operation::Pause((seconds.max(0.0) * 1e9) as u64)).map(drop)
     });
     let me = Rc::clone(user);
-    set!(object, ctx, "stop", move |ctx: Ctx<'js>, reason: String, ok: bool| -> Result<()> {
+    set!(object, ctx, "stop", move |ctx: Ctx<'js>, Text(reason): Text, ok: bool| -> Result<()> {
         me.ask(&ctx, Operation::Stop(Stop { reason, ok }))?;
         me.ask(&ctx, Operation::End).map(drop)
     });
@@ -510,14 +511,15 @@ fn counting<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
     let ctx = object.ctx;
     let me = Rc::clone(user);
     let label = move |ctx: Ctx<'js>,
-                      name: String,
-                      tags: Opt<Vec<String>>,
-                      scenario: Opt<String>,
-                      group: Opt<String>,
+                      Text(name): Text,
+                      tags: Opt<Vec<Text>>,
+                      scenario: Opt<Text>,
+                      group: Opt<Text>,
                       ok: Opt<Option<String>>|
           -> Result<u32> {
-        let tags = tags.0.unwrap_or_default();
-        let place = (scenario.0.unwrap_or_default(), group.0.unwrap_or_default());
+        let tags: Vec<String> = tags.0.into_iter().flatten().map(|tag| tag.0).collect();
+        let [scenario, group] = [scenario, group].map(|part| part.0.map(|part| part.0).unwrap_or_default());
+        let place = (scenario, group);
         let ok = ok.0.flatten();
         let key = [
             &[name.as_str(), &place.0, &place.1, ok.as_deref().unwrap_or("")],
@@ -547,7 +549,7 @@ fn counting<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
         me.ask(&ctx, Operation::Excuse { label, status }).map(drop)
     });
     let me = Rc::clone(user);
-    set!(object, ctx, "check", move |ctx: Ctx<'js>, label: u32, name: String| -> Result<u32> {
+    set!(object, ctx, "check", move |ctx: Ctx<'js>, label: u32, Text(name): Text| -> Result<u32> {
         if let Some(id) = me.worker.check(label, &name) {
             return Ok(id);
         }
@@ -566,13 +568,14 @@ fn counting<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
                                            ticket: f64,
                                            label: u32,
                                            first: bool,
-                                           reason: Opt<Option<String>>|
+                                           reason: Opt<Option<Text>>|
           -> Result<()> {
-        let failed = Operation::CheckFailed { id, ticket: ticket as u64, label, first, reason: reason.0.flatten() };
+        let reason = reason.0.flatten().map(|reason| reason.0);
+        let failed = Operation::CheckFailed { id, ticket: ticket as u64, label, first, reason };
         me.ask(&ctx, failed).map(drop)
     });
     let me = Rc::clone(user);
-    set!(object, ctx, "groupBegin", move |ctx: Ctx<'js>, path: String| -> Result<u32> {
+    set!(object, ctx, "groupBegin", move |ctx: Ctx<'js>, Text(path): Text| -> Result<u32> {
         Ok(match me.ask(&ctx, Operation::Group(path))? {
             Outcome::Number(id) => id,
             _ => 0,
@@ -584,7 +587,7 @@ fn counting<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
         me.ask(&ctx, Operation::GroupEnded { id, with_pauses_ns, without_pauses_ns, ok }).map(drop)
     });
     let me = Rc::clone(user);
-    set!(object, ctx, "figure", move |kind: String, name: String, is_time: Opt<bool>| -> usize {
+    set!(object, ctx, "figure", move |kind: String, Text(name): Text, is_time: Opt<bool>| -> usize {
         let kind = OwnKind::from_name(&kind).unwrap_or_default();
         me.worker.figure(kind, &name, if is_time.0 == Some(true) { "ms" } else { "" })
     });
@@ -645,14 +648,14 @@ fn surroundings<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()>
     let me = Rc::clone(user);
     set!(object, ctx, "execution", move |ctx: Ctx<'js>| execution(&ctx, &me));
     let me = Rc::clone(user);
-    set!(object, ctx, "failRun", move |reason: String| {
+    set!(object, ctx, "failRun", move |Text(reason): Text| {
         me.print("error", &reason);
         me.worker.record(me.worker.figure(OwnKind::Counter, FAILS, ""), 1.0);
     });
     let me = Rc::clone(user);
-    set!(object, ctx, "print", move |level: String, text: String| me.print(&level, &text));
+    set!(object, ctx, "print", move |level: String, Text(text): Text| me.print(&level, &text));
     let me = Rc::clone(user);
-    set!(object, ctx, "log", move |ctx: Ctx<'js>, level: String, text: String| -> Result<()> {
+    set!(object, ctx, "log", move |ctx: Ctx<'js>, level: String, Text(text): Text| -> Result<()> {
         if me.id.get() == 0 {
             me.print(&level, &text);
             return Ok(());
@@ -664,7 +667,7 @@ fn surroundings<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()>
     let me = Rc::clone(user);
     // Runs what promises wait for. The first rejection that nobody has handled, if there is one.
     set!(object, ctx, "drain", move |ctx: Ctx<'js>| -> Result<Option<Object<'js>>> {
-        while ctx.execute_pending_job() {}
+        me.run_jobs(&ctx)?;
         if me.rejected.borrow().is_empty() {
             return Ok(None);
         }
@@ -713,7 +716,7 @@ fn imported<'js>(ctx: &Ctx<'js>, user: &User, id: &str) -> Result<Object<'js>> {
         format!("import * as it from {}; import {{ take }} from '{NATIVE}'; take(it);", serde_json::Value::from(id));
     let evaluated = Module::evaluate(ctx.clone(), RECEIVER, text)?;
     // A module that waits at its top is one of the script's, at the script's top.
-    evaluated.result::<Value<'js>>().unwrap_or_else(|| evaluated.finish())?;
+    user.finished::<Value<'js>>(ctx, &evaluated)?;
     let taken = user.taken.take().ok_or_else(|| refused(ctx, &format!("{id} was not loaded")))?;
     taken.restore(ctx)
 }

@@ -148,14 +148,18 @@ impl Options {
             return Err(WrongOption::new(&["options"], format!("options must be an object, not {options}")));
         };
         set_by_environment(fields, env)?;
-        if !fields.get("scenarios").is_some_and(Value::is_object) {
+        let has_scenarios = fields.get("scenarios").is_some_and(Value::is_object);
+        if !has_scenarios {
             let scenario = shortcut(fields);
             fields.insert("scenarios".to_owned(), json!({ "default": scenario }));
         }
         let mut scenarios = Vec::new();
         for (name, spec) in fields.get("scenarios").and_then(Value::as_object).into_iter().flatten() {
             let one = scenario(name, spec, executable);
-            scenarios.push(one.map_err(|wrong| wrong.within(&format!("options.scenarios.{name}"), name))?);
+            let placed = |wrong: WrongOption| {
+                if has_scenarios { wrong.within(&format!("options.scenarios.{name}"), name) } else { wrong }
+            };
+            scenarios.push(one.map_err(placed)?);
         }
         let length = |name: &str| {
             let wrong = |e: String| WrongOption::new(&[name], format!("options.{name}: {e}"));
@@ -442,7 +446,15 @@ fn shortcut(fields: &serde_json::Map<String, Value>) -> Value {
 /// A scenario as it stands in options.
 fn scenario(name: &str, spec: &Value, executable: &dyn Fn(&str) -> bool) -> Result<Scenario, WrongOption> {
     let executor = spec.get("executor").and_then(Value::as_str).ok_or("it has no executor")?;
-    let function = spec.get("exec").and_then(Value::as_str).unwrap_or("default");
+    let exec = spec.get("exec").and_then(Value::as_str);
+    let function = exec.unwrap_or("default");
+    if exec.is_none() && !executable(function) {
+        // It is missing where the script exports others, or anywhere.
+        return Err(WrongOption::new(
+            &["export function", "export async function", "export ", "exports", ""],
+            "the script has no default function, which its users run: add export default function () { … }, or name another one by exec",
+        ));
+    }
     if !executable(function) {
         return Err(WrongOption::new(&[function], format!("the script exports no function '{function}' (exec)")));
     }
@@ -614,6 +626,8 @@ mod tests {
         assert!(problem(r#"{"scenarios":{"a":{"executor":"x"}}}"#).contains("no executor 'x'"));
         assert!(problem(r#"{"scenarios":{"a":{"executor":"constant-vus","exec":"buy"}}}"#).contains("'buy'"));
         assert!(problem(r#"{"stages":[{"target":2}]}"#).contains("stages[0] has no duration"));
+        let lacking = Options::read("{}", &[], &|_| false).err().unwrap();
+        assert!(lacking.problem.starts_with("the script has no default function"), "{}", lacking.problem);
         assert!(problem(r#"{"localIPs":"1.2.3.4"}"#).contains("options.localIPs"));
     }
 }

@@ -1,6 +1,7 @@
 //! A pass through a script with made-up answers: where it goes, and what it counts.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use brunt_plan::target::{Target, Url};
 use brunt_protocol::record::time::Tick;
@@ -9,10 +10,13 @@ use brunt_script::{EndedEarly, Labelled, Library as _, Met, MetKind, Operation, 
 
 use crate::library::JavaScriptLibrary;
 use crate::shared::{Schema, Shared};
+use crate::system::cpu_time;
 use crate::worker::FIRST_SCHEMA;
 
 /// The most operations of one function.
 const MOST_OPERATIONS: usize = 10_000;
+/// The most CPU time of one function, which a single stretch may exceed.
+const LONGEST: Duration = Duration::from_secs(2);
 /// The slot of the first call that runs beside a function; functions have those below it.
 const FIRST_TASK: u32 = 1 << 20;
 
@@ -53,7 +57,11 @@ impl Rehearsed {
         let mut labels: Vec<String> = vec![String::new()];
         let mut started = Vec::new();
         let mut tasks = Vec::new();
+        let begun = cpu_time();
         for _ in 0..MOST_OPERATIONS {
+            if cpu_time().saturating_sub(begun) > LONGEST {
+                break;
+            }
             let with = match operation {
                 Operation::Call(wanted) => {
                     self.calls(&wanted);

@@ -7,15 +7,15 @@ use std::sync::atomic::Ordering;
 
 use brunt_script::Operation;
 use rquickjs::context::intrinsic;
-use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Persistent, Runtime, Value};
+use rquickjs::{Context, Ctx, Exception, FromJs, Function, Module, Object, Persistent, Promise, Runtime, Value};
 
+use crate::bounded;
 use crate::error::{explained, thrown};
 use crate::loader::UserModules;
 use crate::memory::Memory;
 use crate::stack::SCRIPT_STACK;
-use crate::system::cpu_time;
 use crate::trace;
-use crate::user::{LONGEST_STRETCH, LONGEST_TOP, Myself, User};
+use crate::user::{LONGEST_STRETCH, LONGEST_TOP, Myself, User, uncatchable};
 use crate::worker::Worker;
 
 /// What a runtime has of `ECMAScript`: all of it. Globals of browsers that k6 has not (`atob`, `performance`) are not there either.
@@ -40,24 +40,14 @@ impl User {
     fn context(self: &Rc<Self>) -> Result<Context, String> {
         let failed = |error: rquickjs::Error| format!("there is no memory for a runtime: {error}");
         // Valgrind knows the blocks of the C library's allocator, and runs the tests.
-        let runtime = if cfg!(test) { Runtime::new() } else { Runtime::new_with_alloc(Memory) }.map_err(failed)?;
+        let runtime = if cfg!(test) { Runtime::new() } else { Runtime::new_with_alloc(Memory::new(Rc::clone(self))) }
+            .map_err(failed)?;
         runtime.set_memory_limit(MOST_MEMORY);
         runtime.set_max_stack_size(SCRIPT_STACK);
         let modules = UserModules(Arc::clone(&self.modules));
         runtime.set_loader(modules.clone(), modules);
         let user = Rc::clone(self);
-        runtime.set_interrupt_handler(Some(Box::new(move || {
-            let (since, most) = user.stretch.get();
-            let now = cpu_time();
-            let since = since.unwrap_or(now);
-            user.stretch.set((Some(since), most));
-            let is_cut = now.saturating_sub(since) > most;
-            user.was_cut.set(user.was_cut.get() || is_cut);
-            if let Some(heart) = user.worker.heart.borrow().as_ref().filter(|_| !is_cut) {
-                heart.goes_on();
-            }
-            is_cut || user.suspender.quits()
-        })));
+        runtime.set_interrupt_handler(Some(Box::new(move || user.is_over_time() || user.suspender.quits())));
         let user = Rc::clone(self);
         runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx, promise, reason, is_handled| {
             let promise = Persistent::save(&ctx, promise);
@@ -78,6 +68,8 @@ impl User {
     pub(crate) fn with_script<T>(self: &Rc<Self>, with: impl FnOnce(&Script<'_>) -> T) -> Result<T, String> {
         let context = self.context()?;
         self.stretch.set((None, LONGEST_TOP));
+        // What is known of another runtime is not of this one.
+        self.begin_anew();
         let done = context.with(|ctx| {
             drop(ctx.store_userdata(Myself(Rc::clone(self))));
             self.at_top.set(true);
@@ -95,8 +87,9 @@ impl User {
     }
 
     fn loaded<'js>(self: &Rc<Self>, ctx: &Ctx<'js>) -> rquickjs::Result<Script<'js>> {
-        let import = |name: &str| Module::import(ctx, name)?.finish::<Object<'js>>();
+        let import = |name: &str| self.finished::<Object<'js>>(ctx, &Module::import(ctx, name)?);
         trace::prepare(ctx, self)?;
+        bounded::replace(ctx)?;
         import("brunt:prelude")?;
         let namespace = import(self.modules.script())?;
         let common: Option<Object<'js>> = namespace.get("__common")?;
@@ -122,46 +115,92 @@ impl User {
 
     /// The words for an error of the script.
     pub(crate) fn problem(&self, ctx: &Ctx<'_>, error: &rquickjs::Error) -> String {
-        let text = if self.was_cut.take() {
+        let is_thrown = !self.was_cut.get() && matches!(error, rquickjs::Error::Exception);
+        let text = if is_thrown { thrown(ctx) } else { error.to_string() };
+        // What was thrown may have getters that do not return.
+        let text = if self.was_cut.get() {
             format!(
                 "the script took {} s of CPU time without a call or a pause, and was cut off",
                 self.stretch.get().1.as_secs()
             )
-        } else if matches!(error, rquickjs::Error::Exception) {
-            thrown(ctx)
         } else {
-            error.to_string()
+            text
         };
         explained(&text, self.modules.script())
+    }
+
+    /// Runs what promises wait for, until nothing is left.
+    ///
+    /// # Errors
+    /// One that no script can catch, once the user was cut off or is to end: what is left may go on for ever.
+    pub(crate) fn run_jobs(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+        while ctx.execute_pending_job() {
+            if self.was_cut.get() || self.suspender.quits() {
+                return Err(uncatchable(ctx));
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a promise, for which its jobs run.
+    ///
+    /// # Errors
+    /// What it was rejected with; that nothing settles it; as for [`run_jobs`](Self::run_jobs).
+    pub(crate) fn finished<'js, T: FromJs<'js>>(&self, ctx: &Ctx<'js>, promise: &Promise<'js>) -> rquickjs::Result<T> {
+        loop {
+            if let Some(result) = promise.result() {
+                return result;
+            }
+            if !ctx.execute_pending_job() {
+                return Err(rquickjs::Error::WouldBlock);
+            }
+            if self.was_cut.get() || self.suspender.quits() {
+                return Err(uncatchable(ctx));
+            }
+        }
     }
 
     /// The user's life on its own stack, from its first iteration on.
     pub(crate) fn live(self: &Rc<Self>, id: u64, place: u32) {
         self.id.set(id);
         self.place.set(place);
-        let lived = self.with_script(|script| {
-            let mut next = Some(place);
-            self.suspender.give_back();
-            while let Some(place) = next {
-                let last = self.iterate(script, place);
-                if self.iteration.get() == 0 {
-                    // It has loaded what the script needs.
-                    script.ctx.run_gc();
-                    self.suspender.give_back();
+        let mut next = Some(place);
+        while let Some(place) = next {
+            next = match self.with_script(|script| self.iterations(script, place)) {
+                Ok(next) => next,
+                Err(problem) => {
+                    // The top has run before: what is wrong now is the machine's.
+                    self.suspender.next_iteration(Operation::Failed { problem, wrong: true, pacing_ns: 0 });
+                    None
                 }
-                next = self.suspender.next_iteration(last).map(|(id, place)| {
-                    self.stretch.set((None, LONGEST_STRETCH));
-                    self.iteration.set(if id == self.id.get() { self.iteration.get() + 1 } else { 0 });
-                    self.id.set(id);
-                    self.place.set(place);
-                    place
-                });
-            }
-        });
-        if let Err(problem) = lived {
-            // The top has run before: what is wrong now is the machine's.
-            self.suspender.next_iteration(Operation::Failed { problem, wrong: true, pacing_ns: 0 });
+            };
         }
+    }
+
+    /// Iterations in one runtime. Returns the place of the next one where that needs a runtime of its own: what the script was in the midst of
+    /// when it was cut off would go on there.
+    fn iterations(&self, script: &Script<'_>, place: u32) -> Option<u32> {
+        let mut next = Some(place);
+        self.suspender.give_back();
+        while let Some(place) = next {
+            let last = self.iterate(script, place);
+            if self.iteration.get() == 0 {
+                // It has loaded what the script needs.
+                script.ctx.run_gc();
+                self.suspender.give_back();
+            }
+            next = self.suspender.next_iteration(last).map(|(id, place)| {
+                self.stretch.set((None, LONGEST_STRETCH));
+                self.iteration.set(if id == self.id.get() { self.iteration.get() + 1 } else { 0 });
+                self.id.set(id);
+                self.place.set(place);
+                place
+            });
+            if self.was_cut.take() {
+                return next;
+            }
+        }
+        None
     }
 
     /// One iteration, or a function beside the load: the operation that ends it.
@@ -261,7 +300,7 @@ impl<'js> Script<'js> {
     fn run_alone(&self, user: &User, function: &Function<'js>) -> rquickjs::Result<()> {
         let returned: Value<'js> = function.call((self.given(&user.worker)?,))?;
         if !returned.is_promise() && user.goes_on_alone.get() {
-            while self.ctx.execute_pending_job() {}
+            user.run_jobs(&self.ctx)?;
             if user.goes_on_alone.get() && user.rejected.borrow().is_empty() {
                 return Ok(());
             }

@@ -4,11 +4,15 @@ use std::fmt::Write as _;
 use std::rc::Rc;
 
 use rquickjs::function::This;
-use rquickjs::{Array, Coerced, Ctx, Function, Object, Result};
+use rquickjs::{Array, Ctx, Function, Object, Result, Value};
 
+use crate::bytes;
 use crate::modules::Modules;
 use crate::stack::Room;
 use crate::user::User;
+
+/// The most bytes of an error's name and of its message that its stack begins with.
+const MOST_TEXT: usize = 32 << 10;
 
 /// Gives errors of this runtime their texts.
 pub(crate) fn prepare<'js>(ctx: &Ctx<'js>, user: &Rc<User>) -> Result<()> {
@@ -23,7 +27,10 @@ pub(crate) fn prepare<'js>(ctx: &Ctx<'js>, user: &Rc<User>) -> Result<()> {
 }
 
 fn text<'js>(modules: &Modules, error: &Object<'js>, frames: &Array<'js>) -> Result<String> {
-    let part = |name: &str| error.get::<_, Option<Coerced<String>>>(name).map(|text| text.map(|text| text.0));
+    let part = |name: &str| -> Result<Option<String>> {
+        let value: Value<'js> = error.get(name)?;
+        if value.is_undefined() { Ok(None) } else { bytes::text_up_to(error.ctx(), &value, MOST_TEXT).map(Some) }
+    };
     let mut text = part("name")?.unwrap_or_else(|| "Error".to_owned());
     let message = part("message")?.filter(|message| !message.is_empty());
     // A string takes whatever is written to it.

@@ -12,6 +12,7 @@ use rquickjs::{Ctx, Exception, JsLifetime, Object, Persistent, Value, qjs};
 use crate::modules::Modules;
 use crate::outcome::Outcome;
 use crate::stack::{CannotWait, Suspender};
+use crate::system::cpu_time;
 use crate::worker::{Mailbox, Worker};
 
 /// The most CPU time that a script takes without a call or a pause.
@@ -111,6 +112,38 @@ impl User {
             stretch: Cell::new((None, LONGEST_TOP)),
             was_cut: Cell::new(false),
         })
+    }
+
+    /// Whether the script has gone on for too long since it was resumed. While it has not, it lives.
+    pub(crate) fn is_over_time(&self) -> bool {
+        let (since, most) = self.stretch.get();
+        let now = cpu_time();
+        let since = since.unwrap_or(now);
+        self.stretch.set((Some(since), most));
+        let is_cut = now.saturating_sub(since) > most;
+        self.was_cut.set(self.was_cut.get() || is_cut);
+        if !is_cut {
+            self.lives();
+        }
+        is_cut
+    }
+
+    /// Shows the watchdog that the user has not come to a stop.
+    pub(crate) fn lives(&self) {
+        if let Some(heart) = self.worker.heart.borrow().as_ref() {
+            heart.goes_on();
+        }
+    }
+
+    /// Forgets what is of a runtime that is gone.
+    pub(crate) fn begin_anew(&self) {
+        self.open.borrow_mut().clear();
+        self.told.set((0, u32::MAX));
+        self.goes_on_alone.set(false);
+        self.has_cookies.set(false);
+        self.place_of_calls.set(0);
+        self.atoms.iter().for_each(|atom| atom.set(0));
+        self.was_cut.set(false);
     }
 
     /// Suspends the user until the engine has done this for it.

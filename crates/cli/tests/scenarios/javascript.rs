@@ -11,7 +11,8 @@ use crate::program::{Directory, brunt, done, run};
 /// A script of k6 with this text behind its imports, in a directory of its own.
 fn script(text: &str) -> (Directory, String) {
     let directory = Directory::new();
-    let imports = "import http from 'k6/http'; import { check, sleep } from 'k6'; import exec from 'k6/execution';\n";
+    let imports =
+        "import http from 'k6/http'; import { check, group, sleep } from 'k6'; import exec from 'k6/execution';\n";
     let path = directory.file("s.js", imports.to_owned() + text);
     (directory, path)
 }
@@ -33,35 +34,244 @@ fn tracebacks(result: &Value) -> Vec<(String, u64)> {
     all.map(|one| (one["traceback"].as_str().unwrap().to_owned(), one["count"].as_u64().unwrap())).collect()
 }
 
-#[test]
-fn what_is_hostile_in_a_script_ends_its_user_and_no_other() {
+/// Runs each of these as the one iteration of a scenario, beside one of 60 calls. Each ends by an error that says this, and the calls are made.
+#[track_caller]
+fn end_alone(all: &[(&str, &str)]) {
     let server = Server::start(ServerConfig::default()).unwrap();
     let url = server.url();
-    for (hostile, said) in [
-        ("while (true);", "5 s of CPU time"),
-        ("const all = []; while (true) all.push(new ArrayBuffer(1e7));", "out of memory"),
-        ("(function f(n) { return f(n + 1) + 1; })(0);", "Maximum call stack size exceeded"),
-        ("throw { code: 7 };", r#"{"code":7}"#),
-        ("null.x;", "cannot read property 'x' of null"),
-        ("throw undefined;", "undefined"),
-        ("JSON.parse('['.repeat(1e6));", "Maximum call stack size exceeded"),
-        ("JSON.parse('{');", "s.js:4"),
-        ("try { for (;;) {} } catch (e) {} finally { for (;;) {} }", "5 s of CPU time"),
-        ("Promise.reject(new Error('nobody caught it'));", "nobody caught it"),
-    ] {
-        let text = format!(
-            "export const options = {{ scenarios: {{\n\
-             bad: {{ executor: 'per-vu-iterations', exec: 'bad', iterations: 1 }}, good: {{ executor: 'per-vu-iterations', vus: 3, iterations: 20 }} }} }};\n\
-             export function bad() {{ {hostile} }}\n\
-             export default function () {{ http.get('{url}'); }}"
-        );
-        let (_directory, path) = script(&text);
-        let result = play(&path, &["-t", "1"], 1);
-        assert_eq!(result["outcomes"]["answered"], 60, "{hostile}");
-        let ended = tracebacks(&result);
-        let [(traceback, 1)] = ended.as_slice() else { panic!("{hostile}: {ended:?}") };
-        assert!(traceback.contains(said), "{hostile}: {traceback}");
+    let once = "executor: 'per-vu-iterations', iterations: 1";
+    let scenarios: Vec<String> = (0..all.len()).map(|at| format!("bad{at}: {{ {once}, exec: 'bad{at}' }}")).collect();
+    let function = |(at, (hostile, _)): (usize, &(&str, &str))| {
+        let is_async = if hostile.contains("await ") { "async " } else { "" };
+        format!("export {is_async}function bad{at}() {{ {hostile} }}\n")
+    };
+    let text = format!(
+        "const URL = '{url}'; export const options = {{ scenarios: {{ {}, good: {{ executor: 'per-vu-iterations', vus: 3, iterations: 20 }} }} }};\n\
+         {}export default function () {{ http.get('{url}'); }}",
+        scenarios.join(", "),
+        all.iter().enumerate().map(function).collect::<String>(),
+    );
+    let (_directory, path) = script(&text);
+    let result = play(&path, &["-t", "1"], 1);
+    let listed = result["names"]["scenarios"].as_array().unwrap();
+    let scenario =
+        |name: &str| listed.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{name}: {result:#}"));
+    assert_eq!(scenario("good")["iterations"], 60);
+    for (at, (hostile, said)) in all.iter().enumerate() {
+        let own = scenario(&format!("bad{at}"));
+        let ended = own["tracebacks"].as_array().map_or(&[][..], Vec::as_slice);
+        let [one] = ended else { panic!("{hostile}: {own:#}") };
+        let traceback = one["traceback"].as_str().unwrap();
+        assert!(one["count"] == 1 && traceback.contains(said), "{hostile}: {traceback}");
     }
+}
+
+const TOO_LONG: &str = "5 s of CPU time";
+const TOO_DEEP: &str = "Maximum call stack size exceeded";
+
+#[test]
+fn whatever_is_thrown_ends_its_user_by_name() {
+    end_alone(&[
+        ("throw null;", "null"),
+        ("throw undefined;", "undefined"),
+        ("throw { code: 7 };", r#"{"code":7}"#),
+        ("throw Symbol('s');", "Symbol(s)"),
+        ("throw 10n;", "10"),
+        ("throw '\\ud800x';", "\u{fffd}x"),
+        ("throw new Error('\\ud800x');", "Error: \u{fffd}x"),
+        ("throw 'x'.repeat(1e7);", "xxx…"),
+        ("throw new Error('y'.repeat(1e7));", "yyy…"),
+        ("const a = {}; a.a = a; throw a;", "[object Object]"),
+        ("throw new Proxy({}, { get() { throw new Error('no'); }, ownKeys() { throw 1; } });", "proxy without a text"),
+        (
+            "throw new Proxy(new Error('x'), { get() { throw new Error('no'); }, getPrototypeOf() { throw 1; } });",
+            "without a text",
+        ),
+        ("const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); throw proxy;", "without a text"),
+        (
+            "const e = new Error('x'); Object.defineProperty(e, 'stack', { get() { throw new Error('none'); } }); throw e;",
+            "Error: x",
+        ),
+        (
+            "const e = new Error('x'); Object.defineProperty(e, 'name', { get() { sleep(0.01); return 'Slow'; } }); throw e;",
+            "Slow: x",
+        ),
+        (
+            "const e = new Error('x'); Object.defineProperty(e, 'message', { get() { return this.message; } }); throw e;",
+            "Error",
+        ),
+        ("throw { toJSON() { throw 1; }, toString() { return 'told'; } };", "told"),
+        ("Error.prepareStackTrace = (error, places) => places; throw new Error('y');", "Error: y"),
+        ("null.x;", "cannot read property 'x' of null"),
+        ("JSON.parse('{');", "s.js:"),
+        ("Promise.reject(new Error('nobody caught it'));", "nobody caught it"),
+        ("check(1, new Proxy({}, { ownKeys() { throw new Error('keys'); } }));", "Error: keys"),
+    ]);
+}
+
+#[test]
+fn recursion_without_end_ends_its_user() {
+    let all = [
+        "(function f(n) { return f(n + 1) + 1; })(0);",
+        "const f = () => [3, 2, 1].sort(f); f();",
+        "const f = () => [3, 2, 1].toSorted(f); f();",
+        "const f = () => JSON.parse('[1,2]', f); f();",
+        "const o = { toJSON() { return JSON.stringify(o); } }; JSON.stringify(o);",
+        "const f = () => JSON.stringify({ a: 1 }, f); f();",
+        "const o = { toString() { return String(o); } }; String(o);",
+        "const o = { valueOf() { return +o; } }; +o;",
+        "const o = { [Symbol.toPrimitive]() { return `${o}`; } }; `${o}`;",
+        "const f = () => 'aaa'.replace(/a/g, f); f();",
+        "const f = () => 'aaa'.replaceAll('a', f); f();",
+        "const o = { get a() { return this.a; } }; o.a;",
+        "const o = { set a(x) { this.a = x; } }; o.a = 1;",
+        "const p = new Proxy({}, { get(t, k, r) { return r[k]; } }); p.a;",
+        "const p = new Proxy({}, { has(t, k) { return k in p; } }); 'a' in p;",
+        "const p = new Proxy({}, { ownKeys() { return Object.keys(p); } }); Object.keys(p);",
+        "const p = new Proxy({}, { getPrototypeOf() { return Object.getPrototypeOf(p); } }); p instanceof Object;",
+        "const p = new Proxy(() => {}, { apply() { return p(); } }); p();",
+        "const p = new Proxy(class {}, { construct() { return new p(); } }); new p();",
+        "let p = {}; for (let i = 0; i < 1e5; i++) p = new Proxy(p, {}); p.a;",
+        "const p = new Proxy({}, {}); Object.setPrototypeOf(p, Object.create(p)); p.none;",
+        "function* g() { yield* g(); } g().next();",
+        "function* g() { yield [...g()]; } [...g()];",
+        "const f = async () => { await f(); }; await f();",
+        "async function* g() { yield* g(); } await g().next();",
+        "const o = { [Symbol.iterator]() { return [...o]; } }; [...o];",
+        "const o = { [Symbol.iterator]() { const [a] = o; } }; const [a] = o;",
+        "const f = () => [1].map(f); f();",
+        "const f = () => [1, 2].reduce(f); f();",
+        "const m = new Map([[1, 1]]); const f = () => m.forEach(f); f();",
+        "const f = () => eval('f()'); f();",
+        "const t = { get then() { return Promise.resolve(t).then; } }; await t;",
+        "class A extends Array { static get [Symbol.species]() { return A.from([1]).map((x) => x).constructor; } } new A(1, 2).map((x) => x);",
+        "const f = () => group('a', f); f();",
+        "const f = () => check(1, { a: f }); f();",
+        "const u = { toString() { return http.get(u).body; } }; http.get(u);",
+        "const p = { get headers() { return http.get(URL, p); } }; http.get(URL, p);",
+        "const b = { get x() { return http.post(URL, b); } }; http.post(URL, b);",
+        "const o = { toJSON() { console.log(o); return 1; } }; console.log(o);",
+        "let a = []; for (let i = 0; i < 1e4; i++) a = [a]; JSON.stringify(a);",
+        "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; a.flat(Infinity);",
+        "JSON.parse('['.repeat(1e6));",
+        "eval('('.repeat(1e6));",
+        "eval('`${'.repeat(1e5));",
+        "Error.stackTraceLimit = Infinity; const f = () => f(); f();",
+    ];
+    end_alone(&all.map(|hostile| (hostile, TOO_DEEP)));
+}
+
+#[test]
+fn loops_without_end_end_their_user() {
+    end_alone(&[
+        ("while (true);", TOO_LONG),
+        ("try { for (;;) {} } catch (e) {} finally { for (;;) {} }", TOO_LONG),
+        ("/^(a+)+$/.test('a'.repeat(40) + 'b');", TOO_LONG),
+        ("'x'.repeat(60).replace(/(x+x+)+y/g, 'a');", TOO_LONG),
+        ("const e = new Error('x'); Object.defineProperty(e, 'stack', { get() { for (;;); } }); throw e;", TOO_LONG),
+        ("throw { toJSON() { for (;;); } };", TOO_LONG),
+    ]);
+}
+
+#[test]
+fn promises_without_end_end_their_user() {
+    end_alone(&[
+        ("const f = () => { Promise.resolve().then(f); }; f();", TOO_LONG),
+        (
+            "let n = 1000; const f = () => { if (n-- > 0) Promise.resolve().then(f).catch(f); Promise.resolve().then(f).catch(f); }; f();",
+            TOO_LONG,
+        ),
+        ("for (;;) await null;", TOO_LONG),
+        (
+            "const f = async () => { for (;;) { try { await null; } catch {} } }; f(); f(); await new Promise(() => {});",
+            TOO_LONG,
+        ),
+        ("const t = { then(go) { go(t); } }; await t;", TOO_LONG),
+        (
+            "const all = new FinalizationRegistry(() => { for (;;); }); for (let i = 0; i < 1e4; i++) all.register({}, 1);",
+            TOO_LONG,
+        ),
+    ]);
+}
+
+#[test]
+fn arrays_and_texts_beyond_measure_end_their_user() {
+    let too_long = "takes at most 67108864 elements, and got 4294967295";
+    end_alone(&[
+        ("const all = []; while (true) all.push(new ArrayBuffer(1e7));", "out of memory"),
+        ("const all = []; for (let i = 0; ; i++) all.push('x'.repeat(1e6) + i);", "out of memory"),
+        ("let s = 'x'; for (;;) s += s;", "string too long"),
+        ("new ArrayBuffer(2 ** 53 - 1);", "RangeError"),
+        ("Array.from({ length: 2 ** 53 - 1 });", "RangeError"),
+        ("new Array(4294967295).fill(0);", too_long),
+        ("new Array(4294967295).join('ab');", too_long),
+        ("String(new Array(4294967295));", too_long),
+        ("new Array(4294967295).sort();", too_long),
+        ("new Array(4294967295).reverse();", too_long),
+        ("[].concat(new Array(4294967295));", too_long),
+        ("new Array(4294967295).slice(1);", too_long),
+        ("new Array(4294967295).splice(0, 1);", too_long),
+        ("new Array(4294967295).shift();", too_long),
+        ("new Array(4294967295).flat();", too_long),
+        ("Array.prototype.copyWithin.call({ length: 2 ** 53 - 1 }, 0, 1);", "takes at most 67108864 elements"),
+        ("Array.prototype.unshift.call({ length: 2 ** 53 - 2 }, 1);", "takes at most 67108864 elements"),
+    ]);
+}
+
+/// What a script puts in place of functions of the language is called by its own code, and by nobody else.
+#[test]
+fn prototypes_that_a_script_changes_are_its_own() {
+    let all = [
+        "Object.prototype.toJSON = () => { throw new Error('own'); }; http.get(URL); JSON.stringify({});",
+        "Object.prototype.headers = { a: 'b' }; Object.prototype.status = 1; Object.prototype.get = () => 1; if (http.get(URL).status === 200) throw new Error('own');",
+        "Array.prototype.push = Array.prototype.map = Array.prototype[Symbol.iterator] = () => { throw new Error('own'); }; [].map();",
+        "Promise.prototype.then = () => { throw new Error('own'); }; http.get(URL); Promise.resolve().then();",
+        "JSON.parse = JSON.stringify = () => { throw new Error('own'); }; http.get(URL); JSON.parse();",
+        "Function.prototype.call = Function.prototype.apply = () => { throw new Error('own'); }; http.get(URL); http.get.call();",
+        "Map.prototype.get = Map.prototype.set = Set.prototype.has = () => { throw new Error('own'); }; new Map().get();",
+        "RegExp.prototype.exec = RegExp.prototype.test = () => { throw new Error('own'); }; /a/.test('a');",
+        "String.prototype.replace = String.prototype.split = String.prototype.slice = () => { throw new Error('own'); }; 'a'.slice();",
+        "Object.defineProperty(Object.prototype, 'name', { get() { throw new Error('own'); }, set() { throw new Error('own'); } }); ({}).name;",
+        "globalThis.Promise = globalThis.Date = undefined; http.get(URL); throw 'own';",
+        "Error.prototype.toString = () => { throw 1; }; Object.setPrototypeOf(Error.prototype, null); throw new Error('own');",
+        "Object.setPrototypeOf(Object.getPrototypeOf(http.get(URL)), new Proxy({}, { get() { throw new Error('own'); } })); http.get(URL).none;",
+        "Object.freeze(Object.prototype); Object.freeze(Array.prototype); http.get(URL); throw new Error('own');",
+    ];
+    end_alone(&all.map(|hostile| (hostile, "own")));
+}
+
+/// The runtime of a user that was cut off is not used again: what its script was in the midst of would go on.
+#[test]
+fn a_user_that_was_cut_off_begins_anew() {
+    let server = Server::start(ServerConfig::default()).unwrap();
+    let text = format!(
+        "export const options = {{ vus: 1, iterations: 3 }};\nlet count = 0;\n\
+         export default async function () {{ count += 1; if (__ITER === 0) {{ const f = async () => {{ for (;;) await null; }}; f(); await f(); }}\n\
+         http.get('{}' + count); }}",
+        server.url()
+    );
+    let (_directory, path) = script(&text);
+    let result = play(&path, &["-t", "1"], 1);
+    assert_eq!(result["outcomes"]["answered"], 2, "{result:#}");
+    let ended = tracebacks(&result);
+    assert!(matches!(ended.as_slice(), [(traceback, 1)] if traceback.contains(TOO_LONG)), "{ended:?}");
+}
+
+/// Timers that are due again at once let others go on, and end with their iteration.
+#[test]
+fn timers_without_end_wait_for_others() {
+    let server = Server::start(ServerConfig::default()).unwrap();
+    let text = format!(
+        "export const options = {{ scenarios: {{\n\
+         timers: {{ executor: 'constant-vus', vus: 1, duration: '1s', gracefulStop: '0s', exec: 'timers' }},\n\
+         good: {{ executor: 'per-vu-iterations', vus: 3, iterations: 20 }} }} }};\n\
+         export function timers() {{ const again = () => setTimeout(again, 0); again(); }}\n\
+         export default function () {{ http.get('{}'); }}",
+        server.url()
+    );
+    let (_directory, path) = script(&text);
+    let result = play(&path, &["-t", "1"], 0);
+    assert_eq!(result["outcomes"]["answered"], 60, "{result:#}");
 }
 
 #[test]
@@ -89,7 +299,7 @@ fn users_who_end_in_the_midst_of_calls_leave_nothing_behind() {
         Server::start(ServerConfig { delay: Delay::Fixed(Duration::from_secs(30)), ..ServerConfig::default() })
             .unwrap();
     let text = format!(
-        "export const options = {{ scenarios: {{ a: {{ executor: 'constant-vus', vus: 200, duration: '1s', gracefulStop: '0s' }} }} }};\n\
+        "export const options = {{ scenarios: {{ a: {{ executor: 'constant-vus', vus: 1000, duration: '3s', gracefulStop: '0s' }} }} }};\n\
          export default function () {{ try {{ http.get('{}'); }} finally {{ http.get('{0}'); while (true) sleep(1); }} }}",
         server.url()
     );

@@ -8,6 +8,10 @@ const timers = new Map();
 /** What takes the events of a call, by its number. */
 const handlers = new Map();
 let lastTimer = 0;
+/** When the user last waited. */
+let waited = 0;
+/** How long timers that are due run before others have their turn, in milliseconds. */
+const TURN = 10;
 
 /** A promise with the functions that settle it. */
 export function defer() {
@@ -58,11 +62,12 @@ function runTimer([id, timer]) {
 /** Waits for the next event or timer, and runs it. */
 function turn() {
     const first = firstTimer();
-    const wait = first ? first[1].due - native.now() : -1;
-    if (first && wait <= 0) return runTimer(first);
     const from = native.now();
-    const event = native.nextEvent(wait);
-    if (handlers.size === 0) paused(native.now() - from);
+    const wait = first ? first[1].due - from : -1;
+    if (first && wait <= 0 && from - waited < TURN) return runTimer(first);
+    const event = native.nextEvent(first ? Math.max(wait, 0) : -1);
+    waited = native.now();
+    if (handlers.size === 0) paused(waited - from);
     if (event) handlers.get(event.id)?.(event);
 }
 
