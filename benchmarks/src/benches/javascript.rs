@@ -28,8 +28,11 @@ const BUNDLE: usize = 300_000;
 const FEW: u64 = 10;
 /// The shorter of two runs. What both do besides their iterations, such as loading the script for each user, is in neither's difference.
 const SHORT: Duration = Duration::from_secs(2);
-/// The length of runs whose memory is measured: a user with a bundle takes milliseconds of CPU time to begin.
+/// The length of runs whose memory is measured: a user with a bundle takes milliseconds of CPU time to begin. It is doubled for as long as some
+/// have not begun.
 const ALL_BEGUN: Duration = Duration::from_secs(60);
+/// The longest of them: a machine on which it does not suffice is not one to measure on.
+const LONGEST: Duration = Duration::from_secs(480);
 /// How much longer a run may take than it should.
 const SLACK: Duration = Duration::from_secs(60);
 
@@ -130,10 +133,18 @@ fn iterations_cost(setup: &Setup, server: &Server, users: u64) -> anyhow::Result
 fn users_remember(setup: &Setup, server: &Server, bundle: Option<&Path>, most: f64) -> anyhow::Result<Bar> {
     let [.., many] = USERS;
     let peak = |users| -> anyhow::Result<f64> {
-        let finished = brunt(setup, server, users, ALL_BEGUN, bundle)?;
-        let answered = figures(&finished.stdout)?["outcomes"]["answered"].as_u64().context("no count of answers")?;
-        ensure!(answered > users, "{answered} answers: not all of {users} users have begun");
-        Ok(finished.peak_bytes as f64)
+        let mut length = ALL_BEGUN;
+        loop {
+            let finished = brunt(setup, server, users, length, bundle)?;
+            let answered = figures(&finished.stdout)?["outcomes"]["answered"].as_u64().context("no count of answers")?;
+            // Those who begin take the processor from those who call: once there are more calls than users, most have called.
+            if answered > users {
+                return Ok(finished.peak_bytes as f64);
+            }
+            ensure!(length < LONGEST, "{answered} answers in {} s: not all of {users} users have begun", length.as_secs());
+            println!("{answered} answers of {users} users in {} s: once more, for twice as long", length.as_secs());
+            length *= 2;
+        }
     };
     let each = (peak(many)? - peak(FEW)?) / (many - FEW) as f64;
     let name = if bundle.is_some() { "memory of a user with a bundle of 300 KB" } else { "memory of a user" };
