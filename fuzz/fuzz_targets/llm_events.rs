@@ -15,5 +15,5 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     let file = Prompts::Given { file: "f".to_owned(), content: Content(data.to_vec()), rate: Rate::default() };
-    drop(file.ready(0));
+    drop(file.ready(0, 0));
 });

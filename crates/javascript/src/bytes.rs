@@ -51,7 +51,7 @@ pub(crate) fn text_up_to<'js>(ctx: &Ctx<'js>, value: &Value<'js>, most: usize) -
         if bytes.is_null() {
             return Err(Error::Exception);
         }
-        let copied = scalar(std::slice::from_raw_parts(bytes.cast(), most.min(length as usize)));
+        let copied = scalar(std::slice::from_raw_parts(bytes.cast(), most.min(length)));
         qjs::JS_FreeCString(context, bytes);
         Ok(copied)
     }

@@ -285,7 +285,9 @@ mod tests {
         let worker = Worker::new(Arc::new(source.program(&source.probe(false).unwrap(), Vec::new())), 0);
         let gauge = worker.figure(OwnKind::Gauge, "queue", "");
         worker.resume(1_000);
-        [9.0, 3.0, 5.0].into_iter().for_each(|value| worker.record(gauge, value));
+        for value in [9.0, 3.0, 5.0] {
+            worker.record(gauge, value);
+        }
         let (_, own) = worker.take_own().pop().unwrap();
         assert_eq!((own.last(), own.max()), (Some(5.0), Some(9.0)));
         worker.resume(2_000);

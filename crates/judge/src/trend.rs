@@ -404,7 +404,6 @@ mod tests {
                 trace_ratio: None,
                 setup_timeout_ns: None,
                 teardown_timeout_ns: None,
-                own_times: false,
                 own: Vec::new(),
             };
             let plan = Plan { scenarios: Some(scenarios), ..crate::fixtures::plan() };

@@ -133,7 +133,6 @@ fn the_outlook_of_scenarios_follows_their_injection() {
         trace_ratio: None,
         setup_timeout_ns: None,
         teardown_timeout_ns: None,
-        own_times: false,
         own: Vec::new(),
     };
     let mut measured = Snapshot::with_numbers([(Counter::Due, 100)]);
