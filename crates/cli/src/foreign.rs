@@ -8,7 +8,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     (
         "attack",
         "vegeta",
-        "brunt needs no word for that: brunt -r {50} -d {5s} URL; add --url-lines - for targets on standard input",
+        "brunt needs no word for that: brunt -r {50} -d {5s} URL; targets on standard input are brunt --url-lines - -r {50} -d {5s} URL",
     ),
     ("plot", "vegeta", "a run has its page with -o: brunt -o run.html URL; a kept one by brunt show RUN --format html"),
     ("new", "k6", "brunt init shop.lua writes a script to begin with"),

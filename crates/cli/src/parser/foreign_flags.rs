@@ -87,8 +87,9 @@ pub(super) fn refused(words: &[OsString], command: Option<&str>, flags: &[String
     let words: Vec<_> =
         words.iter().skip(1).take_while(|word| *word != "--").filter_map(|word| word.to_str()).collect();
     if let Some(said) = words.first().and_then(|word| foreign::command(word)) {
-        let with_rate = with_own(&said, given(&words, "-rate"));
-        return Some(with_own(&with_rate, given(&words, "-duration")));
+        // The line to type stands there twice, the second time for targets on standard input.
+        let own = ["-rate", "-duration", "-rate", "-duration"].map(|flag| given(&words, flag));
+        return Some(own.into_iter().fold(said, |said, own| with_own(&said, own)));
     }
     words.iter().find_map(|word| single_dashed(word, &words, command, flags))
 }

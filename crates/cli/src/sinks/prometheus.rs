@@ -272,7 +272,7 @@ mod tests {
             scrapes.came(start + Duration::from_nanos(ns), false);
         }
         let said = waits(([127, 0, 0, 1], 9090).into(), scrapes.usual_gap());
-        let time = said.split(", for ").nth(1).and_then(|rest| rest.split(';').next()).unwrap();
+        let time = said.split(" for ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
         assert!(time.ends_with('s') && time.len() <= 6, "{said}");
     }
 }
