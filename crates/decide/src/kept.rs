@@ -219,7 +219,7 @@ const SPARKLINE_POINTS: usize = 60;
 /// A run's figures, to be found without reading the run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Digest {
-    /// [`FIGURES`] and those that thresholds limit, as far as they were measured.
+    /// Those that every run has, and those that thresholds limit, as far as they were measured.
     pub figures: Vec<KeptFigure>,
     /// Its thresholds, in their order.
     pub limits: Vec<Limit>,
