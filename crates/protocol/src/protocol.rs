@@ -118,7 +118,7 @@ pub struct Scheme {
 /// # let target = brunt_protocol::plan::target::Url::parse("echo://localhost/")?.target;
 /// let plan = Plan::of_calls(target, options);
 /// let prepared = protocol.prepare(&plan)?;
-/// assert_eq!((scheme.default_port, prepared.user().call(0).map(|call| call.bytes.to_vec())), (7, Ok(b"hi\n".to_vec())));
+/// assert_eq!((scheme.default_port, prepared.user().request(0).map(|request| request.bytes.to_vec())), (7, Ok(b"hi\n".to_vec())));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Protocol: Send + Sync {
