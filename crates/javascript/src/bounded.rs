@@ -1,9 +1,11 @@
 //! Functions of arrays that `QuickJS` does not interrupt, for lengths at which they return.
 #![allow(unsafe_code)]
 
-use rquickjs::class::{ClassKind, JsCell, JsClass, Readable, Trace, Tracer};
-use rquickjs::function::{Args, Constructor, Params};
-use rquickjs::{Class, Ctx, Error, Exception, Function, JsLifetime, Object, Result, Value, qjs};
+use rquickjs::class::{Trace, Tracer};
+use rquickjs::function::{Args, Params};
+use rquickjs::{Class, Ctx, Error, Exception, Function, Object, Result, Value, qjs};
+
+use crate::callable::callable;
 
 /// The most elements of an array that they take. One whose elements exist has fewer: they take 16 bytes each, and a user has 512 MiB.
 const MOST: i64 = 1 << 26;
@@ -37,40 +39,22 @@ impl<'js> Trace<'js> for Bounded<'js> {
     }
 }
 
-// SAFETY: its only lifetime is that of the function that it holds, which `Changed` replaces.
-unsafe impl<'js> JsLifetime<'js> for Bounded<'js> {
-    type Changed<'to> = Bounded<'to>;
-}
+callable!(Bounded);
 
-impl<'js> JsClass<'js> for Bounded<'js> {
-    const NAME: &'static str = "Function";
-    const KIND: ClassKind = ClassKind::Callable;
-    type Mutable = Readable;
-
-    fn prototype(ctx: &Ctx<'js>) -> Result<Option<Object<'js>>> {
-        Ok(Some(Function::prototype(ctx.clone())))
-    }
-
-    fn constructor(_: &Ctx<'js>) -> Result<Option<Constructor<'js>>> {
-        Ok(None)
-    }
-
-    fn call<'a>(this: &JsCell<'js, Self>, params: Params<'a, 'js>) -> Result<Value<'js>> {
-        let (ctx, this) = (params.ctx(), this.borrow());
-        let list = params.this();
-        this.judge(ctx, &list)?;
+impl<'js> Bounded<'js> {
+    fn apply(&self, params: &Params<'_, 'js>) -> Result<Value<'js>> {
+        let (ctx, list) = (params.ctx(), params.this());
+        self.judge(ctx, &list)?;
         let given = || (0..params.len()).filter_map(|at| params.arg(at));
-        if this.name == "concat" {
-            given().try_for_each(|list| this.judge(ctx, &list))?;
+        if self.name == "concat" {
+            given().try_for_each(|list| self.judge(ctx, &list))?;
         }
         let mut args = Args::new(ctx.clone(), params.len());
         args.this(list)?;
         args.push_args(given())?;
-        args.apply(&this.usual)
+        args.apply(&self.usual)
     }
-}
 
-impl<'js> Bounded<'js> {
     /// Refuses a list that is too long.
     fn judge(&self, ctx: &Ctx<'js>, list: &Value<'js>) -> Result<()> {
         if !list.is_object() {

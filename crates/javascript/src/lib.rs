@@ -10,6 +10,7 @@
 
 mod bounded;
 mod bytes;
+mod callable;
 mod duration;
 mod error;
 mod functions;

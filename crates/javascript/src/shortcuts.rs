@@ -7,11 +7,12 @@ use std::mem::MaybeUninit;
 use std::rc::Rc;
 
 use brunt_script::Operation;
-use rquickjs::class::{ClassKind, JsCell, JsClass, Readable, Trace, Tracer};
-use rquickjs::function::{Args, Constructor, Opt, Params};
+use rquickjs::class::{Trace, Tracer};
+use rquickjs::function::{Args, Opt, Params};
 use rquickjs::object::Filter;
-use rquickjs::{Atom, Class, Coerced, Ctx, Function, JsLifetime, Object, Result, Value, qjs};
+use rquickjs::{Atom, Class, Coerced, Ctx, Function, Object, Result, Value, qjs};
 
+use crate::callable::callable;
 use crate::error::told;
 use crate::functions::Functions;
 use crate::outcome::Answer;
@@ -82,40 +83,7 @@ impl<'js> Trace<'js> for Shortcut<'js> {
     }
 }
 
-// SAFETY: its only lifetime is that of the values that it holds, which `Changed` replaces.
-unsafe impl<'js> JsLifetime<'js> for Shortcut<'js> {
-    type Changed<'to> = Shortcut<'to>;
-}
-
-impl<'js> JsClass<'js> for Shortcut<'js> {
-    const NAME: &'static str = "Function";
-    const KIND: ClassKind = ClassKind::Callable;
-    type Mutable = Readable;
-
-    fn prototype(ctx: &Ctx<'js>) -> Result<Option<Object<'js>>> {
-        Ok(Some(Function::prototype(ctx.clone())))
-    }
-
-    fn constructor(_: &Ctx<'js>) -> Result<Option<Constructor<'js>>> {
-        Ok(None)
-    }
-
-    fn call<'a>(this: &JsCell<'js, Self>, params: Params<'a, 'js>) -> Result<Value<'js>> {
-        let this = this.borrow();
-        let done = match &this.way {
-            Way::Get { known, exchanged, .. } => this.get(&params, known, exchanged)?,
-            Way::Check(checks) => this.check(&params, checks)?,
-            Way::Json => this.json(&params)?,
-        };
-        if let Some(done) = done {
-            return Ok(done);
-        }
-        let mut args = Args::new(params.ctx().clone(), params.len());
-        args.this(params.this())?;
-        args.push_args((0..params.len()).filter_map(|at| params.arg(at)))?;
-        args.apply(&this.usual)
-    }
-}
+callable!(Shortcut);
 
 /// An argument that is given.
 fn given<'js>(params: &Params<'_, 'js>, at: usize) -> Option<Value<'js>> {
@@ -123,6 +91,21 @@ fn given<'js>(params: &Params<'_, 'js>, at: usize) -> Option<Value<'js>> {
 }
 
 impl<'js> Shortcut<'js> {
+    fn apply(&self, params: &Params<'_, 'js>) -> Result<Value<'js>> {
+        let done = match &self.way {
+            Way::Get { known, exchanged, .. } => self.get(params, known, exchanged)?,
+            Way::Check(checks) => self.check(params, checks)?,
+            Way::Json => self.json(params)?,
+        };
+        if let Some(done) = done {
+            return Ok(done);
+        }
+        let mut args = Args::new(params.ctx().clone(), params.len());
+        args.this(params.this())?;
+        args.push_args((0..params.len()).filter_map(|at| params.arg(at)))?;
+        args.apply(&self.usual)
+    }
+
     /// Sends a prepared GET without Params or cookies. `None`: the GET is another one.
     #[inline(never)]
     fn get(
