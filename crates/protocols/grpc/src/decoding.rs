@@ -43,10 +43,12 @@ impl Recogniser {
 fn read_fields(message_type: &MessageDescriptor, bytes: &mut &[u8], group: Option<u32>, depth: u32) -> Option<()> {
     while !bytes.is_empty() {
         let (number, wire) = decode_key(bytes).ok()?;
-        if wire == WireType::EndGroup {
+        let field = message_type.get_field(number);
+        let is_entry = group.is_none() && field.as_ref().is_some_and(FieldDescriptor::is_map);
+        if wire == WireType::EndGroup && !is_entry {
             return (group == Some(number)).then_some(());
         }
-        match message_type.get_field(number) {
+        match field {
             Some(field) => read_value(&field, wire, bytes, depth)?,
             None => skip_field(wire, number, bytes, DecodeContext::default()).ok()?,
         }
@@ -62,7 +64,9 @@ fn read_value(field: &FieldDescriptor, wire: WireType, bytes: &mut &[u8], depth:
             return read_fields(&inner, bytes, Some(field.number()), deeper);
         }
         Kind::Message(inner) => {
-            let deeper = depth.checked_sub(1).filter(|_| wire == WireType::LengthDelimited)?;
+            // `prost-reflect` reads a map's entry behind a key of any wire type.
+            let is_one = wire == WireType::LengthDelimited || field.is_map();
+            let deeper = depth.checked_sub(1).filter(|_| is_one)?;
             return read_fields(&inner, &mut take(bytes)?, None, deeper);
         }
         Kind::String | Kind::Bytes if wire != WireType::LengthDelimited => return None,
@@ -172,6 +176,15 @@ mod tests {
             field.extend(value);
             field
         })
+    }
+
+    #[test]
+    fn an_entry_of_a_map_is_read_behind_any_key() {
+        for wire in 0..=5 {
+            for entry in [&b"\x00"[..], b"\x03\x0a\x01a", b"\x03\x0a\x02a", b"\x01\x00", b""] {
+                agrees(&all(), &[&[7 << 3 | wire], entry].concat()).unwrap();
+            }
+        }
     }
 
     proptest! {
