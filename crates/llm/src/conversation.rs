@@ -32,7 +32,7 @@ const NAMES: [&str; 2] = ["turn 1", "turn 2+"];
 /// Where conversations come from.
 #[derive(Debug)]
 enum Beginning {
-    /// So many begin at once; then one where another is over.
+    /// This many at the start, and another whenever one ends.
     AtOnce(u64),
     /// At a rate.
     Rate(Box<Arrivals>),
@@ -40,16 +40,18 @@ enum Beginning {
     Times(usize, u64),
 }
 
-/// A conversation, of which a turn is under way.
+/// A conversation with a turn that is planned or in flight.
 #[derive(Debug)]
 struct Conversation {
     /// Its number, over all workers.
     number: u64,
-    /// The turn that is under way, from 0.
+    /// That turn, from 0.
     turn: u32,
     turns: u32,
     /// All that was said, up to this turn's prompt, escaped for JSON.
     said: String,
+    /// Whether it was due, and is a call.
+    is_made: bool,
     /// The most tokens of this turn's answer.
     most: Option<u32>,
     /// The answer to this turn, once it has come whole.
@@ -66,9 +68,13 @@ pub struct OwnCalls {
     share: Share,
     beginning: Beginning,
     phase: Phase,
-    /// How many calls may still be made, and how many were.
+    /// How many calls may still be made.
     left: u64,
-    made: u64,
+    /// How many were planned, and how many of them are not due yet.
+    planned: u64,
+    waiting: u64,
+    /// The call of the next conversation, until it is due.
+    ahead: Option<u64>,
     /// How many conversations this worker has begun.
     begun: u64,
     under_way: ByNumber<Conversation>,
@@ -97,7 +103,9 @@ impl OwnCalls {
             beginning: Beginning::AtOnce(0),
             phase,
             left: u64::MAX,
-            made: 0,
+            planned: 0,
+            waiting: 0,
+            ahead: None,
             begun: 0,
             under_way: ByNumber::default(),
             lost: Arc::clone(lost),
@@ -111,6 +119,10 @@ impl OwnCalls {
     fn begin_part(&mut self, phase: Phase) {
         let is_first = self.begun == 0;
         self.phase = phase;
+        // The engine leaves it out: it was to come later in the warm-up.
+        if let Some(number) = self.ahead.take() {
+            self.forget(number);
+        }
         self.left = match self.plan.stop.requests {
             Some(requests) if phase == Phase::Measured => self.share.part_of(requests),
             _ => u64::MAX,
@@ -155,24 +167,34 @@ impl OwnCalls {
         let mut random = Random::new(self.prompts.seed ^ TURNS, number);
         let drawn = self.turns.map_or(1, |of| of.turns.draw(&mut random));
         let turns = self.prompts.source.turns(number).map_or(drawn, |of_file| drawn.min(of_file));
-        self.say(Conversation { number, turn: 0, turns, said: String::new(), most: None, reply: None })
+        self.say(Conversation { number, turn: 0, turns, said: String::new(), is_made: false, most: None, reply: None })
     }
 
-    /// Adds the prompt of the turn that a conversation has come to. Returns the number of its call; `None` if no more calls are made.
+    /// Appends the prompt of a conversation's current turn. Returns the number of its call, which is planned; `None` if no more calls are made.
     fn say(&mut self, mut conversation: Conversation) -> Option<u64> {
-        self.left = self.left.checked_sub(1)?;
+        // Those that wait go first.
+        if self.left <= self.waiting {
+            return None;
+        }
         let Conversation { number, turn, .. } = conversation;
         let stream = number.wrapping_add(u64::from(turn) << 40);
         let (said, most) = (&mut conversation.said, &mut conversation.most);
         *most = self.prompts.add(number, turn, stream, said);
-        self.made += 1;
-        self.under_way.insert(self.made, conversation);
-        Some(self.made)
+        conversation.is_made = false;
+        self.planned += 1;
+        self.waiting += 1;
+        self.under_way.insert(self.planned, conversation);
+        Some(self.planned)
     }
 
     /// Goes on with a conversation whose turn was answered; `None` where it is over, or cannot go on.
     fn go_on(&mut self, mut conversation: Conversation) -> Option<Following> {
         let reply = conversation.reply.take()?;
+        // Servers refuse a turn of an assistant that said nothing.
+        if reply.is_empty() {
+            self.lose(&conversation, 1);
+            return None;
+        }
         let think = self.turns.filter(|_| conversation.turn + 1 < conversation.turns)?.think;
         let [before, behind] = self.prompts.dialect.between_turns();
         for part in [before, escaped(&reply).as_str(), behind] {
@@ -189,7 +211,14 @@ impl OwnCalls {
         Some(Following { number: self.say(conversation)?, after_ns })
     }
 
-    /// Counts what a conversation still had, behind so many turns from the one under way.
+    /// Forgets a call that was planned and never came due.
+    fn forget(&mut self, number: u64) {
+        if self.under_way.remove(&number).is_some_and(|conversation| !conversation.is_made) {
+            self.waiting -= 1;
+        }
+    }
+
+    /// Counts a conversation's turns from its current one on as lost, but for so many that were `asked`.
     fn lose(&self, conversation: &Conversation, asked: u32) {
         let lost = conversation.turns.saturating_sub(conversation.turn + asked);
         if self.phase == Phase::Measured {
@@ -208,9 +237,24 @@ impl WorkerReplay for OwnCalls {
     fn next(&mut self) -> Upcoming {
         let Some((due_ns, number)) = self.next_beginning().filter(|_| self.left > 0) else { return Upcoming::Over };
         match self.open(number) {
-            Some(number) => Upcoming::Call(LoggedCall { number, due_ns, session: None, logged_ns: 0 }),
+            Some(number) => {
+                self.ahead = Some(number);
+                Upcoming::Call(LoggedCall { number, due_ns, session: None, logged_ns: 0 })
+            }
             None => Upcoming::Over,
         }
+    }
+
+    fn is_made(&mut self, number: u64) -> bool {
+        self.ahead = self.ahead.filter(|ahead| *ahead != number);
+        // After a warm-up more may wait than are still to be made.
+        let (Some(left), Some(conversation)) = (self.left.checked_sub(1), self.under_way.get_mut(&number)) else {
+            self.forget(number);
+            return false;
+        };
+        conversation.is_made = true;
+        (self.left, self.waiting) = (left, self.waiting - 1);
+        true
     }
 
     fn call(&mut self, number: u64) -> Result<Message<'_>, SourceEnd> {
@@ -231,6 +275,12 @@ impl WorkerReplay for OwnCalls {
 
     fn ended(&mut self, number: u64, ended: ReplayedEnd<'_>) {
         let Some(conversation) = self.under_way.get_mut(&number) else { return };
+        // Held back past its time: it was due, and never sent.
+        if !conversation.is_made {
+            self.forget(number);
+            self.left = self.left.saturating_sub(1);
+            return;
+        }
         conversation.reply = match ended {
             ReplayedEnd::Answered { status, parts, .. } if (200..300).contains(&status) => {
                 Some(facts::reply(parts.body).to_owned())

@@ -151,11 +151,8 @@ pub(super) fn own_times(given: &FlagValues) -> Result<OwnTimes, OptionsError> {
         && all.iter().all(|entry| entry.at_ns.is_some())
     {
         let trace = Trace::new(name, kind_of_trace(first));
-        return Ok(OwnTimes::Trace(Box::new(Trace {
-            session: "none".to_owned(),
-            speed: speed.unwrap_or(1.0),
-            ..trace
-        })));
+        let trace = Trace { session: "none".to_owned(), speed: speed.unwrap_or(1.0), ..trace };
+        return Ok(OwnTimes::Trace { trace: Box::new(trace), has_turns: given.has("turns") });
     }
     if speed.is_some() {
         let problem = file.map_or_else(|| "no --dataset is given".to_owned(), |(name, _)| format!("{name} has none"));

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use brunt_plan::units::parse_duration;
+use brunt_plan::units::{ExactDuration, parse_duration};
 use serde::{Deserialize, Serialize};
 
 /// Upper limits on the times of one answer, in nanoseconds.
@@ -82,11 +82,8 @@ impl From<Objectives> for String {
 impl fmt::Display for Objectives {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limits = [("ttft", self.ttft_ns), ("tpot", self.tpot_ns), ("latency", self.latency_ns)];
-        let written = |ns: u64| {
-            if ns.is_multiple_of(1_000_000) { format!("{}ms", ns / 1_000_000) } else { format!("{}us", ns / 1000) }
-        };
         let limits: Vec<_> =
-            limits.iter().filter_map(|(name, limit)| Some(format!("{name}<{}", written((*limit)?)))).collect();
+            limits.iter().filter_map(|(name, limit)| Some(format!("{name}<{}", ExactDuration((*limit)?)))).collect();
         f.write_str(&limits.join(","))
     }
 }
@@ -100,6 +97,10 @@ mod tests {
         let objectives: Objectives = "ttft<500ms, tpot<50ms".parse().unwrap();
         assert_eq!(objectives.to_string(), "ttft<500ms,tpot<50ms");
         assert_eq!(objectives.to_string().parse(), Ok(objectives));
+        for short in ["ttft<500ns", "ttft<1500ns,latency<2us"] {
+            let read: Objectives = short.parse().unwrap();
+            assert_eq!(read.to_string().parse(), Ok(read), "{short}");
+        }
         let times = |ttft, tpot| Times { ttft_ns: ttft, tpot_ns: tpot, latency_ns: 1 };
         for (ttft, tpot, met) in [
             (Some(499_999_999), Some(49_000_000), true),

@@ -306,7 +306,7 @@ pub fn read_file(file: &str, content: &[u8]) -> Result<Vec<Given>, OptionsError>
     } else if text.trim_start().starts_with('[') && serde_json::from_str::<Vec<Value>>(text).is_ok() {
         let entries: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
         for (entry, number) in entries.iter().zip(1..) {
-            all.extend(of_entry(entry).ok_or_else(|| wrong(format!(", entry {number}"), EXPECTED))?);
+            all.extend(of_entry(entry).map_err(|expected| wrong(format!(", entry {number}"), expected))?);
         }
     } else {
         for (line, number) in text.lines().zip(1..).filter(|(line, _): &(&str, usize)| !line.trim().is_empty()) {
@@ -318,20 +318,28 @@ pub fn read_file(file: &str, content: &[u8]) -> Result<Vec<Given>, OptionsError>
                 // A line of plain text is a prompt, and so is a number.
                 _ => Value::from(line),
             };
-            all.extend(of_entry(&entry).ok_or_else(|| wrong(format!(", line {number}"), EXPECTED))?);
+            all.extend(of_entry(&entry).map_err(|expected| wrong(format!(", line {number}"), expected))?);
         }
     }
     if all.is_empty() {
         return Err(wrong(String::new(), "there are no prompts in it"));
     }
-    if all.iter().all(|given| given.at_ns.is_some()) {
+    let timed = all.iter().filter(|given| given.at_ns.is_some()).count();
+    if timed == all.len() {
         all.sort_by_key(|given| given.at_ns);
+    } else if timed > 0 {
+        let without = all.len() - timed;
+        let problem = format!("{without} of {} requests have no timestamp: give each one, or none", all.len());
+        return Err(wrong(String::new(), &problem));
     }
     Ok(all)
 }
 
 /// What an entry of a file may be.
 const EXPECTED: &str = "expected a text, or an object with prompt, text, messages, conversations, body or input_length";
+
+/// What its time may be.
+const EXPECTED_TIME: &str = "expected a timestamp in milliseconds, 0 or more";
 
 /// The places of the columns of `BurstGPT`'s tables.
 #[derive(Debug, Clone, Copy)]
@@ -379,15 +387,24 @@ fn whole_body(entry: &Value) -> Option<&Map<String, Value>> {
     entry.as_object().filter(|_| is_body)
 }
 
-/// The conversations of an entry: none of one without a prompt, which `ShareGPT` has. `None` if it is no entry.
-fn of_entry(entry: &Value) -> Option<Vec<Given>> {
+/// The conversations of an entry: none of one without a prompt, which `ShareGPT` has, or whose request had no answer.
+///
+/// # Errors
+/// What was expected in its place.
+fn of_entry(entry: &Value) -> Result<Vec<Given>, &'static str> {
+    // Logs of chats have dates, which are no times of a trace.
+    let time = entry.get("timestamp").and_then(Value::as_f64);
+    let at_ns = time.map(|time| nanoseconds(time, 1e6).ok_or(EXPECTED_TIME)).transpose()?;
+    read_entry(entry, at_ns).ok_or(EXPECTED)
+}
+
+/// The same of an entry with this time.
+fn read_entry(entry: &Value, at_ns: Option<u64>) -> Option<Vec<Given>> {
     let number = |names: &[&str]| {
         let number = names.iter().find_map(|name| entry.get(name)?.as_u64());
         number.and_then(|tokens| u32::try_from(tokens).ok()).filter(|tokens| f64::from(*tokens) <= MOST_TOKENS)
     };
     let output = number(&["output_tokens", "output_length", "max_tokens", "output_len"]);
-    // Traces have milliseconds.
-    let at_ns = entry.get("timestamp").and_then(Value::as_f64).and_then(|time| nanoseconds(time, 1e6));
     let given = |turns: Vec<Text>| Some(vec![Given { turns, output, at_ns }]);
     if let Some(text) = entry.as_str() {
         return given(vec![Text::Whole(escaped(text))]);
@@ -401,6 +418,9 @@ fn of_entry(entry: &Value) -> Option<Vec<Given>> {
     if let Some(tokens) = number(&["input_length", "input_tokens", "prompt_tokens", "input_len"]) {
         let blocks = entry.get("hash_ids").and_then(Value::as_array);
         let blocks = blocks.map(|blocks| blocks.iter().filter_map(Value::as_u64).collect()).unwrap_or_default();
+        if output == Some(0) {
+            return Some(Vec::new());
+        }
         return given(vec![Text::Tokens { tokens, blocks }]);
     }
     let said = ["conversations", "messages", "turns"].iter().find_map(|name| entry.get(name)?.as_array())?;
@@ -500,7 +520,7 @@ mod tests {
     fn prompts_of_a_trace_share_their_blocks() {
         let lines = "{\"timestamp\": 0, \"input_length\": 1200, \"output_length\": 7, \"hash_ids\": [1, 2, 3]}\n\
                      {\"timestamp\": 5, \"input_length\": 1100, \"output_length\": 9, \"hash_ids\": [1, 2, 4]}\n\
-                     {\"input_length\": 10}\n";
+                     {\"timestamp\": 9, \"input_length\": 10}\n";
         let rate = Rate { fixed: 0.0, each: 2.0 };
         let given = Prompts::Given { file: "f".to_owned(), content: Content(lines.as_bytes().to_vec()), rate };
         let source = given.ready(3, 5).unwrap();
@@ -519,6 +539,26 @@ mod tests {
     }
 
     #[test]
+    fn a_time_that_is_none_is_named_and_not_left_out() {
+        let read = |text: &str| read_file("t", text.as_bytes()).map(|all| all.len()).map_err(|error| error.0);
+        let line = |time: &str| format!("{{\"timestamp\": {time}, \"input_length\": 5, \"output_length\": 2}}\n");
+        assert_eq!(read(&(line("0") + &line("7"))), Ok(2));
+        for time in ["-1", "1e300"] {
+            let problem = read(&(line("0") + &line(time))).unwrap_err();
+            assert!(problem.contains("t, line 2: expected a timestamp in milliseconds"), "{problem}");
+        }
+        for other in ["{\"input_length\": 5}\n".to_owned(), line("\"soon\"")] {
+            let problem = read(&(line("0") + &other)).unwrap_err();
+            assert!(problem.contains("1 of 2 requests have no timestamp"), "{problem}");
+        }
+        // Logs of chats have dates.
+        let chat = "{\"timestamp\": \"2026-11-30\", \"prompt\": \"hi\"}\n";
+        assert_eq!(read(&chat.repeat(2)), Ok(2));
+        // A request without an answer had failed.
+        assert_eq!(read(&(line("0") + "{\"timestamp\": 3, \"input_length\": 5, \"output_length\": 0}\n")), Ok(1));
+    }
+
+    #[test]
     fn traces_have_times() {
         let times = |content: &str| {
             let content = Content(content.as_bytes().to_vec());
@@ -532,7 +572,11 @@ mod tests {
         assert_eq!(times(table), Ok(Some(vec![0, 40_000_000_000])), "what failed is left out");
         let read = read_file("f", table.as_bytes()).unwrap();
         assert_eq!((read[1].output, kind_of_trace(&read[1])), (Some(230), "lengths"));
-        assert_eq!(times("{\"timestamp\": 1, \"prompt\": \"a\"}\nb\n"), Ok(None), "not all of them have");
+        assert!(
+            times("{\"timestamp\": 1, \"prompt\": \"a\"}\nb\n")
+                .unwrap_err()
+                .contains("1 of 2 requests have no timestamp")
+        );
         assert!(times(&table.replace("472", "many")).unwrap_err().starts_with("f, line 2: expected numbers"));
     }
 }

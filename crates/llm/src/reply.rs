@@ -43,8 +43,8 @@ struct Ollama {
     response: Option<String>,
 }
 
-/// Appends the text that an event, or a whole answer, adds to what a model has said: its answer, without reasoning and calls of tools. Beyond
-/// [`MOST_REPLY`] it is left out.
+/// Appends the text that an event, or a whole answer, adds to what a model has said: its answer, without reasoning and calls of tools. It is cut
+/// at [`MOST_REPLY`].
 pub fn add_text(dialect: ApiDialect, data: &[u8], out: &mut String) {
     let text = match dialect {
         ApiDialect::Chat | ApiDialect::Completions => serde_json::from_slice::<OpenAi>(data).ok().and_then(|read| {
@@ -60,9 +60,11 @@ pub fn add_text(dialect: ApiDialect, data: &[u8], out: &mut String) {
             read.and_then(|read| read.message.and_then(|said| said.content).or(read.response))
         }
     };
-    if let Some(text) = text.filter(|text| out.len() + text.len() <= MOST_REPLY) {
-        out.push_str(&text);
-    }
+    let text = text.unwrap_or_default();
+    // The first character that has no room ends it: what comes later would stand behind a gap.
+    let whole = text.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| out.len() + end <= MOST_REPLY);
+    let fits = if out.len() + text.len() <= MOST_REPLY { text.len() } else { whole.last().unwrap_or(0) };
+    out.push_str(text.get(..fits).unwrap_or_default());
 }
 
 #[cfg(test)]
@@ -108,7 +110,15 @@ mod tests {
         );
         assert_eq!(all(ApiDialect::OllamaChat, &[r#"{"message":{"content":"a"},"done":false}"#]), "a");
         assert_eq!(all(ApiDialect::OllamaGenerate, &[r#"{"response":"b"}"#, "{"]), "b");
-        let long = format!(r#"{{"response":"{}"}}"#, "x".repeat(MOST_REPLY / 2));
-        assert_eq!(all(ApiDialect::OllamaGenerate, &[long.as_str(); 3]).len(), MOST_REPLY / 2 * 2, "it is bounded");
+        let long = format!(r#"{{"response":"{}"}}"#, "x".repeat(MOST_REPLY - 3));
+        let [cut, tail] = [r#"{"response":"aéé"}"#, r#"{"response":"b"}"#];
+        let said = all(ApiDialect::OllamaGenerate, &[&long, cut, tail]);
+        assert!(
+            said.ends_with("xaé") && said.len() == MOST_REPLY,
+            "its beginning alone, without a gap: {}",
+            said.len()
+        );
+        let whole = format!(r#"{{"response":"{}"}}"#, "y".repeat(MOST_REPLY + 9));
+        assert_eq!(all(ApiDialect::OllamaGenerate, &[&whole]).len(), MOST_REPLY);
     }
 }

@@ -196,8 +196,13 @@ pub enum OwnTimes {
     None,
     /// Calls come in conversations: a rate is one of conversations, connections are conversations at once.
     Conversations,
-    /// Calls are due at the times of a file, unless the load has a rate or a number of connections.
-    Trace(Box<Trace>),
+    /// Calls, or the first turns of conversations, are due at the times of a file, unless the load has a rate or a number of connections.
+    Trace {
+        /// The file and its speed.
+        trace: Box<Trace>,
+        /// Whether they begin conversations.
+        has_turns: bool,
+    },
 }
 
 /// A protocol made ready for one plan, shared by the workers' threads.

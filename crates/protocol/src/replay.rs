@@ -112,6 +112,12 @@ pub trait WorkerReplay: Send {
     /// The next call, in the order of their due times.
     fn next(&mut self) -> Upcoming;
 
+    /// Whether this call, which has come due, is made. Calls are planned ahead, and a number of calls that was asked for may be reached meanwhile.
+    /// Asked once, before [`call`](Self::call).
+    fn is_made(&mut self, _number: u64) -> bool {
+        true
+    }
+
     /// The bytes of a call. Asked when it is sent, and again if it is sent again.
     ///
     /// # Errors

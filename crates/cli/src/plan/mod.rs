@@ -208,7 +208,12 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
     let script = bench.request.script.as_deref().map(|path| script(path, of_script, &bench.script_args)).transpose()?;
     let own_times = protocol.own_times(&given)?;
     let load = load_at(&own_times, bench)?;
-    let pipeline = in_flight(bench, &load, protocol.multiplexes(&given))?;
+    let has_own_times = match &own_times {
+        OwnTimes::None => false,
+        OwnTimes::Conversations => true,
+        OwnTimes::Trace { has_turns, .. } => *has_turns || matches!(load, Load::Replay(_)),
+    };
+    let pipeline = in_flight(bench, &load, protocol.multiplexes(&given), has_own_times)?;
     let connections = match connections {
         Some(number) => Connections::Fixed(number),
         None => default_connections(&load, &transport, bench.load.requests, threads),
@@ -227,11 +232,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         scenarios: None,
         connections,
         workers,
-        own_times: match &own_times {
-            OwnTimes::None => false,
-            OwnTimes::Conversations => true,
-            OwnTimes::Trace(_) => matches!(load, Load::Replay(_)),
-        },
+        own_times: has_own_times,
         stop: stop(&bench.load, &load),
         load,
         warmup_ns: warmup.unwrap_or(0),
@@ -334,8 +335,12 @@ fn script(path: &Path, url: String, args: &[String]) -> Result<Script> {
 }
 
 /// The number of calls in flight on one connection.
-fn in_flight(bench: &Bench, load: &Load, is_multiplexed: bool) -> Result<u32> {
+fn in_flight(bench: &Bench, load: &Load, is_multiplexed: bool, has_own_times: bool) -> Result<u32> {
     match (bench.load.streams, bench.load.pipeline) {
+        (None, None) if has_own_times => Ok(1),
+        (Some(_), _) | (_, Some(_)) if has_own_times => {
+            bail!("calls of a conversation or a trace have a connection each: leave --streams and --pipeline out")
+        }
         (Some(_), _) if !is_multiplexed => {
             bail!(
                 "--streams says how many calls share a connection of HTTP/2: give --http 2 (or auto), or --pipeline for HTTP/1.1"
@@ -355,9 +360,9 @@ fn in_flight(bench: &Bench, load: &Load, is_multiplexed: bool) -> Result<u32> {
 /// The load of the flags, or the times of a trace where they have neither a rate nor a number of connections.
 fn load_at(own_times: &OwnTimes, bench: &Bench) -> Result<Load> {
     let by_flags = load(&bench.load, &bench.saving)?;
-    let OwnTimes::Trace(trace) = own_times else { return Ok(by_flags) };
+    let OwnTimes::Trace { trace, .. } = own_times else { return Ok(by_flags) };
     let flag = match &by_flags {
-        Load::Open { .. } => "-r",
+        Load::Open { .. } => "the rate",
         _ if bench.load.connections.is_some() => "-c",
         _ => return Ok(Load::Replay(trace.clone())),
     };
@@ -366,7 +371,7 @@ fn load_at(own_times: &OwnTimes, bench: &Bench) -> Result<Load> {
     }
     if !bench.output.quiet {
         crate::console::note(&format!(
-            "note: the times of {} are not used, since {flag} says when requests are due",
+            "note: the times of {} are not used, since {flag} says when calls are due",
             trace.logs.join(" ")
         ));
     }

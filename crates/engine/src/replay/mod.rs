@@ -12,7 +12,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use brunt_plan::plan::Plan;
 use brunt_plan::share::Share;
-use brunt_protocol::replay::{LoggedCall, ReplayedEnd, Upcoming, WorkerReplay};
+use brunt_protocol::replay::{Following, LoggedCall, ReplayedEnd, Upcoming, WorkerReplay};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::figures::NameId;
@@ -177,6 +177,9 @@ impl Replaying {
 
     /// Begins a call, which is due from then on.
     fn begin<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, slot: u32, number: u64, due: Tick) {
+        if !self.log.is_made(number) {
+            return;
+        }
         let id = network.begin(Call::new(Tag { number, slot }, due, self.phase == Phase::Measured, Counted::AtOnce));
         self.waiting.push_back(id);
         if let Some(session) = self.sessions.get(slot) {
@@ -329,9 +332,8 @@ impl Replaying {
         }
     }
 
-    /// Plans the call that follows from the end of this one, if one does.
-    fn plan_following(&mut self, slot: u32, number: u64, ended: Tick) {
-        let Some(following) = self.log.follows(number) else { return };
+    /// Plans what follows from the end of a call, some time after `ended`.
+    fn plan_following(&mut self, slot: u32, following: Following, ended: Tick) {
         let Some(session) = self.sessions.get(slot) else { return };
         session.planned.push_back(LoggedCall { number: following.number, due_ns: 0, session: None, logged_ns: 0 });
         session.is_thinking = true;

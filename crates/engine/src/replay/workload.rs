@@ -92,7 +92,11 @@ impl<D: Driver> Workload<D> for Replaying {
     }
 
     fn next_due(&self) -> Tick {
-        if self.loading { self.due().unwrap_or(Tick::NEVER) } else { Tick::NEVER }
+        if !self.loading {
+            return Tick::NEVER;
+        }
+        let thought = self.thinking.peek().map_or(Tick::NEVER, |Reverse((at, _))| *at);
+        self.due().unwrap_or(Tick::NEVER).min(thought)
     }
 
     fn load_end(&self) -> Option<LoadEnd> {
@@ -105,6 +109,7 @@ impl<D: Driver> Workload<D> for Replaying {
         }
         // Calls that were due a moment ago begin before the load ends.
         self.begin_due(network, end);
+        self.begin_thought(network, end);
         self.hold_rest(network, end);
         self.loading = false;
         // Conversations go on from a warm-up.
@@ -123,6 +128,7 @@ impl<D: Driver> Workload<D> for Replaying {
     fn hand_over(&mut self, network: &mut ReplayNetwork<D>, until: Tick) {
         if self.loading {
             self.begin_due(network, until.before(1));
+            self.begin_thought(network, until.before(1));
         }
     }
 
@@ -178,9 +184,11 @@ impl<D: Driver> Workload<D> for Replaying {
             }
             (End::Unfinished | End::Unsent | End::Withdrawn, _) => self.log.ended(number, ReplayedEnd::Cut),
         }
-        if self.loading {
-            let ended = network.recorder_mut().ended_at(call, None, now);
-            self.plan_following(slot, number, ended);
+        if self.loading
+            && let Some(following) = self.log.follows(number)
+        {
+            let ended = network.recorder_mut().ended_at(call, end.failure().map(|(failure, _)| failure), now);
+            self.plan_following(slot, following, ended);
         }
         self.free(slot, number, now);
     }

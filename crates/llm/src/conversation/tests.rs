@@ -57,7 +57,7 @@ const THREE: Option<Turns> = Some(Turns { turns: Length::fixed(3.0), think: Thin
 /// The next call: when it is due, and its number.
 fn next(calls: &mut dyn WorkerReplay) -> Option<(u64, u64)> {
     match calls.next() {
-        Upcoming::Call(call) => Some((call.due_ns, call.number)),
+        Upcoming::Call(call) => calls.is_made(call.number).then_some((call.due_ns, call.number)),
         Upcoming::Over => None,
         other => panic!("{other:?}"),
     }
@@ -72,13 +72,19 @@ fn body(calls: &mut dyn WorkerReplay, number: u64) -> Value {
     serde_json::from_slice(&request[at..]).unwrap()
 }
 
-/// Answers a call with this text. Returns the call that follows, and when it is due.
-fn answer(calls: &mut dyn WorkerReplay, number: u64, text: &str) -> Option<(u64, u64)> {
+/// Answers a call with this text. Returns the call that follows.
+fn ended(calls: &mut dyn WorkerReplay, number: u64, text: &str) -> Option<Following> {
     let mut facts = Vec::new();
     facts::write_end(&mut facts, &Usage::default(), None, 0, text);
     let parts = AnswerParts { head: b"", body: &facts };
     calls.ended(number, ReplayedEnd::Answered { status: 200, took_ns: 5, parts });
-    calls.follows(number).map(|following| (following.number, following.after_ns))
+    calls.follows(number)
+}
+
+/// The same; the call that follows is made, and comes with its pause in nanoseconds.
+fn answer(calls: &mut dyn WorkerReplay, number: u64, text: &str) -> Option<(u64, u64)> {
+    let following = ended(calls, number, text)?;
+    calls.is_made(following.number).then_some((following.number, following.after_ns))
 }
 
 /// The texts of a body's messages, with the roles.
@@ -136,6 +142,7 @@ fn a_turn_that_fails_ends_its_conversation_and_the_rest_is_counted() {
     calls.ended(second, ReplayedEnd::Failed);
     let following = calls.follows(second).unwrap();
     assert_eq!(following.after_ns, AFTER_FAILURE_NS);
+    assert!(calls.is_made(following.number));
     assert_eq!(said(&body(calls.as_mut(), following.number)).len(), 1, "another conversation");
     let refused = AnswerParts { head: b"", body: b"" };
     calls.ended(following.number, ReplayedEnd::Answered { status: 429, took_ns: 1, parts: refused });
@@ -196,6 +203,46 @@ fn requests_are_as_many_as_asked_for_and_begin_at_once_or_by_a_rate() {
     let (second, _) = answer(calls.as_mut(), number, "a").unwrap();
     let (third, _) = answer(calls.as_mut(), second, "a").unwrap();
     assert_eq!(answer(calls.as_mut(), third, "a"), None, "others come by the rate");
+}
+
+#[test]
+fn turns_that_a_warm_up_planned_are_among_those_asked_for() {
+    let some = |requests| {
+        plan(&options(ApiDialect::Chat, THREE), |plan| {
+            plan.connections = Connections::Fixed(4);
+            plan.warmup_ns = SECOND_NS;
+            plan.stop = StopRule { duration_ns: None, requests: Some(requests) };
+        })
+    };
+    // Fewer than think at the end of the warm-up, as many, and more.
+    for requests in [1, 3, 4, 10] {
+        let plan = some(requests);
+        let mut calls = calls(&plan, Share::WHOLE);
+        let mut thinking = Vec::new();
+        while let Some((_, number)) = next(calls.as_mut()) {
+            thinking.push(ended(calls.as_mut(), number, "a").unwrap().number);
+        }
+        assert_eq!(thinking.len(), 4);
+        calls.begin(Phase::Measured);
+        let mut made = 0;
+        while let Some(number) = thinking.pop() {
+            if calls.is_made(number) {
+                made += 1;
+                thinking.extend(ended(calls.as_mut(), number, "a").map(|following| following.number));
+            }
+        }
+        assert_eq!(made, requests);
+        assert_eq!(next(calls.as_mut()), None);
+    }
+}
+
+#[test]
+fn what_an_assistant_did_not_say_is_not_repeated() {
+    let plan = plan(&options(ApiDialect::Messages, THREE), |_| ());
+    let mut calls = calls(&plan, Share::WHOLE);
+    let (_, first) = next(calls.as_mut()).unwrap();
+    let (other, after_ns) = answer(calls.as_mut(), first, "").unwrap();
+    assert_eq!((said(&body(calls.as_mut(), other)).len(), after_ns), (1, 0), "another conversation");
 }
 
 #[test]
