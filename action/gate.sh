@@ -13,19 +13,44 @@
 # never answered.
 set -eu
 brunt=${GATE_BRUNT:-brunt} folder=${GATE_FOLDER:-brunt-gate} baseline=${GATE_BASELINE:-}
-: "${GATE_TARGET:?what to aim at, such as http://127.0.0.1:8080/}"
 mkdir -p "$folder"
-# What an earlier gate left there is not of this one.
-rm -f "$folder/report.md" "$folder/comparison.md" "$folder/comparison.json"
 : >"$folder/summary.md"
+# Removes what an earlier gate left there, which is not of this one.
+clear() {
+    for file in result.json junit.xml report.html report.md comparison.md comparison.json; do
+        rm -f "$folder/$file"
+    done
+}
+# Ends with what is wrong in the variables, which the summary says too.
+refuse() {
+    clear
+    printf '### Performance: not run (exit status 2)\n\n%s\n' "$1" >"$folder/summary.md"
+    echo "$1" >&2
+    exit 2
+}
+[ -n "${GATE_TARGET:-}" ] || refuse "GATE_TARGET is not set: give the address to load, such as http://127.0.0.1:8080/"
+# An earlier gate's result may be the baseline, and stand where this gate writes its own.
+case $baseline in
+'' | *://*) ;;
+*)
+    [ -f "$baseline" ] || refuse "GATE_BASELINE: there is no file $baseline"
+    [ "$baseline" -ef "$folder/baseline.json" ] || cp "$baseline" "$folder/baseline.json"
+    baseline=$folder/baseline.json
+    ;;
+esac
+clear
 
 # Lines of $1 as flags $2, quoted for eval.
 each() {
     printf '%s\n' "$1" | sed -n "/[^[:space:]]/{s/'/'\\\\''/g;s/^[[:space:]]*/$2 '/;s/[[:space:]]*\$/'/;p;}" | tr '\n' ' '
 }
-# The words of $1, with quotes as a shell has them and nothing else of it: no variable and no command is put in.
+# The words of $1, a line each, with quotes as a shell has them and nothing else of it: no variable and no command is put in.
+split() {
+    printf '%s' "$1" | xargs -n 1 printf '%s\n' 2>/dev/null
+}
+# Lines as words, quoted for eval.
 words() {
-    printf '%s' "$1" | xargs -n 1 printf '%s\n' | sed "/./!d;s/'/'\\\\''/g;s/^/'/;s/\$/'/" | tr '\n' ' '
+    printf '%s\n' "$1" | sed "/./!d;s/'/'\\\\''/g;s/^/'/;s/\$/'/" | tr '\n' ' '
 }
 # Adds a text to the summary as it is.
 quote() {
@@ -49,7 +74,8 @@ unjudged() {
 }
 
 status=0
-flags=$(words "${GATE_FLAGS--r 500}")
+flags=$(split "${GATE_FLAGS--r 500}") || refuse "GATE_FLAGS: a quote is not closed: ${GATE_FLAGS-}"
+flags=$(words "$flags")
 thresholds=$(each "${GATE_THRESHOLDS:-}" --threshold)
 eval "set -- $flags $thresholds"
 attempt "$@" -d "${GATE_DURATION:-30s}" --no-save --quiet --wait-for 30s -o "$folder/result.json" -o "$folder/junit.xml" -o "$folder/report.html" \
@@ -94,7 +120,7 @@ fi >>"$folder/summary.md"
     if [ ! -f "$folder/report.md" ]; then
         :
     elif [ -f "$folder/comparison.md" ] && [ "$status" = 0 ]; then
-        printf '\n<details><summary>One run of the new build, whose thresholds held</summary>\n\n'
+        printf '\n<details><summary>One run of the new build%s</summary>\n\n' "${thresholds:+, whose thresholds held}"
         cat "$folder/report.md"
         printf '\n</details>\n'
     else

@@ -130,7 +130,7 @@ fn row(name: &str, figures: &Figures) -> String {
     )
 }
 
-/// Prints circles and forbidden arrows between crates; returns whether there is none.
+/// Prints circular and forbidden dependencies between crates; returns whether there are none.
 fn print_crates(packages: &[Package]) -> bool {
     let edges: BTreeSet<(&str, &str)> = packages
         .iter()
@@ -149,7 +149,7 @@ fn print_crates(packages: &[Package]) -> bool {
     circles.is_empty() && forbidden.is_empty()
 }
 
-/// Prints vague names of files, names that several public types have, and synonyms; returns whether there is none.
+/// Prints vague file names, names that several public types share, and synonyms; returns whether there are none.
 fn print_names(folder: &Path, packages: &[Package], trees: &[(&Package, Tree)]) -> anyhow::Result<bool> {
     let vague = naming::vague_files(packages)?;
     println!("\nfiles whose name says nothing: {}", vague.len());
@@ -183,7 +183,7 @@ fn print_dependencies(dependencies: &Dependencies) {
     lines("in several versions", &dependencies.doubled);
 }
 
-/// Prints circles between modules; returns whether there is none.
+/// Prints circular dependencies between modules; returns whether there are none.
 fn print_modules(folder: &Path, trees: &[(&Package, Tree)], edges: bool) -> bool {
     let mut lines = Vec::new();
     let (mut of_files, mut of_folders) = (0, 0);

@@ -190,7 +190,7 @@ mod tests {
             assert_eq!(exit.after_signal(Some(2)), Exit::Interrupted(2), "a signal comes before {ending:?}");
         }
         assert_eq!(Exit::of_run(&summary(Aborted(aborted()), 1, 0, true)), Exit::ThresholdFailed);
-        assert_eq!(Exit::of_run(&summary(Completed, 90, 10, true)), Exit::ThresholdFailed, "more than 1 % failed");
+        assert_eq!(Exit::of_run(&summary(Completed, 90, 10, true)), Exit::ThresholdFailed, "more than 1% failed");
         for ending in [Completed, Stopped(because())] {
             assert_eq!(Exit::of_run(&summary(ending, 100, 0, true)), Exit::Done);
         }

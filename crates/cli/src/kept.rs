@@ -13,7 +13,7 @@ use brunt_record::catalogue::Counter;
 use brunt_report::decision::conclusion;
 use brunt_store::{Store, StoreError};
 
-use crate::args::Saving;
+use crate::args::{Saving, repeat};
 use crate::console;
 use crate::wording::{self, Settings};
 
@@ -86,8 +86,11 @@ impl Keep {
 /// What one does after one's first run, which nothing later prints again.
 fn after_the_first(summary: &Summary) -> String {
     // Scenarios have no flag for a rate.
-    let next = if summary.is_open() || summary.plan.scenarios.is_some() {
-        "the highest rate that it takes  brunt find --threshold 'p99<50ms' …".to_owned()
+    let next = if summary.plan.scenarios.is_some() {
+        "limits that fail a run          brunt help thresholds".to_owned()
+    } else if summary.is_open() {
+        let url = repeat::quoted(&summary.plan.target.url());
+        format!("the highest rate that it takes  brunt find --threshold 'p99<50ms' {url}")
     } else {
         // At half of what it took, queues stay short.
         let rate = ((summary.rates.ok_per_s / 2.0) as u64).max(1);

@@ -183,6 +183,16 @@ fn check_alike(side: &StoredSide) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a result that stands on both sides, perhaps in two files: it never differs from itself.
+fn check_apart(a: &StoredSide, b: &StoredSide) -> Result<()> {
+    let identity = |result: &Summary| (result.run.started_unix_ms, result.plan.seed);
+    let is_also_b = |result: &Summary| b.results.iter().any(|other| identity(result) == identity(other));
+    if a.results.iter().any(is_also_b) {
+        bail!("{} and {} hold the same run: a run cannot be compared with itself", a.name, b.name);
+    }
+    Ok(())
+}
+
 /// Sentences about results of a side that lost an agent.
 fn losses_of(side: &StoredSide, name: &str) -> Vec<String> {
     let lost = |(number, result): (usize, &Summary)| {
@@ -203,6 +213,7 @@ fn losses_of(side: &StoredSide, name: &str) -> Vec<String> {
 pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<ComparedRuns> {
     check_alike(a)?;
     check_alike(b)?;
+    check_apart(a, b)?;
     let differing = match (a.results.first(), b.results.first()) {
         (Some(a), Some(b)) => compare::differences(&a.plan, &b.plan),
         _ => Vec::new(),

@@ -112,7 +112,7 @@ pub trait WorkerReplay: Send {
     /// The next call, in the order of their due times.
     fn next(&mut self) -> Upcoming;
 
-    /// Whether this call, which has come due, is made. Calls are planned ahead, and a number of calls that was asked for may be reached meanwhile.
+    /// Whether this call, which has come due, is made. Calls are planned ahead; meanwhile the number of calls to make may have been reached.
     /// Asked once, before [`call`](Self::call).
     fn is_made(&mut self, _number: u64) -> bool {
         true

@@ -143,7 +143,7 @@ fn shown_value(id: &str, value: &OsStr, registry: &Registry) -> String {
 }
 
 /// A word quoted for a shell.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "-_=:,./@%+[]".contains(c));
     if plain(word) && !word.is_empty() {
         return word.to_owned();

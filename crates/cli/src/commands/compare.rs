@@ -239,23 +239,30 @@ enum Round {
 /// The rounds after which it is said how many are needed.
 const PILOTS: usize = 2;
 
-/// What all of `n` rounds will show, by the spread of the first: about how many each condition takes, else which differences are seen.
+/// What all of `n` rounds will show, by the spread of the first: which conditions they decide, else which differences are seen.
 fn outlook(n: u32, conditions: &[FailIf], rounds: &[(ComparedFigures, ComparedFigures)]) -> Option<String> {
-    let needs =
-        conditions.iter().filter_map(|condition| Some((condition, compare::rounds_to_decide(condition, rounds)?)));
-    let needs: Vec<_> = needs.collect();
-    if let Some(most) = needs.iter().map(|(_, needed)| *needed).max() {
-        let each: Vec<_> = needs.iter().map(|(condition, needed)| format!("{condition} {needed}")).collect();
-        let more = if most > n { format!(" (--rounds {most})") } else { String::new() };
-        return Some(format!("two rounds say about how many decide a condition: {}{more}", each.join(", ")));
+    let (mut within, mut beyond) = (Vec::new(), Vec::new());
+    for condition in conditions {
+        match compare::rounds_to_decide(condition, rounds) {
+            Some(needed) if needed <= n => within.push(condition.to_string()),
+            Some(needed) => beyond.push(format!("{condition} needs about {needed} (--rounds {needed})")),
+            None => {}
+        }
+    }
+    if !within.is_empty() {
+        let are = if within.len() == 1 { "is" } else { "are" };
+        within = vec![format!("{} {are} decided by {n}", within.join(", "))];
+    }
+    let each = [within, beyond].concat();
+    if !each.is_empty() {
+        return Some(format!("after {PILOTS} rounds: {}", each.join("; ")));
     }
     let seen = [Metric::P50, Metric::P99].into_iter().filter_map(|metric| {
         let ratio = compare::ratio_to_see(metric, n, rounds)?;
-        Some(format!("{:.1}% at {}", (ratio - 1.0) * 100.0, metric.name()))
+        Some(format!("{:.1}% or more at {}", (ratio - 1.0) * 100.0, metric.name()))
     });
     let seen: Vec<_> = seen.collect();
-    (!seen.is_empty())
-        .then(|| format!("two rounds say what {n} will show: a difference of about {}", seen.join(" and ")))
+    (!seen.is_empty()).then(|| format!("after {PILOTS} rounds: {n} show a difference of about {}", seen.join(" and ")))
 }
 
 fn rounds(

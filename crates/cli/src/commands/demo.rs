@@ -161,7 +161,7 @@ fn introduction(args: &Demo) -> String {
     let plural = if *connections == 1 { "" } else { "s" };
     let (closed, open) = (format!("{connections} connection{plural}"), format!("{rate} requests/s"));
     format!(
-        "A target answers in 2 ms, and freezes for one second in every four.\nTwo loads meet it at the same time: {closed}, \
+        "A target answers in 2ms, and freezes for one second in every four.\nTwo loads meet it at the same time: {closed}, \
          each of which waits for its\nanswer before it asks again, and {open}, which wait for nobody.\n\n       \
          {:>25} {:>25}\n{:>6} {:>12} {:>12} {:>12} {:>12}\n",
         MODELS[0], MODELS[1], "second", "answered", "p99", "answered", "p99"

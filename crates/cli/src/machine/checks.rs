@@ -237,7 +237,7 @@ fn hypervisor(facts: &Facts) -> Check {
     if share < STOLEN {
         return Check::ok(NAME, "it takes no CPU time away");
     }
-    let message = format!("it gave {:.0} % of the CPU time to other guests", share * 100.0);
+    let message = format!("it gave {:.0}% of the CPU time to other guests", share * 100.0);
     Check::new(NAME, Level::Problem, message, &["a machine whose CPUs are not shared"])
 }
 

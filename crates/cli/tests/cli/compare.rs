@@ -45,8 +45,8 @@ fn a_slower_target_is_called_slower_and_fails_the_condition() {
     assert!(done.stderr.contains("error: p50 > 1.5x: "), "{}", done.stderr);
     // Said once, before the third round; a factor of 1 is decided by no number of rounds.
     let (early, late) = done.stderr.split_once("round 3 of 10").unwrap();
-    assert!(early.contains("two rounds say about how many decide a condition: p50 > 1.5x "), "{early}");
-    assert!(!early.contains("rate > 1x") && !late.contains("two rounds say"), "{}", done.stderr);
+    assert!(early.contains("after 2 rounds: p50 > 1.5x "), "{early}");
+    assert!(!early.contains("rate > 1x") && !late.contains("after 2 rounds"), "{}", done.stderr);
     let markdown = std::fs::read_to_string(markdown).unwrap();
     assert!(markdown.contains("B's p50 is ") && markdown.contains("| ❌ `p50 > 1.5x` |"), "{markdown}");
 }
@@ -81,10 +81,19 @@ fn one_target_is_loaded_in_two_ways_and_the_runs_are_kept_and_compared_again() {
     assert_eq!((&design["is"], &design["a"], &design["b"]), (&"runs".into(), &10.into(), &10.into()));
     assert!(metric(&compared, "rate")["ratio"].as_f64().unwrap() > 2.0, "{compared:#}");
     // One of them alone is too short to be cut into blocks.
-    let one = std::fs::read_dir(&old).unwrap().next().unwrap().unwrap().path();
-    let one = one.to_str().unwrap();
-    let done = run(["compare", one, one]).with_status(2);
+    let [one, other] = [&old, &new].map(|directory| {
+        let file = std::fs::read_dir(directory).unwrap().next().unwrap().unwrap().path();
+        file.to_str().unwrap().to_owned()
+    });
+    let done = run(["compare", &one, &other]).with_status(2);
     assert!(done.stderr.contains("too short to be compared by itself: 10 s or more"), "{}", done.stderr);
+    // Nothing differs from itself, whatever its file is called.
+    let copy = dir.path("copy.json");
+    std::fs::copy(&one, &copy).unwrap();
+    for same in [&one, &copy] {
+        let done = run(["compare", &one, same]).with_status(2);
+        assert!(done.stderr.contains("a run cannot be compared with itself"), "{}", done.stderr);
+    }
 }
 
 #[test]

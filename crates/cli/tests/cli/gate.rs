@@ -162,11 +162,49 @@ fn the_gate_has_conditions_of_its_own_and_says_why_it_could_not_compare() {
     assert_eq!(summary.matches("<details>").count(), summary.matches("</details>").count(), "{summary}");
     let (status, summary, stderr) = gate("nowhere.json", "none");
     assert_eq!(status, Some(2), "{summary}");
-    assert!(summary.starts_with("### Performance: could not be compared (exit status 2)\n"), "{summary}");
-    assert!(
-        summary.contains("cannot read nowhere.json") && stderr.contains("cannot read nowhere.json"),
-        "{summary}{stderr}"
-    );
+    assert!(summary.starts_with("### Performance: not run (exit status 2)\n"), "{summary}");
+    let reason = "GATE_BASELINE: there is no file nowhere.json";
+    assert!(summary.contains(reason) && stderr.contains(reason), "{summary}{stderr}");
+}
+
+#[test]
+fn what_is_wrong_with_the_gates_variables_ends_it_before_the_load() {
+    let dir = Directory::new();
+    for (name, value, reason) in [
+        ("GATE_TARGET", "", "GATE_TARGET is not set: give the address to load"),
+        ("GATE_FLAGS", "-r 50 -H 'X: y", "GATE_FLAGS: a quote is not closed: -r 50 -H 'X: y"),
+    ] {
+        let mut command = Command::new("sh");
+        command.arg(root().join("action/gate.sh")).current_dir(dir.path("."));
+        command.env("GATE_BRUNT", env!("CARGO_BIN_EXE_brunt")).env("GATE_TARGET", "http://127.0.0.1:1/");
+        let done = done(command.env(name, value)).with_status(2);
+        let summary = std::fs::read_to_string(dir.path("brunt-gate/summary.md")).unwrap();
+        assert!(done.stderr.starts_with(reason) && summary.contains(reason), "{done:#?}{summary}");
+    }
+}
+
+/// The baseline may be the very file that the gate writes.
+#[test]
+fn the_result_of_an_earlier_gate_is_its_baseline_and_no_later_one() {
+    let dir = Directory::new();
+    let gate = |delay: u64, baseline: &str| {
+        let (_server, url) =
+            runs::target(ServerConfig { delay: Delay::Fixed(Duration::from_millis(delay)), ..ServerConfig::default() });
+        let mut command = Command::new("sh");
+        command.arg(root().join("action/gate.sh")).current_dir(dir.path("."));
+        command.env("GATE_BRUNT", env!("CARGO_BIN_EXE_brunt")).env("GATE_TARGET", &url).env("GATE_BASELINE", baseline);
+        command.env("GATE_FLAGS", "-c 4 -t 1 -w 0s").env("GATE_FAIL_IF", "p50 > 2x").env("GATE_DURATION", "10s");
+        let done = done(&mut command);
+        (done.status, std::fs::read_to_string(dir.path("brunt-gate/summary.md")).unwrap())
+    };
+    assert_eq!(gate(2, "").0, Some(0));
+    let (status, summary) = gate(30, "brunt-gate/result.json");
+    assert_eq!(status, Some(1), "{summary}");
+    assert!(summary.contains("❌ `p50 > 2x`") && !summary.contains("whose thresholds held"), "{summary}");
+    // A gate that made no run leaves nothing of an earlier one.
+    let (status, _) = gate(2, "no.json");
+    let is_left = |file: &str| Path::new(&dir.path("brunt-gate")).join(file).exists();
+    assert_eq!((status, ["result.json", "comparison.json", "report.html"].map(is_left)), (Some(2), [false; 3]));
 }
 
 #[test]

@@ -199,8 +199,10 @@ fn two_runs_are_compared() {
     let dir = Directory::new();
     let store = dir.path("runs.db");
     let interrupted = Headline { tone: Tone::Warning, line: "! interrupted".to_owned() };
-    for _ in 0..2 {
-        Store::open(store.as_ref()).unwrap().save(&long(120), &Label::default(), interrupted.clone()).unwrap();
+    for number in 0..2 {
+        let mut run = long(120);
+        run.run.started_unix_ms += number;
+        Store::open(store.as_ref()).unwrap().save(&run, &Label::default(), interrupted.clone()).unwrap();
     }
     let ui = Ui::start(&store, &[]);
     let compared = ui.get("compare?run=2&run=1");

@@ -220,8 +220,8 @@ impl Nginx {
         });
     }
 
-    /// The lines of its log from this byte on, of which the first may be the end of one; as far as they are there, and asked again, those that
-    /// came since.
+    /// Lines of the access log from byte `start`; the first may be partial. Ends at the last complete line; polled again, it continues with
+    /// newer ones.
     fn follow(&self, start: u64) -> impl Iterator<Item = String> + use<> {
         let mut log = BufReader::new(fs::File::open(self.dir.path("access.log")).unwrap());
         log.seek(SeekFrom::Start(start)).unwrap();

@@ -48,8 +48,7 @@ impl AmongWorkers {
         Self(Arc::new(Inner { workers: 1, quotas: vec![None], over, counters }))
     }
 
-    /// The counter of users, on all workers of all machines, who have come to the meeting of this name for this number of
-    /// users.
+    /// Counts the users who have arrived at the meeting `name` of `users`, over all workers of all machines.
     pub(super) fn meeting(&self, name: &str, users: u64) -> Arc<SharedCounter> {
         self.0.counters.named(&format!("meeting of {users}: {name}"))
     }

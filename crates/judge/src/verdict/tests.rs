@@ -260,7 +260,7 @@ fn late_calls_spoil_the_percentiles_that_they_reach() {
     assert!(verdict.sentence.to_string().contains("p99 is between 800.0µs and 5.8"), "{}", verdict.sentence);
     // At 3% of a CPU nobody is told to use fewer calls.
     assert!(verdict.findings.iter().all(|f| f.advice != Advice::FewerCallsEach), "{:?}", verdict.findings);
-    assert!(verdict.is_load_as_asked, "4 % of the calls are no other arrival process");
+    assert!(verdict.is_load_as_asked, "4% of the calls late: still the arrival process that was asked for");
 }
 
 #[test]

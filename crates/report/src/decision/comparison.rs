@@ -386,7 +386,9 @@ fn conditions(compared: &ComparedRuns, paint: Paint) -> Vec<String> {
             (false, Some(_)) => ("?", Role::Warning),
             (false, None) => ("✓", Role::Good),
         };
-        let text = format!("{}\u{a0} {}", clean(&result.condition.to_string()), clean(&told(result)));
+        // A mark before a condition that is met would read as if that were well.
+        let not = if result.failed { "" } else { "not " };
+        let text = format!("{not}{}\u{a0} {}", clean(&result.condition.to_string()), clean(&told(result)));
         let wrapped = wrapped("", "      ", &text, WIDTH - 4).into_iter();
         let role_of_text = if role == Role::Good { Role::Plain } else { role };
         let mut dressed: Vec<_> = wrapped.map(|line| paint.as_(role_of_text, line)).collect();

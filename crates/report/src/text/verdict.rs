@@ -43,7 +43,7 @@ pub(super) fn remarks(remarks: &[Toned], paint: Paint) -> Vec<String> {
 pub(super) fn measurement(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
     let words = match summary.verdict.judgement {
         Judgement::Trustworthy if summary.verdict.findings.is_empty() => "measured well".to_owned(),
-        Judgement::Trustworthy => "measured well, except for the lines marked ! above".to_owned(),
+        Judgement::Trustworthy => "measured well, except where ! stands below Throughput or Latency".to_owned(),
         Judgement::GeneratorBound => paint.bad("✗ brunt was the limit"),
         Judgement::LatencyUnreliable => paint.bad(format!("✗ {}", summary.verdict.holding())),
         Judgement::NothingMeasured => return Vec::new(),

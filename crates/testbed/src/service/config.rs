@@ -124,8 +124,8 @@ pub enum ServedProtocol {
     /// HTTP/1.1.
     #[default]
     Http,
-    /// WebSocket, on any path: every message comes back. An answer is an echo; a wrong one, of which `error_rate`
-    /// says how many there are, is a message whose last byte is another.
+    /// WebSocket, on any path: every message comes back. An answer is an echo; a wrong one, at the share
+    /// `error_rate`, is a message whose last byte differs.
     WebSocket,
     /// Thrift, binary or compact, framed or unframed: every method returns its first argument. A wrong answer is a
     /// `TApplicationException`.
@@ -194,7 +194,7 @@ impl ServerConfig {
             return wrong("workers", "1 to 1024", self.workers.to_string());
         }
         if !(0.0..=1.0).contains(&self.error_rate) {
-            return wrong("error share", "a number from 0 to 1", self.error_rate.to_string());
+            return wrong("error rate", "a number from 0 to 1", self.error_rate.to_string());
         }
         if self.close_after == Some(0) {
             return wrong("close after", "at least 1 answer", "0".to_owned());
@@ -272,8 +272,8 @@ mod tests {
         let stall = |length, period| ServerConfig { stall: Some(Stall { length, period }), ..ok() };
         let wrong = [
             (ServerConfig { workers: 0, ..ok() }, "workers: expected 1 to 1024, got 0"),
-            (ServerConfig { error_rate: 1.5, ..ok() }, "error share: expected a number from 0 to 1, got 1.5"),
-            (ServerConfig { error_rate: f64::NAN, ..ok() }, "error share: expected a number from 0 to 1, got NaN"),
+            (ServerConfig { error_rate: 1.5, ..ok() }, "error rate: expected a number from 0 to 1, got 1.5"),
+            (ServerConfig { error_rate: f64::NAN, ..ok() }, "error rate: expected a number from 0 to 1, got NaN"),
             (ServerConfig { close_after: Some(0), ..ok() }, "close after: expected at least 1 answer, got 0"),
             (delay(Delay::Fixed(Duration::MAX)), "delay: expected at most 1 hour"),
             (delay(Delay::Exponential { mean: MS(3_600_001) }), "delay: expected at most 1 hour"),
