@@ -1,6 +1,14 @@
-//! The allocator of the brunt program. It has its own crate because the crate that names it also holds the code that
-//! every allocation passes through, and the program's own crate is not optimised
-//! (docs/decisions/0020-release-build-without-lto.md).
+//! The allocator of the brunt program, and how long it keeps freed memory.
+//!
+//! It has its own crate because the crate that names an allocator also holds the code that every allocation passes through, and the program's own crate is compiled
+//! for size (docs/decisions/0020-release-build-without-lto.md).
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! // Between two runs of a search there is time to give memory back.
+//! brunt_allocator::keep_freed(Duration::from_secs(1));
+//! ```
 
 use std::ffi::c_long;
 use std::time::Duration;

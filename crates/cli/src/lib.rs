@@ -1,4 +1,24 @@
 //! The command line of brunt, as a library: a program with protocols of its own is `brunt::main_with(registry)`.
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//!
+//! fn main() -> ExitCode {
+//!     let mut registry = brunt::built_in();
+//!     // registry.register(MyProtocol);
+//!     brunt::main_with(registry)
+//! }
+//! ```
+//!
+//! | place | has |
+//! | --- | --- |
+//! | `commands/` | a file for each subcommand |
+//! | `args/`, `parser/` | groups of flags, and how command line, `brunt.toml` and environment become values |
+//! | `plan/` | flags as a plan |
+//! | `single.rs`, `runs.rs`, `executor.rs` | one run, several behind a decision, on this machine or by agents |
+//! | `live/`, `sinks/`, `results.rs`, `kept.rs` | what is shown, sent on, written and kept |
+//! | `machine/`, `watching/` | what the machine and the target do meanwhile |
+//! | `guide/`, `site/` | help pages, manual and site, from `docs/` |
 
 mod args;
 mod commands;

@@ -18,6 +18,20 @@
 //! subject.
 //!
 //! Core NATS promises little, so `link.rs` makes messages arrive once and in order.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use brunt_cluster::{AgentOptions, Bus, BusError, serve};
+//! use brunt_plan::stop::StopHandle;
+//! use brunt_protocol::Registry;
+//! use brunt_script::ScriptHost;
+//!
+//! /// What `brunt agent` does: it waits for controllers, and carries out what they hand over, until it is stopped.
+//! fn agent(bus: &Bus, options: AgentOptions, scripts: &'static dyn ScriptHost, stop: &StopHandle) -> Result<(), BusError> {
+//!     serve(bus, options, Arc::new(Registry::default()), scripts, stop, &mut |_event| ())
+//! }
+//! ```
 
 mod agent;
 mod bus;

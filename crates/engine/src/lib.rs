@@ -3,6 +3,36 @@
 //! [`run`] finds the target's addresses, starts the workers and gathers their reports. A worker (`worker`) is a thread
 //! with its own connections. It asks the plan's pace when a call is due, the protocol ([`Registry`]) for the call's
 //! bytes, and the transport (`transport`) to send them; then it records the outcome.
+//!
+//! ```
+//! use brunt_engine::{EngineError, Observer, StopHandle, run};
+//! use brunt_plan::plan::Plan;
+//! use brunt_protocol::Registry;
+//! use brunt_record::recording::Recording;
+//! use brunt_script::ScriptHost;
+//!
+//! /// Blocks until the run is over. `stop` ends it from another thread; `observer` sees each second.
+//! fn carried_out(
+//!     plan: &Plan,
+//!     protocols: &Registry,
+//!     scripts: &dyn ScriptHost,
+//!     observer: &mut dyn Observer,
+//!     stop: &StopHandle,
+//! ) -> Result<Recording, EngineError> {
+//!     Ok(run(plan, protocols, scripts, observer, stop)?.run)
+//! }
+//! ```
+//!
+//! | module | does |
+//! | --- | --- |
+//! | `run`, `worker`, `coordinator` | begins and ends a run, drives the connections of a thread, gathers what the threads report |
+//! | `flood`, `users`, `replay` | three kinds of load: requests from a source, virtual users, a log |
+//! | `pace`, `gate`, `control` | when calls are due, when all begin, what changes meanwhile |
+//! | `channel`, `slots` | a connection with its protocol, and the calls in flight on it |
+//! | `transport` | sockets, TLS, epoll, the kernel's arrival times: the only module with I/O |
+//! | `simulated` | a network and a clock in memory, by which tests run whole runs in no time |
+//!
+//! A worker never blocks but in its `Driver`'s wait, and allocates nothing for a call of a flood.
 
 mod channel;
 mod control;

@@ -5,6 +5,8 @@
 //! answers that come as messages, events for the report. A protocol adds its own part by [`StreamProtocol`]: how a request
 //! becomes a header block and data, and what an answer's head, body and trailers mean.
 //!
+//! The smallest protocol on it is gRPC: `GrpcStreams` in `crates/protocols/grpc`.
+//!
 //! Dispatch is static, so a call pays nothing for the seam.
 
 mod client;

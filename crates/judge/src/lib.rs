@@ -5,6 +5,22 @@
 //! [`verdict`] says whether the figures can be believed: the error that the generator itself can have caused in each
 //! ([`uncertainty`]), the difference that another run of this length may show ([`sampling`]), and whether the run had
 //! settled ([`trend`]).
+//!
+//! A view is given a summary and nothing else:
+//!
+//! ```
+//! use brunt_judge::summary::Summary;
+//! use brunt_plan::plan::Plan;
+//! use brunt_record::recording::Recording;
+//!
+//! fn passed(plan: Plan, run: Recording) -> bool {
+//!     let summary = Summary::new(plan, run);
+//!     println!("{} ok/s, {}", summary.rates.ok_per_s, summary.verdict.holding());
+//!     summary.answered() && summary.thresholds_held()
+//! }
+//! ```
+//!
+//! What is said of a run ([`remarks`]) is a value with a cause and an advice; its words are `brunt-report`'s.
 
 pub mod abort;
 pub mod advice;

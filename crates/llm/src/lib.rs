@@ -12,6 +12,16 @@
 //! | [`dialect`], `request.rs`, [`event`] | bodies and the requests around them, and what answers say |
 //! | [`client`] | the client of a connection, above that of HTTP |
 //! | [`meter`], [`objectives`] | the figures |
+//!
+//! ```
+//! use brunt_llm::length::Length;
+//! use brunt_llm::objectives::Objectives;
+//!
+//! let length: Length = "normal:512,64".parse().unwrap();
+//! assert_eq!(length.mean(), 512.0);
+//! let objectives: Objectives = "ttft<500ms,tpot<50ms".parse().unwrap();
+//! assert_eq!(objectives.to_string(), "ttft<500ms,tpot<50ms");
+//! ```
 
 pub mod client;
 mod conversation;

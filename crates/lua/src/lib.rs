@@ -4,6 +4,22 @@
 //! through the contract of protocols. wrk's scripts write requests of HTTP/1.1 themselves, and begin with the request
 //! that the target's protocol would send. Scenarios call by a protocol's own words (a
 //! [`Dialect`](brunt_protocol::scenario::Dialect)), or by the names of its flags.
+//!
+//! | module | has |
+//! | --- | --- |
+//! | `state.rs`, `memory.rs` | a `LuaJIT` state, its limits, and what a script may reach of it (`sandbox.lua`) |
+//! | `wrk` | wrk's functions: `init`, `request`, `delay`, `response`, `done` |
+//! | [`scenario`] | users as coroutines, and the library `brunt` (`scenario/library/*.lua`) |
+//!
+//! ```
+//! use brunt_lua::LuaJit;
+//! use brunt_script::ScriptHost;
+//!
+//! /// What the engine is given: it knows no language.
+//! static SCRIPTS: &dyn ScriptHost = &LuaJit;
+//! ```
+//!
+//! A word of the library is a function of Lua in `scenario/library`; one that makes a call ends in `core.call`, and the user waits there.
 
 mod error;
 mod memory;

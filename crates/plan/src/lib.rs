@@ -4,6 +4,24 @@
 //! secrets; `Serialize` writes the form for display. [`schedule`], [`arrivals`] and [`injection`] compute when each
 //! call or virtual user is due, and [`share`] which of them belong to which worker. [`threshold`] is the grammar of
 //! conditions on a run's figures; judging by them takes a record of the run and is done elsewhere.
+//!
+//! Whatever a text on the command line says is read here once, into a value:
+//!
+//! ```
+//! use brunt_plan::profile::Profile;
+//! use brunt_plan::target::Url;
+//! use brunt_plan::threshold::Threshold;
+//!
+//! let url = Url::parse("https://example.org/items?page=2").unwrap();
+//! assert_eq!((url.target.host.as_str(), url.target.url().as_str()), ("example.org", "https://example.org/items?page=2"));
+//!
+//! // One second from 100/s to 200/s has 150 calls; the hundredth is due when 100 have come together.
+//! let ramp: Profile = "100..200/1s".parse().unwrap();
+//! assert_eq!(ramp.calls(), 150.0);
+//!
+//! assert!("p99<50ms".parse::<Threshold>().is_ok());
+//! assert!("p99<fast".parse::<Threshold>().unwrap_err().to_string().contains("fast"));
+//! ```
 
 pub mod arrivals;
 pub mod bodies;

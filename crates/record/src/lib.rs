@@ -6,6 +6,22 @@
 //! what the plan asked for, or judges it.
 //!
 //! Times are nanoseconds (`_ns`) since the start of the run, from one monotonic clock.
+//!
+//! To count something new, declare it in the [`catalogue`] and count where it happens: merging, storing, the bus and the views follow from the declaration.
+//!
+//! ```
+//! use brunt_record::histogram::Histogram;
+//!
+//! let mut fast = Histogram::new();
+//! fast.record_n(2_000_000, 99);
+//! let mut slow = Histogram::new();
+//! slow.record(900_000_000);
+//! fast.merge(&slow);
+//! assert_eq!((fast.count(), fast.max()), (100, Some(900_000_000)));
+//! // Values are kept to 0.8 %.
+//! let p50 = fast.quantile(0.5).unwrap();
+//! assert!((1_984_000..=2_016_000).contains(&p50), "{p50}");
+//! ```
 
 pub mod addresses;
 pub mod agents;

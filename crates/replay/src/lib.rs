@@ -19,6 +19,15 @@
 //! machine that keeps account of all calls. [`planned`] reads all these settings from a plan.
 //!
 //! All but [`fingerprint`], [`input`], [`position`], [`progress`] and [`log`] are pure.
+//!
+//! ```
+//! use brunt_replay::format::{Format, Options, Parser};
+//!
+//! let line = br#"10.0.0.1 - - [30/Nov/2026:10:00:00 +0000] "GET /a?b=1 HTTP/1.1" 200 512 "-" "curl/8.1""#;
+//! assert_eq!(Format::recognise(line), Some(Format::Combined));
+//! let entry = Parser::new(Format::Combined, Options::default()).unwrap().line(line).unwrap().unwrap();
+//! assert_eq!((entry.method.as_str(), entry.url.as_str(), entry.status), ("GET", "/a?b=1", Some(200)));
+//! ```
 
 pub mod against;
 pub mod config;

@@ -19,6 +19,17 @@
 //!
 //! Texts that come from elsewhere (a server's words in a failure's reason, a plan's URL) are shown without control
 //! characters, so that none of them can move a terminal's cursor.
+//!
+//! ```
+//! use std::io;
+//!
+//! use brunt_judge::summary::Summary;
+//! use brunt_report::{Format, Style, render};
+//!
+//! fn page(summary: &Summary) -> io::Result<Vec<u8>> {
+//!     render(Format::Html, summary, Style::default())
+//! }
+//! ```
 
 use std::io::{self, Write};
 

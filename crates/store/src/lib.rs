@@ -2,6 +2,17 @@
 //!
 //! A run is stored whole, as plan and recording, beside the figures that lists show. Its plan is stored as plans are shown,
 //! without secrets. Several brunts may use one file at once: each change is one transaction, and waits for others.
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use brunt_store::{RunSelector, Store, StoreError};
+//!
+//! fn last_rate(file: &Path) -> Result<f64, StoreError> {
+//!     let mut store = Store::open_kept(file)?;
+//!     Ok(store.load(&RunSelector::Last)?.rates.ok_per_s)
+//! }
+//! ```
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -6,6 +6,14 @@
 //! (`decoding`), as many as it has, and within the limit, and that they end with a status.
 //!
 //! A call's status is that in its trailers: 0 is OK, and the others are names ([`status::NAMES`]).
+//!
+//! ```
+//! use brunt_grpc::schema::{Sources, compile, path_of};
+//!
+//! let proto = "syntax = \"proto3\"; package shop; message Id { int64 id = 1; } service Shop { rpc Get(Id) returns (Id); }";
+//! let schema = compile(&["shop.proto".to_owned()], &Sources::from([("shop.proto".to_owned(), proto.to_owned())])).unwrap();
+//! assert_eq!(path_of(&schema.method("Get").unwrap()), "shop.Shop/Get");
+//! ```
 
 mod client;
 mod decoding;

@@ -1,4 +1,17 @@
 //! HTTP/1.1 (RFC 9110, RFC 9112) and HTTP/2 (RFC 9113): requests are prepared beforehand, answers read as they come.
+//!
+//! A flood's requests are written once and sent as they are. [`Parser`] reads answers of HTTP/1.1 in whatever pieces they come, and keeps of them only what the run needs:
+//!
+//! ```
+//! use brunt_http1::{Parser, ReadStep};
+//!
+//! let mut parser = Parser::keeping();
+//! let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+//! let (taken, step) = parser.receive(answer, false).unwrap();
+//! assert!(taken <= answer.len() && !matches!(step, ReadStep::More));
+//! ```
+//!
+//! HTTP/2 stands on `brunt-http2-calls`. `scenario/` has the words of scripts (`brunt.http`): cookies, redirects, forms, batches, streams of events.
 
 mod chunked;
 mod client;

@@ -1,4 +1,20 @@
 //! Plain TCP, also over TLS and Unix sockets: bytes out, and an answer whose end the options define.
+//!
+//! The requests of a flood are given as text, hex or files ([`options`]); an answer ends after so many bytes, at a delimiter, as its length prefix says, or with the
+//! connection. [`AnswerReader`] finds that end in whatever pieces the bytes come:
+//!
+//! ```
+//! use brunt_plan::content::Content;
+//! use brunt_tcp::AnswerReader;
+//! use brunt_tcp::options::AnswerFraming;
+//!
+//! let framing = AnswerFraming::Until(Content(b"\n".to_vec()));
+//! let mut reader = AnswerReader::default();
+//! assert_eq!(reader.receive(b"+PO", &framing).unwrap(), (3, None));
+//! assert_eq!(reader.receive(b"NG\n+", &framing).unwrap(), (3, Some(&b"+PONG"[..])));
+//! ```
+//!
+//! In scenarios `brunt.tcp` sends and receives by hand (`scenario.rs`); `flood.rs` makes the calls of a flood.
 
 mod answer;
 mod client;

@@ -6,6 +6,12 @@
 //!
 //! A call's status is the id in its result: 0 if it returned, the number of the exception in `throws` if it threw one that
 //! it declares.
+//!
+//! ```
+//! let idl = "service Search { list<string> find(1: string words) throws (1: Busy busy) }  exception Busy { 1: i32 wait }";
+//! let schema = brunt_thrift::idl::load("search.thrift", &[], &mut |_| Ok(Some(idl.into()))).unwrap();
+//! assert_eq!(schema.service("Search").unwrap().functions[0].name, "find");
+//! ```
 
 mod carrier;
 mod client;

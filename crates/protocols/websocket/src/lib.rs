@@ -1,4 +1,15 @@
 //! WebSocket (RFC 6455) over TCP, TLS and Unix sockets, with permessage-deflate (RFC 7692).
+//!
+//! A connection begins with an HTTP/1.1 handshake, which is a call of its own in the record; then each message of a flood is a call, and its echo the answer.
+//! [`FrameReader`] reads frames in whatever pieces they come; [`accept`] is what a server answers to a key:
+//!
+//! ```
+//! // The example of RFC 6455, section 1.3.
+//! assert_eq!(brunt_websocket::accept("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+//! assert_eq!(brunt_websocket::close_name(Some(1001)), "1001 going away");
+//! ```
+//!
+//! In scenarios `brunt.ws` opens sockets that outlive a call (`scenario.rs`, `mailbox.rs`).
 
 mod client;
 mod deflate;
