@@ -149,11 +149,16 @@ fn print_crates(packages: &[Package]) -> bool {
     circles.is_empty() && forbidden.is_empty()
 }
 
-/// Prints vague file names, names that several public types share, and synonyms; returns whether there are none.
+/// Prints vague file names, code of one system, names that several public types share, and synonyms; returns whether there are none.
 fn print_names(folder: &Path, packages: &[Package], trees: &[(&Package, Tree)]) -> anyhow::Result<bool> {
     let vague = naming::vague_files(packages)?;
     println!("\nfiles whose name says nothing: {}", vague.len());
     for path in &vague {
+        println!("- {}", seen_from(folder, path).display());
+    }
+    let systems = naming::of_one_system(folder, packages)?;
+    println!("files that are of one system: {}", systems.len());
+    for path in &systems {
         println!("- {}", seen_from(folder, path).display());
     }
     let doubled = naming::doubled_types(packages, trees);
@@ -166,7 +171,7 @@ fn print_names(folder: &Path, packages: &[Package], trees: &[(&Package, Tree)]) 
     for line in &synonyms {
         println!("- {line}");
     }
-    Ok(vague.is_empty() && doubled.is_empty() && synonyms.is_empty())
+    Ok(vague.is_empty() && systems.is_empty() && doubled.is_empty() && synonyms.is_empty())
 }
 
 /// Prints what is to be said of crates of others.

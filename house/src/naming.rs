@@ -29,6 +29,42 @@ pub fn vague_files(packages: &[Package]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(vague.into_iter().collect())
 }
 
+/// Where code may be of one system. All other code is the same everywhere, and what `/proc` does not tell elsewhere is left out.
+const OF_ONE_SYSTEM: &[&str] = &[
+    "crates/engine/src/transport/",
+    "crates/cli/src/machine/",
+    "crates/allocator/",
+    "crates/testbed/src/server/alarm.rs",
+];
+
+/// Files that are compiled otherwise on another system, and stand where none should.
+///
+/// # Errors
+///
+/// A file that cannot be read.
+pub fn of_one_system(folder: &Path, packages: &[Package]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = BTreeSet::new();
+    for path in packages
+        .iter()
+        .map(|package| files::paths(&package.folder.join("src"), "rs"))
+        .collect::<Result<Vec<_>, _>>()?
+        .concat()
+    {
+        let seen = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
+        let may_be = OF_ONE_SYSTEM.iter().any(|place| seen.starts_with(place));
+        if !may_be && names_a_system(&std::fs::read_to_string(&path)?) {
+            files.insert(path);
+        }
+    }
+    Ok(files.into_iter().collect())
+}
+
+/// Whether code, comments apart, asks for a system or calls what one alone has.
+pub fn names_a_system(code: &str) -> bool {
+    let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.into_iter().any(|line| ["target_os", "rustix::linux", "std::os::linux"].iter().any(|name| line.contains(name)))
+}
+
 fn is_vague(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let repeats = path.file_stem() == path.parent().and_then(Path::file_name);

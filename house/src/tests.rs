@@ -174,3 +174,10 @@ fn a_crate_of_tests_has_no_code() {
     let made = made("crate-of-tests", &[("lib.rs", "//! Tests.\n#![cfg(test)]\nmod a;\nfn f() {}")]);
     assert_eq!((Figures::count(&made.tree).code, made.circles().len()), (0, 0));
 }
+
+#[test]
+fn code_of_one_system_is_seen_and_comments_are_not() {
+    assert!(crate::naming::names_a_system("    #[cfg(target_os = \"linux\")]\n"));
+    assert!(crate::naming::names_a_system("use rustix::linux::x;"));
+    assert!(!crate::naming::names_a_system("// Not target_os.\n/// rustix::linux\nlet target = os;"));
+}

@@ -1,6 +1,7 @@
 //! The state of a worker's thread: CPU time used, and time for which it was ready without a CPU.
 
 use super::HEARTBEAT_NS;
+use crate::transport::thread_clock::ThreadClock;
 use brunt_record::catalogue::Numbers;
 use brunt_record::time::Tick;
 
@@ -16,9 +17,8 @@ fn next_heartbeat(now: Tick) -> Tick {
 
 /// The running totals of the current thread.
 pub(super) struct ThreadUsage {
-    #[cfg(target_os = "linux")]
-    schedstat: Option<std::fs::File>,
-    is_real_time: bool,
+    /// None in simulated time, in which CPU time is no share of anything.
+    clock: Option<ThreadClock>,
     lap_began: Tick,
     cpu_ns: u64,
     starved_ns: u64,
@@ -33,12 +33,10 @@ pub(super) struct ThreadUsage {
 }
 
 impl ThreadUsage {
-    /// Begins to watch the current thread, at `now`. In simulated time, CPU time is no share of anything.
+    /// Begins to watch the current thread, at `now`.
     pub(super) fn new(now: Tick, is_real_time: bool) -> Self {
         let mut vitals = Self {
-            #[cfg(target_os = "linux")]
-            schedstat: is_real_time.then(|| std::fs::File::open("/proc/thread-self/schedstat").ok()).flatten(),
-            is_real_time,
+            clock: is_real_time.then(ThreadClock::open),
             lap_began: now,
             cpu_ns: 0,
             starved_ns: 0,
@@ -99,29 +97,12 @@ impl ThreadUsage {
         Numbers::of_health(wall, cpu, starved)
     }
 
-    /// The second figure of schedstat: time on a run queue, in nanoseconds (Linux, Documentation/scheduler/sched-stats).
-    #[cfg(target_os = "linux")]
     fn starved_ns(&self) -> u64 {
-        use std::os::unix::fs::FileExt;
-
-        let mut text = [0; 96];
-        let read = self.schedstat.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
-        let text = std::str::from_utf8(text.get(..read).unwrap_or(&[])).unwrap_or("");
-        text.split_ascii_whitespace().nth(1).and_then(|figure| figure.parse().ok()).unwrap_or(0)
-    }
-
-    /// On other systems it is not known.
-    #[cfg(not(target_os = "linux"))]
-    fn starved_ns(&self) -> u64 {
-        self.starved_ns
+        self.clock.as_ref().map_or(0, ThreadClock::starved_ns)
     }
 
     fn cpu_ns(&self) -> u64 {
-        if !self.is_real_time {
-            return 0;
-        }
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+        self.clock.as_ref().map_or(0, ThreadClock::cpu_ns)
     }
 }
 
