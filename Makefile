@@ -120,7 +120,7 @@ llm-real:
 # Makes docs/gallery: runs of known shapes, each with its page's first screen and its text.
 gallery: test-packages
 	cargo build --locked
-	cd web && npm ci --silent && node gallery.mjs
+	cd web && npm ci --silent && node gallery.mjs && node outcomes.mjs
 
 # Measures the source: size, circles between modules, forbidden arrows between crates, licences and unused dependencies. Fails while there is a circle or such an
 # arrow; `make house HOUSE=--edges` names the lines that make the circles.

@@ -99,11 +99,14 @@ fn silent(compared: &ComparedRuns) -> Option<String> {
     Some(format!("{name} never answered: {}", run.evidence.failure))
 }
 
-/// Why a comparison does not hold.
-pub(super) fn before_all(compared: &ComparedRuns) -> Vec<String> {
+/// Why a comparison does not hold, each with its sign: a question mark where nothing could be judged.
+pub(super) fn before_all(compared: &ComparedRuns) -> Vec<(&'static str, String)> {
     let first = silent(compared).or_else(|| failed_threshold(compared));
-    let conditions = compared.conditions.iter().filter_map(failed_condition);
-    first.into_iter().chain(too_little(compared)).chain(conditions).collect()
+    let conditions = compared
+        .conditions
+        .iter()
+        .filter_map(|condition| Some((if condition.unjudged { "?" } else { "✗" }, failed_condition(condition)?)));
+    first.into_iter().chain(too_little(compared)).map(|sentence| ("✗", sentence)).chain(conditions).collect()
 }
 
 fn too_little(compared: &ComparedRuns) -> Option<String> {

@@ -137,7 +137,8 @@ fn head(compared: &ComparedRuns, paint: Paint) -> Vec<String> {
 fn conclusion(compared: &ComparedRuns, paint: Paint) -> Vec<String> {
     let differs = compared.comparison.as_ref().is_some_and(Comparison::differs);
     let role = if differs { Role::Strong } else { Role::Plain };
-    let failed = before_all(compared).into_iter().flat_map(|sentence| wrapped("✗ ", "  ", &clean(&sentence), WIDTH));
+    let failed = before_all(compared).into_iter();
+    let failed = failed.flat_map(|(sign, sentence)| wrapped(&format!("{sign} "), "  ", &clean(&sentence), WIDTH));
     let said = found(compared).into_iter().flat_map(|sentence| wrapped("→ ", "  ", &sentence, WIDTH));
     let warned = |note: String| wrapped("! ", "  ", &note, WIDTH);
     let not_made = not_made(&compared.lacking).flat_map(warned);
@@ -152,11 +153,12 @@ fn conclusion(compared: &ComparedRuns, paint: Paint) -> Vec<String> {
 
 /// The conclusion, in plain sentences; the first is the one that is read.
 pub(super) fn sentences(compared: &ComparedRuns) -> Vec<String> {
-    before_all(compared).into_iter().chain(not_made(&compared.lacking)).chain(found(compared)).collect()
+    let failed = before_all(compared).into_iter().map(|(_, sentence)| sentence);
+    failed.chain(not_made(&compared.lacking)).chain(found(compared)).collect()
 }
 
 /// What was found of both sides.
-fn found(compared: &ComparedRuns) -> Vec<String> {
+pub(super) fn found(compared: &ComparedRuns) -> Vec<String> {
     let Some(comparison) = &compared.comparison else { return Vec::new() };
     // A side that fails sooner is not faster.
     let outweighing = comparison.errors.as_ref().filter(|errors| errors.outweighs());

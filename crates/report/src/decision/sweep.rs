@@ -173,13 +173,14 @@ fn subject(name: &str, value: u64) -> (String, &'static str) {
     }
 }
 
-/// Such as `8 connections answer 99% of the most, 12,380 calls/s, at 0.50 × the p99 of 64 connections`.
+/// Such as `8 connections answer 12,380 calls/s, 99% of the most (12,500 at 64 connections), at 0.50 × the p99: 5ms instead of 10ms`.
 fn choice(sweep: &Sweep) -> Option<(Role, String)> {
     let choice = sweep.choice()?;
     let Choice { enough: (value, run), most: (most, at_most) } = choice;
     let name = &sweep.axis.name;
     let (subject, answers) = subject(name, value);
-    let met = if run.thresholds.is_empty() { "" } else { " with every threshold met" };
+    let is_asked = run.thresholds.iter().any(|result| !result.is_implicit());
+    let met = if is_asked { " with every threshold met" } else { "" };
     if value == most {
         let less = sweep.steps.iter().any(|step| step.value < value && step.evidence.is_some());
         let less = if less { format!("; fewer answer less than {} of that", percent(ENOUGH)) } else { String::new() };
@@ -188,17 +189,17 @@ fn choice(sweep: &Sweep) -> Option<(Role, String)> {
     }
     let share = (choice.throughput_ratio() * 100.0).round();
     let share =
-        if share < 100.0 { format!("{} of the most", percent(share / 100.0)) } else { "as much as any".to_owned() };
+        if share < 100.0 { format!("{} of the most", percent(share / 100.0)) } else { "as many as any".to_owned() };
     let latency = choice.latency_ratio().map_or(String::new(), |(percentile, ratio)| {
         let time = |run: &Evidence| runs::time(percentile.of(run));
         let (here, there, percentile) = (time(run), time(at_most), percentile.name());
         match ratio {
-            0.95..1.05 => format!(" at the same {percentile} ({here})"),
-            _ => format!(" at {ratio:.2} × the {percentile} ({here} instead of {there})"),
+            0.95..1.05 => format!(", at the same {percentile} of {here}"),
+            _ => format!(", at {ratio:.2} × the {percentile}: {here} instead of {there}"),
         }
     });
     let text = format!(
-        "{subject} {answers} {share}{met}{latency}: {} calls/s, and {} at {}",
+        "{subject} {answers} {} calls/s{met}, {share} ({} at {}){latency}",
         rate(run.ok_per_s),
         rate(at_most.ok_per_s),
         self::subject(name, most).0,

@@ -54,7 +54,7 @@ impl Stretch {
             stretch.is_spoiled = series.iter().filter(overlaps).any(verdict::is_spoiled);
             stretch
         });
-        stretches.collect()
+        without_a_rest(stretches.collect(), width)
     }
 
     /// The stretches of an older run, whose calls are not known by due time.
@@ -97,6 +97,20 @@ impl Stretch {
     }
 }
 
+/// Joins a last stretch of less than half of the width with the one before: the rate of a moment would set the scale for all.
+fn without_a_rest(mut stretches: Vec<Stretch>, width: u64) -> Vec<Stretch> {
+    if stretches.len() > 1
+        && let Some(rest) = stretches.pop_if(|last| (last.to_ns - last.from_ns) * 2 < width)
+        && let Some(last) = stretches.last_mut()
+    {
+        last.to_ns = rest.to_ns;
+        last.calls.merge(&rest.calls);
+        last.flow.extend(&rest.flow);
+        last.is_spoiled |= rest.is_spoiled;
+    }
+    stretches
+}
+
 /// The width of a stretch: a point of the timeline, or as many as it takes to have enough calls.
 fn width_of(timeline: &Timeline, calls: u64, end: u64) -> u64 {
     let mut width = timeline.width_ns();
@@ -107,4 +121,24 @@ fn width_of(timeline: &Timeline, calls: u64, end: u64) -> u64 {
         width *= 2;
     }
     width
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_of_a_last_moment_sets_no_scale() {
+        let stretch = |from_ns: u64, to_ns: u64, ok: f64| Stretch {
+            from_ns,
+            to_ns,
+            flow: FlowPoint { ok, ..FlowPoint::default() },
+            ..Stretch::default()
+        };
+        let cut = |length: u64| without_a_rest(vec![stretch(0, 100, 5.0), stretch(100, 100 + length, 1.0)], 100);
+        let ends = |all: &[Stretch]| all.iter().map(|stretch| (stretch.to_ns, stretch.flow.ok)).collect::<Vec<_>>();
+        assert_eq!(ends(&cut(1)), [(101, 6.0)]);
+        assert_eq!(ends(&cut(50)), [(100, 5.0), (150, 1.0)]);
+        assert_eq!(ends(&without_a_rest(vec![stretch(0, 1, 1.0)], 100)), [(1, 1.0)]);
+    }
 }

@@ -146,17 +146,20 @@ impl Table {
         self.rows.push(Row { id, cells, below });
     }
 
+    /// Whether a phone is too narrow for it, and shows each row as lines of named figures. Of many rows that would make a long page.
+    fn is_wide(&self) -> bool {
+        self.columns.len() > 5 && self.rows.len() <= 40
+    }
+
     /// Writes it; it scrolls sideways where it is wider than the page.
     pub(crate) fn write(&self, html: &mut Html) {
         html.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"")
             .raw(self.id)
             .raw(": ")
             .text(&self.caption);
-        html.raw("\"><table id=\"").raw(self.id).raw("-table\"").raw(if self.is_sortable {
-            " data-sortable"
-        } else {
-            ""
-        });
+        html.raw("\"><table id=\"").raw(self.id).raw("-table\"");
+        html.raw(if self.is_sortable { " data-sortable" } else { "" });
+        html.raw(if self.is_wide() { " class=\"wide\"" } else { "" });
         html.raw("><caption>").text(&self.caption).raw("</caption><thead><tr>");
         for (at, column) in self.columns.iter().enumerate() {
             html.raw("<th scope=\"col\" class=\"").raw(self.kind(at)).raw("\">").text(&column.name).raw("</th>");
@@ -169,7 +172,18 @@ impl Table {
     }
 
     fn kind(&self, at: usize) -> &'static str {
-        if at == 0 || self.columns.get(at).is_some_and(|column| column.is_words) { "words" } else { "figure" }
+        if self.is_drawn(at) {
+            "words drawn"
+        } else if at == 0 || self.columns.get(at).is_some_and(|column| column.is_words) {
+            "words"
+        } else {
+            "figure"
+        }
+    }
+
+    /// Whether there are drawings in the column at this place.
+    fn is_drawn(&self, at: usize) -> bool {
+        self.rows.iter().any(|row| row.cells.get(at).is_some_and(|cell| cell.drawing.is_some()))
     }
 
     fn write_row(&self, html: &mut Html, row: &Row) {
@@ -184,6 +198,9 @@ impl Table {
                 html.raw(" ").raw(cell.class);
             }
             html.raw("\"");
+            if let Some(column) = self.columns.get(at).filter(|_| at > 0 && self.is_wide()) {
+                html.raw(" data-name=\"").text(&column.name).raw("\"");
+            }
             if let Some(sort) = cell.sort {
                 html.raw(" data-sort=\"").text(&sort.to_string()).raw("\"");
             }
@@ -203,9 +220,7 @@ impl Table {
 
     /// It as a file (CSV, RFC 4180): what its cells are sorted by, or else what they say.
     pub(crate) fn csv(&self) -> Tool {
-        let is_drawn =
-            |at: usize| self.rows.iter().any(|row| row.cells.get(at).is_some_and(|cell| cell.drawing.is_some()));
-        let kept: Vec<usize> = (0..self.columns.len()).filter(|at| !is_drawn(*at)).collect();
+        let kept: Vec<usize> = (0..self.columns.len()).filter(|at| !self.is_drawn(*at)).collect();
         let mut head = CsvRow::default();
         for column in kept.iter().filter_map(|at| self.columns.get(*at)) {
             head.put(format_args!("{}{}", column.name, column.unit));

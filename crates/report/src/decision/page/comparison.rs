@@ -4,7 +4,9 @@ use brunt_decide::compare::{ComparedRun, ComparedRuns, Comparison, Difference, M
 use brunt_decide::evidence::Evidence;
 use brunt_decide::outline;
 
-use super::super::{Decision, comparison, failures};
+use super::super::cases::before_all;
+use super::super::comparison;
+use super::super::not_made::not_made;
 use super::Content;
 use super::drawing::{Axis, Chart, How, Line, Measured, Sign, csv, dot, plots, section};
 use super::runs::{line, middle, narrow, one_in, over_time, spectrum};
@@ -24,20 +26,15 @@ pub(super) fn content(compared: &ComparedRuns) -> Content {
     let mut how = vec![format!("A: {}", compared.a), format!("B: {}", compared.b)];
     how.push(compared.how.clone());
     let mut content = Content { title: "compare".to_owned(), how, ..Content::default() };
-    let failed = !failures(Decision::Comparison(compared)).is_empty();
-    let sentences = comparison::sentences(compared).into_iter().enumerate();
-    content.found.extend(sentences.map(|(nth, sentence)| match (nth, failed) {
-        (0, true) => (format!("✗ {sentence}"), Role::Bad),
-        _ => (sentence, Role::Strong),
-    }));
+    let failed = before_all(compared).into_iter();
+    content.found.extend(failed.map(|(sign, sentence)| (format!("{sign} {sentence}"), Role::Bad)));
+    content.found.extend(not_made(&compared.lacking).map(|sentence| (sentence, Role::Warning)));
+    content.found.extend(comparison::found(compared).into_iter().map(|sentence| (sentence, Role::Strong)));
     content.found.extend(comparison::notes(compared).into_iter().map(|note| (note, Role::Warning)));
-    content.found.extend(compared.conditions.iter().map(|condition| {
-        let (sign, role) = match (condition.failed, &condition.undecided) {
-            (true, _) => ("✗", Role::Bad),
-            (false, Some(_)) => ("?", Role::Warning),
-            (false, None) => ("✓", Role::Good),
-        };
-        (format!("{sign} fail condition {}: {}", condition.condition, comparison::told(condition)), role)
+    // Those that are met are the headline.
+    content.found.extend(compared.conditions.iter().filter(|condition| !condition.failed).map(|condition| {
+        let (sign, role) = if condition.undecided.is_some() { ("?", Role::Warning) } else { ("✓", Role::Good) };
+        (format!("{sign} not {}: {}", condition.condition, comparison::told(condition)), role)
     }));
     let Some(found) = &compared.comparison else { return content };
     content.found.extend(comparison::left_out(found).map(|left_out| (left_out, Role::Faint)));

@@ -81,19 +81,21 @@ pub(super) fn page(decision: Decision<'_>, found: Runs<'_>, live: Option<&str>) 
     let name = decision.origin().name.as_deref().map_or_else(String::new, |name| format!("{}: ", brief(name)));
     let title = format!("{name}{}", clean(&content.title));
     let mut main = Html::default();
-    header(&mut main, &title, decision, &content.how);
+    main.raw("<header><h1><span class=\"brand\">brunt</span> ").text(&title).raw("</h1></header>");
     if let Some(how_far) = live {
         main.raw("<div id=\"live\" role=\"group\" aria-label=\"live\"><p><strong>● running</strong> ")
             .text(&clean(how_far));
         main.raw("</p><p id=\"problem\" class=\"warning\" role=\"status\"></p></div>");
     }
     sentences(&mut main, &content.found, live.is_some());
+    made(&mut main, decision, &content.how);
     write_all(&mut main, &content.sections);
     Page::new(title, main)
 }
 
-fn header(html: &mut Html, title: &str, decision: Decision<'_>, how: &[String]) {
-    html.raw("<header><h1><span class=\"brand\">brunt</span> ").text(title).raw("</h1>");
+/// How and when the runs were made, below what was found.
+fn made(html: &mut Html, decision: Decision<'_>, how: &[String]) {
+    html.raw("<div id=\"made\">");
     for line in how.iter().filter(|line| !line.is_empty()) {
         html.raw("<p class=\"faint\">").text(&clean(line)).raw("</p>");
     }
@@ -109,7 +111,7 @@ fn header(html: &mut Html, title: &str, decision: Decision<'_>, how: &[String]) 
     for (key, value) in &decision.origin().tags {
         html.raw(" <span class=\"tag\">").text(&brief(&format!("{key}={value}"))).raw("</span>");
     }
-    html.raw("</p></header>");
+    html.raw("</p></div>");
 }
 
 /// The result; the first sentence leads.

@@ -106,6 +106,15 @@ pub(crate) struct Plots {
     pub(crate) is_narrow: bool,
 }
 
+/// The room on a phone between the middles of two labels of so many characters, in the plot's units.
+fn room(one: usize, other: usize) -> f64 {
+    /// The width of a phone's plot, of a digit, and of what keeps two labels apart, in pixels.
+    const PLOT: f64 = 280.0;
+    const DIGIT: f64 = 7.0;
+    const APART: f64 = 8.0;
+    ((one + other) as f64 / 2.0 * DIGIT + APART) / PLOT * ACROSS
+}
+
 impl Plots {
     /// Writes the drawing; nothing without panels.
     pub(crate) fn write(&self, html: &mut Html) {
@@ -138,12 +147,18 @@ impl Plots {
             below += panel.full_height();
         }
         html.raw("<g class=\"ticks\" data-top=\"").place(top).raw("\" data-y=\"").place(bottom + 15.0).raw("\">");
+        let mut last: Option<(f64, usize)> = None;
         for (nth, (x, words)) in self.ticks.iter().enumerate() {
+            let length = words.chars().count();
+            let is_close = last.is_some_and(|(before, of)| x - before < room(of, length));
+            if !is_close {
+                last = Some((*x, length));
+            }
             let href = self.leads_to.get(nth).and_then(Option::as_deref);
             if let Some(href) = href {
                 html.raw("<a href=\"").text(href).raw("\">");
             }
-            text(html, "time", *x, 0.0, bottom + 15.0, words);
+            text(html, if is_close { "time close" } else { "time" }, *x, 0.0, bottom + 15.0, words);
             html.raw(if href.is_some() { "</a>" } else { "" });
         }
         html.raw("</g></svg><p class=\"readout\" aria-live=\"polite\"></p></div>");

@@ -48,7 +48,12 @@ impl Panel {
     pub(super) fn write(&self, html: &mut Html, top: f64) {
         let top = top + self.above();
         html.raw("<text class=\"title\" x=\"-64\" y=\"").place(top - 10.0).raw("\">").text(&self.title);
-        html.raw(" <tspan class=\"note\">").text(&self.note).raw("</tspan></text>");
+        html.raw(" <tspan class=\"note\">").text(&self.note).raw("</tspan>");
+        // On a phone there is no room for labels beside the plot: they stand behind its title.
+        for label in &self.labels {
+            html.raw("<tspan class=\"legend ").raw(label.class).raw("\" dx=\"8\">").text(&label.text).raw("</tspan>");
+        }
+        html.raw("</text>");
         for (y, words) in &self.lines {
             html.raw("<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"").place(top + y).raw("\" y2=\"").place(top + y);
             html.raw("\"/>");
