@@ -135,6 +135,9 @@ fn answer(capacity: &Capacity, paint: Paint) -> Vec<String> {
     sentence.chain(reasons).collect()
 }
 
+/// What to do where brunt was the limit.
+const MORE_CORES: &str = "give brunt more cores (-t), keep other work off them, or let it run on a machine of its own";
+
 /// The sign of the answer, and its role.
 pub(super) fn outcome(capacity: &Capacity) -> (&'static str, Role) {
     let is_short = !capacity.lacking.short.is_empty();
@@ -221,8 +224,7 @@ fn of_answer(capacity: &Capacity) -> (String, Vec<String>) {
                     ),
                     None => format!("no {} was met; the verdict: {verdict}", noun(searched)),
                 },
-                "give brunt more cores (-t), keep other work off them, or let it run on a machine of its own"
-                    .to_owned(),
+                MORE_CORES.to_owned(),
             ],
         ),
         Answer::Connections { met, at, service_p50_ns, unloaded_service_p50_ns } => (
@@ -236,10 +238,7 @@ fn of_answer(capacity: &Capacity) -> (String, Vec<String>) {
                 ),
             ],
         ),
-        Answer::Unsteady { met } => (
-            "no answer: repetitions contradict each other, the target is not steady".to_owned(),
-            vec![beyond(met), "longer trials (-d) even out more, and a larger --precision asks for less".to_owned()],
-        ),
+        Answer::Unsteady { met } => unsteady(capacity, beyond(met)),
         Answer::StoppedAnswering { at } => {
             (format!("no answer: the target stopped answering; last tried at {}", named(*at)), Vec::new())
         }
@@ -254,6 +253,24 @@ fn of_answer(capacity: &Capacity) -> (String, Vec<String>) {
             ("no answer: interrupted".to_owned(), vec![so_far])
         }
     }
+}
+
+/// That repetitions contradict each other. Where brunt spoiled many of them, they say little of the target.
+fn unsteady(capacity: &Capacity, beyond: String) -> (String, Vec<String>) {
+    let all = capacity.trials.len();
+    let spoiled = capacity.trials.iter().filter(|trial| trial.outcome == Outcome::Spoiled).count();
+    if spoiled * 5 >= all {
+        return (
+            format!(
+                "no answer: brunt itself may have limited {spoiled} of {all} trials, and the others contradict each other"
+            ),
+            vec![beyond, MORE_CORES.to_owned()],
+        );
+    }
+    (
+        "no answer: repetitions contradict each other: the target or this machine is perhaps not steady".to_owned(),
+        vec![beyond, "longer trials (-d) even out more, and a larger --precision asks for less".to_owned()],
+    )
 }
 
 const fn noun(searched: Searched) -> &'static str {

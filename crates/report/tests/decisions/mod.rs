@@ -136,6 +136,8 @@ pub fn capacities() -> Vec<(&'static str, Plan, Capacity)> {
     interrupted.trials.truncate(7);
     interrupted.answer = Answer::Interrupted { met: Some(1500.0), failed: Some(2100.0) };
     let answered = |answer| Capacity { settings, answer, trials: Vec::new(), lacking: Lacking::default() };
+    let unsteady =
+        |generator| Capacity { answer: Answer::Unsteady { met: Some(1500.0) }, ..search(settings, generator) };
     let closed = Plan { load: Load::Closed {}, ..plan() };
     let users = Settings { searched: Searched::Connections, from: 1.0, highest: 5000.0, ..settings };
     let slower =
@@ -144,6 +146,8 @@ pub fn capacities() -> Vec<(&'static str, Plan, Capacity)> {
         ("found", Plan { origin: decided_origin(), ..plan() }, found),
         ("generator", poisson, search(settings, 1900.0)),
         ("interrupted", plan(), interrupted),
+        ("unsteady", plan(), unsteady(1e6)),
+        ("spoiled", plan(), unsteady(1900.0)),
         ("connections", plan(), answered(slower)),
         ("users", closed, search(users, 1e6)),
         ("silent", plan(), answered(Answer::NeverAnswered { failure: "connect: connection \u{1b}[31mrefused".into() })),
