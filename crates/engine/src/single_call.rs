@@ -10,7 +10,7 @@ use brunt_protocol::discovery::DiscoveryReply;
 use brunt_protocol::source::{Hooks, Message, RequestSource, SourceEnd};
 use brunt_protocol::{AnswerParts, Client, KeptAnswer, Prepared, Registry};
 use brunt_record::outcome::Failure;
-use brunt_script::native::Native;
+use brunt_script::NoScripts;
 
 use crate::RunShare;
 use crate::error::EngineError;
@@ -74,8 +74,7 @@ pub(crate) fn ask_on<M: Machine>(
     };
     let reply = Arc::<Mutex<Option<DiscoveryReply>>>::default();
     let keep = |inner| Arc::new(KeepingAnswer { inner, reply: Arc::clone(&reply) }) as Arc<dyn Prepared>;
-    let given =
-        RunInputs { machine, part: RunShare::whole(1), registry, scripts: &Native::default(), stop, trace: None };
+    let given = RunInputs { machine, part: RunShare::whole(1), registry, scripts: &NoScripts, stop, trace: None };
     let run = run::ask(&plan, given, keep)?;
     if let Some(reply) = reply.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Ok(reply);

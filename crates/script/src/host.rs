@@ -111,3 +111,24 @@ pub trait ScriptHost: Send + Sync {
         portion: Portion,
     ) -> Result<Box<dyn Program>, ScriptError>;
 }
+
+/// The host of runs without a script.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoScripts;
+
+impl ScriptHost for NoScripts {
+    fn flood(&self, _plan: &Plan, _prepared: &dyn Prepared) -> Result<Option<Box<dyn FloodScript>>, ScriptError> {
+        Ok(None)
+    }
+
+    fn program(
+        &self,
+        _plan: &Plan,
+        scenarios: &Scenarios,
+        _registry: &Registry,
+        _portion: Portion,
+    ) -> Result<Box<dyn Program>, ScriptError> {
+        let file = scenarios.files.first().map_or("a script", |file| &file.name);
+        Err(ScriptError::new(file, "this run takes no script"))
+    }
+}

@@ -1,7 +1,7 @@
 //! The contract between the engine and the languages that scripts are written in.
 //!
 //! A plan may carry a script. What it says of a run is carried out by the engine, which knows no language: it talks to what a [`ScriptHost`] makes
-//! of the plan's files. `brunt-lua` is the host of the program; [`native`] is one for tests, whose scripts are written in Rust.
+//! of the plan's files. `brunt-lua` and `brunt-javascript` are the hosts of the program.
 //!
 //! | trait | what it stands for | lives |
 //! | --- | --- | --- |
@@ -24,7 +24,6 @@ mod flood;
 mod hook;
 mod host;
 mod loading;
-pub mod native;
 mod operation;
 mod outline;
 mod program;
@@ -33,7 +32,7 @@ pub use self::error::ScriptError;
 pub use self::files::{Files, is_inside, outside, read_inside};
 pub use self::flood::{Begun, Errors, FloodPlace, FloodScript, Scripted, Session, Totals};
 pub use self::hook::Hook;
-pub use self::host::ScriptHost;
+pub use self::host::{NoScripts, ScriptHost};
 pub use self::loading::{AskAt, Asking, ClientKind, LoadOptions, Loaded, OwnRules};
 pub use self::operation::{Labelled, Operation, Placement, Resumption, Verdict, Wanted};
 pub use self::outline::{AssignedLocal, EndedEarly, Met, MetKind, Outline, UnlikelyValue, Unreached, UnsetGlobal};

@@ -92,8 +92,6 @@ pub struct ScriptClient {
 /// A library lives on one thread and is called from nowhere else. Its methods take `&self`, since the result that a
 /// user is resumed with may be borrowed from something beside the library. They never block. A mistake of the script is
 /// an [`Operation::Failed`], not a panic.
-///
-/// [`crate::native`] is a whole implementation.
 pub trait Library: Send {
     /// The clients that the script has made: calls name them by their index. They stay the same from [`Program::begin`]
     /// on.
