@@ -149,7 +149,8 @@ fn print_crates(packages: &[Package]) -> bool {
     circles.is_empty() && forbidden.is_empty()
 }
 
-/// Prints vague file names, code of one system, names that several public types share, and synonyms; returns whether there are none.
+/// Prints vague file names, code of one system, names that several public types share or that stand in texts, and synonyms; returns whether
+/// there are none.
 fn print_names(folder: &Path, packages: &[Package], trees: &[(&Package, Tree)]) -> anyhow::Result<bool> {
     let vague = naming::vague_files(packages)?;
     println!("\nfiles whose name says nothing: {}", vague.len());
@@ -166,12 +167,18 @@ fn print_names(folder: &Path, packages: &[Package], trees: &[(&Package, Tree)]) 
     for line in &doubled {
         println!("- {line}");
     }
+    let texts = naming::types_in_texts(trees);
+    println!("texts with the name of a type: {}", texts.len());
+    for line in &texts {
+        println!("- {line}");
+    }
     let synonyms = glossary::synonyms(folder, trees.iter().map(|(_, tree)| tree))?;
     println!("names with synonyms of the glossary's words: {}", synonyms.len());
     for line in &synonyms {
         println!("- {line}");
     }
-    Ok(vague.is_empty() && systems.is_empty() && doubled.is_empty() && synonyms.is_empty())
+    let complaints = [vague.len(), systems.len(), doubled.len(), texts.len(), synonyms.len()];
+    Ok(complaints.iter().all(|count| *count == 0))
 }
 
 /// Prints what is to be said of crates of others.

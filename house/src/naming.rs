@@ -6,15 +6,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use syn::{Item, Visibility};
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Item, LitStr, Macro, Visibility};
 
 use crate::arrows::Package;
 use crate::files;
 use crate::modules::leaves;
-use crate::source::{Id, ROOT, Tree, plain};
+use crate::source::{Id, ROOT, Tree, attributes, is_test, plain};
 
 /// Names of files that say nothing: every file has words and names in it.
 const VAGUE: &[&str] = &["common.rs", "helpers.rs", "misc.rs", "names.rs", "util.rs", "utils.rs", "words.rs"];
+
+/// Types that are called as the field or another tool calls the thing.
+const FOREIGN: &[&str] = &["JavaScript", "MetricFamily", "WebSocket"];
 
 /// Files whose name names no idea, or only repeats that of their folder.
 ///
@@ -171,6 +176,91 @@ fn module_at(tree: &Tree, from: Id, path: &[String]) -> Option<Id> {
     Some(at)
 }
 
+/// Names of types within texts, each with its crate and the text: a label that was renamed along with a type.
+///
+/// Only names of several words count, as others are words of any text.
+pub fn types_in_texts(trees: &[(&Package, Tree)]) -> Vec<String> {
+    let mut names = BTreeSet::new();
+    for (_, tree) in trees {
+        let items = tree.modules.iter().flat_map(|module| &module.items);
+        names.extend(items.filter_map(type_name).filter(|name| {
+            name.chars().filter(|character| character.is_uppercase()).count() > 1 && !FOREIGN.contains(&name.as_str())
+        }));
+    }
+    let mut found = BTreeSet::new();
+    for (package, tree) in trees {
+        let mut texts = Texts::default();
+        tree.modules.iter().flat_map(|module| &module.items).for_each(|item| texts.visit_item(item));
+        for text in texts.0 {
+            let mut words = text.split(|character: char| !character.is_alphanumeric() && character != '_');
+            if words.any(|word| names.contains(word)) {
+                found.insert(format!("{}: {text}", package.name));
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// The texts of code, tests and attributes apart.
+#[derive(Default)]
+struct Texts(Vec<String>);
+
+impl Texts {
+    fn of_tokens(&mut self, tokens: TokenStream) {
+        let mut is_attribute = false;
+        for token in tokens {
+            let was_attribute =
+                std::mem::replace(&mut is_attribute, matches!(&token, TokenTree::Punct(sign) if sign.as_char() == '#'));
+            match token {
+                TokenTree::Group(_) if was_attribute => {}
+                TokenTree::Group(group) => self.of_tokens(group.stream()),
+                TokenTree::Literal(literal) => {
+                    self.0.extend(syn::parse_str::<LitStr>(&literal.to_string()).ok().map(|text| text.value()));
+                }
+                TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+            }
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Texts {
+    fn visit_item(&mut self, item: &'ast Item) {
+        let is_definition = matches!(item, Item::Macro(item) if item.ident.is_some());
+        if !is_definition && !is_test(attributes(item)) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_attribute(&mut self, _: &'ast syn::Attribute) {}
+
+    // What `Debug` shows is for whoever reads the code.
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        self.visit_expr(&call.receiver);
+        if !call.method.to_string().starts_with("debug_") {
+            call.args.iter().for_each(|argument| self.visit_expr(argument));
+        }
+    }
+
+    fn visit_lit_str(&mut self, text: &'ast LitStr) {
+        self.0.push(text.value());
+    }
+
+    fn visit_macro(&mut self, call: &'ast Macro) {
+        self.of_tokens(call.tokens.clone());
+    }
+}
+
+/// The name of a type or trait.
+fn type_name(item: &Item) -> Option<String> {
+    Some(plain(match item {
+        Item::Enum(item) => &item.ident,
+        Item::Struct(item) => &item.ident,
+        Item::Trait(item) => &item.ident,
+        Item::Type(item) => &item.ident,
+        _ => return None,
+    }))
+}
+
 /// The name of a public type or trait.
 fn public_type(item: &Item) -> Option<String> {
     let (visibility, name) = match item {
@@ -241,6 +331,18 @@ mod tests {
             .map(|(package, text)| (package, tree(&format!("pair-{}", package.name), &[("lib.rs", text)])))
             .collect();
         assert_eq!(doubled_types(&packages, &trees), ["Part: above a, below crate"]);
+    }
+
+    #[test]
+    fn a_text_with_the_name_of_a_type_is_found() {
+        let text = "struct KeptKind;\nenum Kind {}\nconst A: &str = \"<label>KeptKind<select>\";
+            fn shown() -> String { format!(\"{} is no Kind\", call(\"of KeptKinds\")) }
+            fn told() { println!(\"the KeptKind {}\", 1); }
+            #[serde(rename = \"KeptKind\")] struct Other;
+            #[cfg(test)] mod tests { const A: &str = \"KeptKind of tests\"; }";
+        let packages = [package("one", &[])];
+        let found = types_in_texts(&[(&packages[0], tree("texts", &[("lib.rs", text)]))]);
+        assert_eq!(found, ["one: <label>KeptKind<select>", "one: the KeptKind {}"]);
     }
 
     #[test]
