@@ -4,9 +4,9 @@
 #![no_main]
 
 use brunt_decide::compare::FailIf;
-use brunt_decide::sweep::Steps;
 use brunt_plan::profile::{HIGHEST_RATE, Profile};
 use brunt_plan::secret::{Template, shown_path};
+use brunt_plan::steps::Steps;
 use brunt_plan::target::{Target, Url, check_path};
 use brunt_plan::threshold::Threshold;
 use brunt_plan::units::{self, ExactDuration};

@@ -279,7 +279,7 @@ fn explain(exit: Exit, summary: &Summary) {
                 _ => {}
             }
             let failed = summary.thresholds.iter().filter(|result| !result.held);
-            for failed in failed.filter(|result| !summary.is_said_by_ending(result)) {
+            for failed in failed.filter(|result| summary.ended_by() != Some(*result)) {
                 let whose = if failed.is_implicit() { "default threshold" } else { "threshold" };
                 console::note(&format!("error: the {whose} {} failed: {}", failed.condition, failed.got));
             }

@@ -8,7 +8,7 @@ use brunt_judge::watched::WatchedSummary;
 use brunt_plan::plan::{Load, Plan};
 use brunt_record::catalogue::Counter;
 use brunt_record::figures::OwnKind;
-use brunt_record::histogram::AtLeast;
+use brunt_record::histogram::{AtLeast, Percentile};
 use brunt_record::recording::Ending;
 use brunt_record::series::Point;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,8 @@ pub struct Evidence {
     pub failed: u64,
     /// `failed` over `due`, 0 to 1.
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
-    pub error_ratio: f64,
+    #[serde(rename = "error_ratio")]
+    pub error_rate: f64,
     /// Calls a second that were answered within the measured time, whenever they were due.
     pub answered_per_s: f64,
     /// Calls a second that ended within it with success: the rate that decides.
@@ -65,8 +66,8 @@ pub struct Evidence {
     pub waited_for_connection: u64,
     /// By which share of the calls due the target fell behind.
     pub behind_ratio: f64,
-    /// Response percentiles that the generator's own delays spoil, such as `p99`.
-    pub unreliable: Vec<String>,
+    /// Response percentiles that the generator's own delays spoil.
+    pub unreliable: Vec<Percentile>,
     /// Whether they leave the mean response time alone.
     pub is_mean_reliable: bool,
     /// Whether the target saw the load asked for: calls were sent in time, and none left out for want of ports or descriptors.
@@ -103,7 +104,7 @@ impl Evidence {
     /// The evidence in `summary`.
     pub fn from_summary(summary: &Summary) -> Self {
         let response = summary.times.response.as_ref().filter(|_| summary.answered());
-        let quantile = |name: &str| response?.quantile(name);
+        let quantile = |percentile| response?.quantile(percentile);
         let service = summary.times.service.as_ref().filter(|_| summary.answered());
         Self {
             started_unix_ms: summary.run.started_unix_ms,
@@ -115,15 +116,15 @@ impl Evidence {
             mismatched: summary.total.failures.other_answers(),
             ok: summary.total.numbers.get(Counter::Due).saturating_sub(summary.not_ok),
             failed: summary.not_ok,
-            error_ratio: summary.error_rate,
+            error_rate: summary.error_rate,
             answered_per_s: summary.rates.answered_per_s,
             ok_per_s: summary.rates.ok_per_s,
             mean_ns: response.map(|times| times.mean),
-            p50_ns: quantile("p50"),
-            p90_ns: quantile("p90"),
-            p99_ns: quantile("p99"),
-            p99_9_ns: quantile("p99.9"),
-            service_p50_ns: service.and_then(|times| times.quantile("p50")),
+            p50_ns: quantile(Percentile::P50),
+            p90_ns: quantile(Percentile::P90),
+            p99_ns: quantile(Percentile::P99),
+            p99_9_ns: quantile(Percentile::P99_9),
+            service_p50_ns: service.and_then(|times| times.quantile(Percentile::P50)),
             waited_for_connection: summary.total.numbers.get(Counter::WaitedForConnection),
             behind_ratio: falls_behind(&summary.plan, summary.run.series.points()),
             unreliable: unreliable(response),
@@ -146,9 +147,20 @@ impl Evidence {
         self.answered + self.mismatched > 0
     }
 
-    /// Whether this percentile of the response time, such as `p99`, can be believed.
-    pub fn is_reliable(&self, percentile: &str) -> bool {
-        !self.unreliable.iter().any(|name| name == percentile)
+    /// Whether this percentile of the response time can be believed.
+    pub fn is_reliable(&self, percentile: Percentile) -> bool {
+        !self.unreliable.contains(&percentile)
+    }
+
+    /// A percentile of the response time, in nanoseconds; `None` where nothing was answered, or where it is not kept.
+    pub const fn quantile(&self, percentile: Percentile) -> Option<AtLeast<u64>> {
+        match percentile {
+            Percentile::P50 => self.p50_ns,
+            Percentile::P90 => self.p90_ns,
+            Percentile::P99 => self.p99_ns,
+            Percentile::P99_9 => self.p99_9_ns,
+            Percentile::P75 | Percentile::P95 | Percentile::P99_99 => None,
+        }
     }
 
     /// Whether every threshold held.
@@ -221,9 +233,9 @@ fn worst_failure(summary: &Summary) -> String {
 }
 
 /// Percentiles whose own delays spoil them.
-fn unreliable(response: Option<&Distribution>) -> Vec<String> {
+fn unreliable(response: Option<&Distribution>) -> Vec<Percentile> {
     let each = response.into_iter().flat_map(|response| &response.quantiles);
-    each.filter(|quantile| quantile.is_spoiled()).map(|quantile| quantile.name.to_string()).collect()
+    each.filter(|quantile| quantile.is_spoiled()).map(|quantile| quantile.name).collect()
 }
 
 /// A growth of response times counts only beyond this many standard errors.

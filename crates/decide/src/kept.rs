@@ -6,7 +6,7 @@ use brunt_judge::verdict::Judgement;
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Count, Figure as Measure, Statistic, Time};
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::histogram::{AtLeast, fewest_calls};
+use brunt_record::histogram::{AtLeast, Percentile, fewest_calls};
 use brunt_record::series::Point;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -97,7 +97,8 @@ pub struct Entry {
     /// Calls answered a second.
     pub answered_per_s: f64,
     /// Calls that were not ok over those that were due.
-    pub error_ratio: f64,
+    #[serde(rename = "error_ratio")]
+    pub error_rate: f64,
     /// Half of the calls' response times were no longer, in nanoseconds.
     pub p50_ns: Option<u64>,
     /// 99% of the calls' response times were no longer, in nanoseconds.
@@ -115,7 +116,7 @@ pub struct Entry {
 impl Entry {
     /// The entry of a run that is about to be kept, with its headline; it has no number yet.
     pub fn from_summary(summary: &Summary, label: &Label, headline: Headline) -> Self {
-        let [p50, p99] = ["p50", "p99"].map(|name| summary.times.response.as_ref()?.quantile(name));
+        let [p50, p99] = [Percentile::P50, Percentile::P99].map(|of| summary.times.response.as_ref()?.quantile(of));
         Self {
             number: 0,
             kind: KeptKind::Run,
@@ -131,7 +132,7 @@ impl Entry {
             measured_ns: summary.run.measured_ns,
             due: summary.total.numbers.get(Counter::Due),
             answered_per_s: summary.rates.answered_per_s,
-            error_ratio: summary.error_rate,
+            error_rate: summary.error_rate,
             p50_ns: p50.map(|value| value.value),
             p99_ns: p99.map(|value| value.value),
             at_least: p99.is_some_and(|value| value.at_least),
@@ -141,10 +142,8 @@ impl Entry {
         }
     }
 
-    /// Of how many calls a figure of all of them is, where it is a percentile and they are too few to bound it from
-    /// above. `figure` is as thresholds call it, such as `p99`.
-    pub fn few_calls(&self, figure: &str) -> Option<u64> {
-        let Some(Measure::Time(_, Statistic::Quantile(q))) = Measure::parse(figure) else { return None };
+    /// Of how many calls the quantile `q` of all of them is, where they are too few to bound it from above.
+    pub fn few_calls(&self, q: f64) -> Option<u64> {
         (self.kind == KeptKind::Run && self.due < fewest_calls(q)).then_some(self.due)
     }
 
@@ -175,7 +174,7 @@ impl Entry {
             measured_ns: runs.iter().map(|run| run.measured_ns).sum(),
             due,
             answered_per_s: 0.0,
-            error_ratio: if due > 0 { failed as f64 / due as f64 } else { 0.0 },
+            error_rate: if due > 0 { failed as f64 / due as f64 } else { 0.0 },
             p50_ns: None,
             p99_ns: None,
             at_least: false,
@@ -238,6 +237,16 @@ pub struct KeptFigure {
     pub at_least: bool,
 }
 
+impl KeptFigure {
+    /// The quantile of a time of all calls that it is, 0 to 1; `None` if it is none.
+    pub fn quantile(&self) -> Option<f64> {
+        match Measure::parse(&self.name) {
+            Some(Measure::Time(_, Statistic::Quantile(q))) => Some(q),
+            _ => None,
+        }
+    }
+}
+
 /// A threshold of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
@@ -260,8 +269,7 @@ pub struct Sparkline {
     pub answered_per_s: Vec<f64>,
     /// The worst second's p99 of response times in each step, in nanoseconds.
     pub p99_ns: Vec<Option<u64>>,
-    /// The interval that the run's p99 lies in, in nanoseconds, without an upper end where nothing is known from above;
-    /// missing in runs that earlier versions kept.
+    /// The interval that the run's p99 lies in, in nanoseconds, without an upper end where nothing is known from above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_interval_ns: Option<(u64, Option<u64>)>,
     /// The threshold on the p99 of all calls, in nanoseconds, and whether it held; of several, one that did not hold.
@@ -295,7 +303,7 @@ impl Digest {
         let of_p99 =
             thresholds.iter().zip(&limits).filter(|(threshold, _)| threshold.response_quantile() == Some(0.99));
         let of_p99 = of_p99.map(|(_, limit)| limit).min_by_key(|limit| limit.held);
-        let p99 = summary.times.response.as_ref().and_then(|times| times.named("p99"));
+        let p99 = summary.times.response.as_ref().and_then(|times| times.at(Percentile::P99));
         let sparkline = Sparkline {
             p99_interval_ns: p99.and_then(|p99| p99.interval).map(|interval| (interval.low_ns, interval.high_ns)),
             p99_limit_ns: of_p99.map(|limit| (limit.limit as u64, limit.held)),
@@ -358,7 +366,7 @@ pub struct Page {
 pub struct ListedRun {
     /// What is known of it without reading it.
     pub entry: Entry,
-    /// Its course; missing for decisions, and for runs that earlier versions kept.
+    /// Its course; missing for decisions.
     pub sparkline: Option<Sparkline>,
 }
 

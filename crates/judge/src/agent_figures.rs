@@ -3,6 +3,7 @@
 use brunt_plan::plan::Plan;
 use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::{Counter, Timing};
+use brunt_record::histogram::Percentile;
 use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
 use serde::Serialize;
@@ -60,7 +61,7 @@ impl AgentFigures {
             answered: total.statuses.total(),
             not_ok: total.not_ok(&plan.ok_status),
             answered_per_s: answered_per_s(total.numbers.get(Counter::EndedAnswered)),
-            response_p99_ns: response.as_ref().and_then(|times| Some(times.quantile("p99")?.value)),
+            response_p99_ns: response.as_ref().and_then(|times| Some(times.quantile(Percentile::P99)?.value)),
             lag_p99_ns: total.times.known(Timing::Lag).quantile(0.99),
             judgement: Verdict::of_judged(judged, &total, response.as_ref()).judgement,
         }

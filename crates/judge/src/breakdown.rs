@@ -1,19 +1,23 @@
 //! Figures by name, derived once: requests, tags, groups, checks, scenarios.
 
+use std::collections::BTreeMap;
+
 use brunt_plan::plan::Plan;
 use brunt_record::catalogue::{Counter, JsonGroupNumbers, Timing, places};
+use brunt_record::counts::Statuses;
 use brunt_record::figures::{CallFigures, Example, FigureByName, Figures, NamedFigures, OwnFigures};
 use brunt_record::histogram::{Censored, Histogram};
 use brunt_record::instrument::Bracket;
-use brunt_record::outcome::OkStatus;
+use brunt_record::outcome::{Failure, OkStatus};
 use brunt_record::recording::Recording;
 use serde::Serialize;
 
 use crate::distribution::Distribution;
 use crate::sampling::{Dependence, Sampling};
 
-/// Calls with one name or tag.
-#[derive(Debug, Clone, PartialEq)]
+/// Calls with one name or tag: `due = answered + failed + unfinished + unsent`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "NamedCalls"))]
 pub struct CallBreakdown {
     /// Their name, or their tag as `key=value`.
     pub name: String,
@@ -23,26 +27,71 @@ pub struct CallBreakdown {
     pub answered: u64,
     /// Calls that failed.
     pub failed: u64,
+    /// Calls in flight when the drain ended.
+    pub unfinished: u64,
+    /// Calls that were due and never sent.
+    pub unsent: u64,
     /// Calls that are not a success.
     pub not_ok: u64,
-    /// `not_ok` over `due`, 0 to 1; 0 when nothing was due.
+    /// `not_ok` over `due`; 0 when nothing was due.
+    #[serde(rename = "error_ratio")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
     pub error_rate: f64,
     /// Answers a second within the measured time, whenever their calls were due.
     pub answered_per_s: f64,
     /// Bytes of answers, after decryption.
+    #[serde(rename = "clear_in_bytes")]
     pub bytes_in: u64,
     /// Bytes of calls, before encryption.
+    #[serde(rename = "clear_out_bytes")]
     pub bytes_out: u64,
+    /// Answers by status.
+    pub statuses: Vec<StatusCount>,
+    /// Names of statuses, where the protocol has some.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub status_names: BTreeMap<u16, String>,
+    /// Failures by name; their reasons are kept once, over all calls.
+    pub failures: Vec<NamedFailures>,
     /// From due to end.
     pub response: Option<Distribution>,
     /// From sent to end.
     pub service: Option<Distribution>,
     /// From due to end, of answers whose status is ok; only where there are others.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub response_ok: Option<Distribution>,
     /// From due to end, of calls that failed, were answered with a status that is not ok, or had not ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub response_not_ok: Option<Distribution>,
-    /// Their messages, where their answers come as messages.
+    /// Their messages; missing where no answer came as messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Box<MessageBreakdown>>,
+}
+
+/// Answers with one status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Status"))]
+pub struct StatusCount {
+    /// The status.
+    pub status: u16,
+    /// How many.
+    pub count: u64,
+}
+
+impl StatusCount {
+    /// One for each status of `statuses`, in their order.
+    pub fn all(statuses: &Statuses) -> Vec<Self> {
+        statuses.sorted().into_iter().map(|(status, count)| Self { status, count }).collect()
+    }
+}
+
+/// Failures of one name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NamedFailures {
+    /// The failure.
+    pub failure: Failure,
+    /// How many.
+    pub count: u64,
 }
 
 /// The messages of calls with one name or tag.
@@ -108,16 +157,22 @@ impl CallBreakdown {
             let not_ok = calls.not_ok(ok);
             let not_ok_times = calls.response_not_ok();
             let are_apart = not_ok_times.count() > 0;
+            let failures = calls.failures.counted();
             Self {
                 name: name.to_owned(),
                 due: calls.numbers.get(Counter::Due),
                 answered: calls.statuses.total(),
                 failed: calls.failures.total(),
+                unfinished: calls.numbers.get(Counter::Unfinished),
+                unsent: calls.numbers.get(Counter::Unsent),
                 not_ok,
                 error_rate: share(not_ok, calls.numbers.get(Counter::Due)),
                 answered_per_s: per_s(calls.numbers.get(Counter::EndedAnswered), seconds),
                 bytes_in: calls.numbers.get(Counter::ClearIn),
                 bytes_out: calls.numbers.get(Counter::ClearOut),
+                statuses: StatusCount::all(&calls.statuses),
+                status_names: calls.status_names.clone(),
+                failures: failures.map(|(failure, count)| NamedFailures { failure, count }).collect(),
                 response: whole.distribution(&calls.response_times(), whole.response.as_ref()),
                 service: whole.distribution(calls.times.get(Timing::Service), whole.service.as_ref()),
                 response_ok: if are_apart { Distribution::of_known(&calls.response_ok()) } else { None },

@@ -1,8 +1,6 @@
 //! Figures of a distribution of times, with their uncertainty.
 
-use std::borrow::Cow;
-
-use brunt_record::histogram::{AtLeast, Censored, Histogram, QUANTILES, fewest_calls};
+use brunt_record::histogram::{AtLeast, Censored, Histogram, Percentile, fewest_calls};
 use brunt_record::instrument::Bracket;
 use serde::Serialize;
 
@@ -40,7 +38,7 @@ pub struct Distribution {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quantile {
     /// Its name, such as `p99`.
-    pub name: Cow<'static, str>,
+    pub name: Percentile,
     /// The share of calls, 0 to 1.
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
     pub share_ratio: f64,
@@ -51,6 +49,34 @@ pub struct Quantile {
     /// The uncertainty of the time; missing where it is not computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<ConfidenceInterval>,
+}
+
+/// A figure of a [`Distribution`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeFigure {
+    /// The arithmetic mean.
+    Mean,
+    /// The standard deviation.
+    Stdev,
+    /// The smallest.
+    Min,
+    /// The value at a percentile.
+    At(Percentile),
+    /// The largest.
+    Max,
+}
+
+impl TimeFigure {
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Stdev => "stdev",
+            Self::Min => "min",
+            Self::At(percentile) => percentile.name(),
+            Self::Max => "max",
+        }
+    }
 }
 
 impl Quantile {
@@ -70,10 +96,10 @@ impl Distribution {
     pub fn from_durations(durations: &Censored) -> Option<Self> {
         let lower = durations.lower();
         let at_least = !durations.bounds.is_empty();
-        let values = durations.quantiles(QUANTILES.map(|(_, q)| q));
-        let quantile = |((name, share_ratio), value): ((&'static str, f64), Option<AtLeast<u64>>)| {
+        let values = durations.quantiles(Percentile::ALL.map(Percentile::share));
+        let quantile = |(name, value): (Percentile, Option<AtLeast<u64>>)| {
             let AtLeast { value: value_ns, at_least } = value?;
-            Some(Quantile { name: name.into(), share_ratio, value_ns, at_least, interval: None })
+            Some(Quantile { name, share_ratio: name.share(), value_ns, at_least, interval: None })
         };
         Some(Self {
             count: lower.count(),
@@ -83,7 +109,7 @@ impl Distribution {
             // The time for which an unended call has waited is not a response time.
             min: durations.min().or(lower.min())?,
             max: AtLeast { value: lower.max()?, at_least },
-            quantiles: QUANTILES.into_iter().zip(values).map(quantile).collect::<Option<_>>()?,
+            quantiles: Percentile::ALL.into_iter().zip(values).map(quantile).collect::<Option<_>>()?,
         })
     }
 
@@ -101,21 +127,36 @@ impl Distribution {
         Some(of)
     }
 
-    /// The quantile with this name, such as `p99`.
-    pub fn named(&self, name: &str) -> Option<&Quantile> {
-        self.quantiles.iter().find(|quantile| quantile.name == name)
+    /// The quantile at a percentile.
+    pub fn at(&self, percentile: Percentile) -> Option<&Quantile> {
+        self.quantiles.iter().find(|quantile| quantile.name == percentile)
     }
 
-    /// The values at [`QUANTILES`], in nanoseconds; lower bounds are as good as others here.
-    pub(crate) fn values(&self) -> [u64; QUANTILES.len()] {
-        let mut values = [0; QUANTILES.len()];
+    /// The values at [`Percentile::ALL`], in nanoseconds; lower bounds are as good as others here.
+    pub(crate) fn values(&self) -> [u64; Percentile::ALL.len()] {
+        let mut values = [0; Percentile::ALL.len()];
         values.iter_mut().zip(&self.quantiles).for_each(|(value, quantile)| *value = quantile.value_ns);
         values
     }
 
-    /// The value at the quantile with this name, such as `p99`.
-    pub fn quantile(&self, name: &str) -> Option<AtLeast<u64>> {
-        Some(self.named(name)?.value())
+    /// The value at a percentile.
+    pub fn quantile(&self, percentile: Percentile) -> Option<AtLeast<u64>> {
+        Some(self.at(percentile)?.value())
+    }
+
+    /// One of its figures in whole nanoseconds, with its uncertainty.
+    pub fn figure(&self, figure: TimeFigure) -> Option<(AtLeast<u64>, Option<&ConfidenceInterval>)> {
+        let rounded = |value: AtLeast<f64>| value.map(|ns| ns.round() as u64);
+        Some(match figure {
+            TimeFigure::Mean => (rounded(self.mean), self.mean_interval.as_ref()),
+            TimeFigure::Stdev => (rounded(self.stdev), None),
+            TimeFigure::Min => (AtLeast::exactly(self.min), None),
+            TimeFigure::At(percentile) => {
+                let quantile = self.at(percentile)?;
+                (quantile.value(), quantile.interval.as_ref())
+            }
+            TimeFigure::Max => (self.max, None),
+        })
     }
 
     /// The figures of durations that are all known.

@@ -15,7 +15,7 @@
 //!
 //! Coverage is tested on latencies that follow an AR(1) process within seconds and from second to second (`tests`).
 
-use brunt_record::histogram::{Censored, QUANTILES};
+use brunt_record::histogram::{Censored, Percentile};
 use brunt_record::packed::Packed;
 use brunt_record::series::Point;
 
@@ -72,7 +72,7 @@ impl<'a> Clusters<'a> {
     }
 
     /// The dependence of calls around the quantiles of all of them, whose values are `values`.
-    pub fn dependence(&self, values: [u64; QUANTILES.len()]) -> Dependence {
+    pub fn dependence(&self, values: [u64; Percentile::ALL.len()]) -> Dependence {
         Dependence { estimates: self.share_up_to(values), calls: self.count() }
     }
 
@@ -119,21 +119,25 @@ impl<'a> Clusters<'a> {
 /// How the calls of a run depend on each other.
 #[derive(Debug, Clone)]
 pub struct Dependence {
-    /// The shares of calls up to each of [`QUANTILES`], with their errors.
-    estimates: [Option<Estimate>; QUANTILES.len()],
+    /// The shares of calls up to each of [`Percentile::ALL`], with their errors.
+    estimates: [Option<Estimate>; Percentile::ALL.len()],
     /// The number of calls behind it.
     calls: u64,
 }
 
 impl Dependence {
-    /// The ranks between which the true quantiles at [`QUANTILES`] of `count` of the calls lie, as [`Clusters::ranks`]
+    /// The ranks between which the true quantiles at [`Percentile::ALL`] of `count` of the calls lie, as [`Clusters::ranks`]
     /// has them for all.
-    fn ranks(&self, count: u64) -> [Option<(f64, f64)>; QUANTILES.len()] {
+    fn ranks(&self, count: u64) -> [Option<(f64, f64)>; Percentile::ALL.len()] {
         let fewer = (self.calls as f64 / count.max(1) as f64).sqrt();
-        let mut ranks = [None; QUANTILES.len()];
-        for ((rank, (_, q)), estimate) in ranks.iter_mut().zip(QUANTILES).zip(self.estimates) {
+        let mut ranks = [None; Percentile::ALL.len()];
+        for ((rank, percentile), estimate) in ranks.iter_mut().zip(Percentile::ALL).zip(self.estimates) {
             *rank = estimate.and_then(|all| {
-                share_interval(q, &Estimate { standard_error: all.standard_error * fewer, ..all }, count)
+                share_interval(
+                    percentile.share(),
+                    &Estimate { standard_error: all.standard_error * fewer, ..all },
+                    count,
+                )
             });
         }
         ranks
@@ -150,10 +154,10 @@ pub enum Sampling<'a> {
 }
 
 impl Sampling<'_> {
-    /// The ranks between which the true quantiles at [`QUANTILES`] lie, whose values are `values`.
-    pub fn ranks(&self, values: [u64; QUANTILES.len()]) -> [Option<(f64, f64)>; QUANTILES.len()] {
+    /// The ranks between which the true quantiles at [`Percentile::ALL`] lie, whose values are `values`.
+    pub fn ranks(&self, values: [u64; Percentile::ALL.len()]) -> [Option<(f64, f64)>; Percentile::ALL.len()] {
         match self {
-            Self::Whole(clusters) => clusters.ranks(QUANTILES.map(|(_, q)| q), values),
+            Self::Whole(clusters) => clusters.ranks(Percentile::ALL.map(Percentile::share), values),
             Self::Part(dependence, count) => dependence.ranks(*count),
         }
     }

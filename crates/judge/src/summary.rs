@@ -258,16 +258,16 @@ impl Summary {
         self.total.statuses.total() + self.total.failures.other_answers() > 0
     }
 
-    /// Whether this result is of the guard or threshold that ended the run, so that the ending already states it.
-    pub fn is_said_by_ending(&self, result: &ThresholdResult) -> bool {
-        let Ending::Aborted(cause) = &self.run.ending else { return false };
+    /// The result of the threshold or guard that ended the run, which the ending already states.
+    pub fn ended_by(&self) -> Option<&ThresholdResult> {
+        let Ending::Aborted(cause) = &self.run.ending else { return None };
         // The results of the plan's thresholds come first, and those of its guards behind them.
         let place = match cause {
             AbortCause::Threshold { place, .. } => *place as usize,
             AbortCause::Guard { place, .. } => self.plan.thresholds.len() + *place as usize,
-            AbortCause::Observer(_) => return false,
+            AbortCause::Observer(_) => return None,
         };
-        self.thresholds.get(place) == Some(result)
+        self.thresholds.get(place)
     }
 
     /// Whether its throughput is a lower bound: calls of a lost agent may have ended, too.
@@ -289,7 +289,7 @@ impl Summary {
 
     /// Whether no call was due, and nobody minds: the plan tolerates any load and any failure, as by `--k6-exit`.
     pub fn may_be_idle(&self) -> bool {
-        let tolerates_all = self.plan.max_error_ratio >= 1.0 && self.plan.max_less_ratio >= 1.0;
+        let tolerates_all = self.plan.max_error_rate >= 1.0 && self.plan.max_less_ratio >= 1.0;
         self.is_idle() && tolerates_all && matches!(self.run.ending, Ending::Completed)
     }
 
@@ -353,8 +353,7 @@ mod tests {
             AbortCause::Threshold { place: 0, threshold, got: "1".to_owned(), after_ns: SECOND_NS, at_once: false };
         run.ending = Ending::Aborted(cause);
         let summary = Summary::new(plan, run);
-        let said = summary.thresholds.iter().take(2).map(|result| summary.is_said_by_ending(result));
-        assert_eq!(said.collect::<Vec<_>>(), [true, false]);
+        assert_eq!(summary.ended_by(), summary.thresholds.first());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The uncertainty of a figure: the error that the generator's own delays can have caused, and the error by chance.
 
-use brunt_record::histogram::{Censored, Histogram, QUANTILES};
+use brunt_record::histogram::{Censored, Histogram, Percentile};
 use brunt_record::instrument::{Bracket, least_without};
 use serde::Serialize;
 
@@ -66,20 +66,20 @@ impl ConfidenceInterval {
 pub struct Intervals {
     /// Of the mean.
     pub mean: ConfidenceInterval,
-    /// Of the values at [`QUANTILES`], in their order.
-    pub quantiles: [ConfidenceInterval; QUANTILES.len()],
+    /// Of the values at [`Percentile::ALL`], in their order.
+    pub quantiles: [ConfidenceInterval; Percentile::ALL.len()],
 }
 
 impl Intervals {
     /// The intervals of times in `bracket`, with `sampling` for its calls. `lag` has the own delays where the bracket
     /// does not know them. `None` for an empty distribution.
     pub fn new(bracket: &Bracket, lag: &Histogram, sampling: Option<&Sampling<'_>>) -> Option<Self> {
-        let shares = QUANTILES.map(|(_, q)| q);
-        let mut values = [0; QUANTILES.len()];
+        let shares = Percentile::ALL.map(Percentile::share);
+        let mut values = [0; Percentile::ALL.len()];
         for (place, q) in values.iter_mut().zip(shares) {
             *place = bracket.value.quantile(q)?.value;
         }
-        let ranks = sampling.map_or([None; QUANTILES.len()], |sampling| sampling.ranks(values));
+        let ranks = sampling.map_or([None; Percentile::ALL.len()], |sampling| sampling.ranks(values));
         let (low, value, high) = (bracket.low.lower(), bracket.value.lower(), bracket.high.lower());
         // Without arrivals, the low side knows of sending alone, and not which call was sent how late.
         let at = |times: &Censored, q: f64| times.quantile(q).map(|value| value.value);
@@ -93,7 +93,7 @@ impl Intervals {
             let combined = rank.and_then(|(from, to)| Some(ends(least(from)?, value_at(&bracket.high, to))));
             Some(interval(value_ns, instrument, sampling, combined))
         };
-        let mut quantiles = [of_quantile(0.5, None, values.first().copied()?)?; QUANTILES.len()];
+        let mut quantiles = [of_quantile(0.5, None, values.first().copied()?)?; Percentile::ALL.len()];
         for (((place, q), rank), value_ns) in quantiles.iter_mut().zip(shares).zip(ranks).zip(values) {
             *place = of_quantile(q, rank, value_ns)?;
         }

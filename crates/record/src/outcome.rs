@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The reason for which a call got no answer. Each is counted by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
     /// A rule of the script blocks the host, and no connection was made.

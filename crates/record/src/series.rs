@@ -11,7 +11,7 @@ use crate::histogram::{AtLeast, Censored, Histogram};
 use crate::instrument::BoundedTimes;
 use crate::outcome::OkStatus;
 use crate::packed::{Packed, censored, quantiles};
-use crate::snapshot::{Snapshot, WITHOUT_END};
+use crate::snapshot::Snapshot;
 use crate::watched::WatchedPoint;
 
 /// The most points kept. When there are more, neighbours are merged in pairs and points become twice as long.
@@ -114,8 +114,8 @@ impl Point {
 
     /// Calls that ended here with success; all answered ones where it is not known how many ended.
     pub fn ok(&self) -> u64 {
-        let without_end = WITHOUT_END.map(|counter| self.numbers.get(counter)).into_iter().sum::<u64>();
-        if self.ended == 0 { self.answered } else { (self.ended + without_end).saturating_sub(self.not_ok) }
+        let ended = self.ended + self.numbers.without_end();
+        if self.ended == 0 { self.answered } else { ended.saturating_sub(self.not_ok) }
     }
 
     fn absorb(&mut self, next: &Self) {

@@ -127,9 +127,6 @@ pub struct Snapshot {
     pub watched: Watched,
 }
 
-/// Calls that were due and whose end nobody has seen.
-pub(crate) const WITHOUT_END: [Counter; 3] = [Counter::Unfinished, Counter::Unsent, Counter::Unknown];
-
 impl Snapshot {
     /// A snapshot with only these numbers.
     pub fn with_numbers(numbers: impl IntoIterator<Item = (Counter, u64)>) -> Self {
@@ -143,8 +140,7 @@ impl Snapshot {
 
     /// Calls that ended, in whichever way.
     pub fn ended(&self) -> u64 {
-        let without_end = WITHOUT_END.map(|counter| self.numbers.get(counter)).into_iter().sum::<u64>();
-        self.statuses.total() + self.failures.total() + without_end
+        self.statuses.total() + self.failures.total() + self.numbers.without_end()
     }
 
     /// Calls that are not a success: failures, unfinished, unsent and unknown ones, and answers whose status is not ok or that

@@ -31,11 +31,11 @@ use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
 use brunt_judge::breakdown::CallBreakdown;
-use brunt_judge::distribution::Distribution;
+use brunt_judge::distribution::{Distribution, TimeFigure};
 use brunt_judge::summary::Summary;
 use brunt_judge::verdict;
 use brunt_record::catalogue::{Counter, Numbers, Unit};
-use brunt_record::histogram::{AtLeast, Censored};
+use brunt_record::histogram::{AtLeast, Censored, Percentile};
 use brunt_record::series::Point;
 
 use crate::dates::iso_8601;
@@ -265,8 +265,14 @@ fn total(summary: &Summary) -> Row {
     row.put_times("service", of_distribution(times.service.as_ref()));
     row.put_bytes(&total.numbers);
     row.put(total.numbers.get(Counter::WaitedForConnection));
-    for name in ["p50", "p99"] {
-        row.put(quantile(times.lag.as_ref(), name).map_or(String::new(), |lag| lag.value.to_string()));
+    for percentile in [Percentile::P50, Percentile::P99] {
+        row.put(
+            times
+                .lag
+                .as_ref()
+                .and_then(|lag| lag.quantile(percentile))
+                .map_or(String::new(), |lag| lag.value.to_string()),
+        );
     }
     row.put_ratio(total.numbers.ratio(Counter::BusiestWorker));
     row.put_ratio(total.numbers.ratio(Counter::MostStarvedWorker));
@@ -448,10 +454,7 @@ fn of_times(times: &Censored) -> [(&'static str, Option<AtLeast<u64>>); 4] {
 }
 
 fn of_distribution(times: Option<&Distribution>) -> [(&'static str, Option<AtLeast<u64>>); 4] {
-    let of = |name| (name, quantile(times, name));
-    [of("p50"), of("p90"), of("p99"), ("max", times.map(|times| times.max))]
-}
-
-fn quantile(times: Option<&Distribution>, name: &str) -> Option<AtLeast<u64>> {
-    times?.quantile(name)
+    use TimeFigure::{At, Max};
+    [At(Percentile::P50), At(Percentile::P90), At(Percentile::P99), Max]
+        .map(|figure| (figure.name(), times.and_then(|times| Some(times.figure(figure)?.0))))
 }

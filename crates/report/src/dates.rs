@@ -9,6 +9,11 @@ pub(crate) fn iso_8601(unix_s: u64) -> String {
     moment.and_then(|moment| moment.format(&Rfc3339).ok()).unwrap_or_else(|| unix_s.to_string())
 }
 
+/// Milliseconds since 1970 as `2026-01-31 09:30`.
+pub(crate) fn to_the_minute(unix_ms: u64) -> String {
+    iso_8601(unix_ms / 1000).replace('T', " ").chars().take(16).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brunt_judge::remarks::About;
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::{JudgedCondition, ThresholdResult};
-use brunt_plan::plan::MAX_ERROR_RATIO;
+use brunt_plan::plan::MAX_ERROR_RATE;
 use brunt_plan::threshold::Threshold;
 use brunt_plan::units::Clock;
 use brunt_record::SECOND_NS;
@@ -22,9 +22,9 @@ const MOST_REASONS: usize = 3;
 /// The share of failed calls from which on an outage explains them.
 const NEARLY_ALL: f64 = 0.95;
 
-/// The sentence of the first failed implicit threshold that has one. `None` where nothing was answered, which has a
+/// The first failed implicit threshold that has a sentence, with that. `None` where nothing was answered, which has a
 /// sentence of its own.
-pub(crate) fn sentence(summary: &Summary) -> Option<String> {
+pub(crate) fn sentence(summary: &Summary) -> Option<(&ThresholdResult, String)> {
     let failed = || summary.thresholds.iter().filter(|result| !result.held && result.is_implicit());
     let of_time = |result: &&ThresholdResult| is_about_availability(result);
     // Connections without a server make few attempts: their share of calls would look small. Users that pause between
@@ -32,7 +32,7 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
     let is_told_by_calls =
         absence(summary).is_some() && failed().any(|result| has_sentence(result) && !of_time(&result));
     let absence = failed().find(|result| of_time(result) && !is_told_by_calls);
-    absence.into_iter().chain(failed()).find_map(|result| sentence_of(result, summary))
+    absence.into_iter().chain(failed()).find_map(|result| Some((result, sentence_of(result, summary)?)))
 }
 
 /// Such as `66.7% of 1,500 calls, 1,001 × 429 from 0:03; default limit 1%. If 429 is expected: --ok-status 2xx,3xx,429`, or
@@ -114,8 +114,8 @@ fn is_about_availability(result: &ThresholdResult) -> bool {
 
 /// Such as `default limit 1%`.
 fn limit(summary: &Summary) -> String {
-    let most = summary.plan.max_error_ratio;
-    let limit = if most.total_cmp(&MAX_ERROR_RATIO).is_eq() { "default limit" } else { "limit" };
+    let most = summary.plan.max_error_rate;
+    let limit = if most.total_cmp(&MAX_ERROR_RATE).is_eq() { "default limit" } else { "limit" };
     format!("{limit} {}", percent(most))
 }
 

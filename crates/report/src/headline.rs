@@ -96,9 +96,13 @@ impl Toned {
     /// Thresholds that did not hold: `1 of 2 thresholds failed`, and then each with its figure.
     pub(crate) fn of_thresholds(what: &str, missed_ones: &[&ThresholdResult]) -> Self {
         let named: Vec<_> = missed_ones.iter().map(|result| missed(result)).collect();
-        let mut bad = Self::new(Tone::Bad, About::Thresholds, format!("{what}: {}", named.join(", ")));
-        bad.thresholds = missed_ones.iter().map(|result| result.condition.clone()).collect();
-        bad
+        Self::new(Tone::Bad, About::Thresholds, format!("{what}: {}", named.join(", "))).on(missed_ones.iter().copied())
+    }
+
+    /// The same about the conditions of these results.
+    fn on<'a>(mut self, results: impl IntoIterator<Item = &'a ThresholdResult>) -> Self {
+        self.thresholds = results.into_iter().map(|result| result.condition.clone()).collect();
+        self
     }
 
     /// A remark on a stretch of the measured part.
@@ -143,10 +147,11 @@ pub fn remarks(summary: &Summary) -> Vec<Toned> {
         all.extend(did_its_work.map(|text| Toned::new(tone, About::Stopped, text)));
         return all;
     }
-    all.extend(failed::sentence(summary).map(|text| Toned::new(Tone::Failed, About::TooManyFailed, text)));
-    all.extend(made::sentences(summary).map(|text| Toned::new(Tone::Failed, About::Load, text)));
+    all.extend(too_many_failed(summary, Tone::Failed));
     // Where less load was made than may be, that has said it.
     let is_short = made::sentences(summary).next().is_some();
+    let of_load = |(result, text)| Toned::new(Tone::Failed, About::Load, text).on([result]);
+    all.extend(made::sentences(summary).map(of_load));
     all.extend(thresholds_failed(summary));
     all.extend(turned_away(summary).into_iter().filter(|_| !is_short));
     let of_target = summary.remarks.iter().filter(|remark| remark.about != About::Agents);
@@ -181,6 +186,11 @@ pub(crate) fn all(summary: &Summary) -> Vec<Toned> {
         }
     }
     all
+}
+
+/// That more calls failed, or more time went by without a server, than an implicit threshold allows.
+fn too_many_failed(summary: &Summary, tone: Tone) -> Option<Toned> {
+    failed::sentence(summary).map(|(result, text)| Toned::new(tone, About::TooManyFailed, text).on([result]))
 }
 
 /// Users who came and were not served, by scenario: the load was less than it was to be.
@@ -229,7 +239,7 @@ pub(crate) fn so_far(summary: &Summary) -> Vec<Toned> {
         let not_yet = if summary.plan.warmup_ns == 0 { NOT_YET } else { NOT_SINCE };
         all.extend(nothing_answered(summary, not_yet).map(|text| Toned::new(Tone::Bad, About::NothingAnswered, text)));
     }
-    all.extend(failed::sentence(summary).map(|text| Toned::new(Tone::Failing, About::TooManyFailed, text)));
+    all.extend(too_many_failed(summary, Tone::Failing));
     let remarks = summary.remarks.iter().filter(|remark| !remark.about.is_note()).take(MOST_REMARKS);
     all.extend(remarks.map(|remark| about_target(remark, summary)));
     if all.is_empty() && summary.answered() {
@@ -269,7 +279,7 @@ fn early_end(summary: &Summary) -> Option<Toned> {
         Ending::Unreached(reason) | Ending::AgentsLost(reason) => (Tone::Bad, clean(reason).into_owned()),
         Ending::Failed(reason) => (Tone::Bad, clean(reason.lines().next().unwrap_or_default()).into_owned()),
     };
-    Some(Toned::new(tone, About::Ending, text))
+    Some(Toned::new(tone, About::Ending, text).on(summary.ended_by()))
 }
 
 /// That a script ended its run since it had done what it was to do, and how far the run came: no word on how it went.
@@ -306,7 +316,7 @@ pub fn paused_to_end(summary: &Summary) -> Option<String> {
 fn thresholds_failed(summary: &Summary) -> Option<Toned> {
     let failed: Vec<_> =
         summary.thresholds.iter().filter(|result| !result.held && !failed::has_sentence(result)).collect();
-    if failed.iter().all(|result| summary.is_said_by_ending(result)) {
+    if failed.iter().all(|result| summary.ended_by() == Some(*result)) {
         return None;
     }
     let all = summary.thresholds.iter().filter(|result| result.is_noted() && !failed::has_sentence(result)).count();

@@ -3,14 +3,13 @@
 use brunt_decide::kept::{Entry, KeptKind};
 use brunt_judge::remarks::Tone;
 use brunt_plan::units::Number;
-use brunt_record::histogram::{AtLeast, fewest_calls};
+use brunt_record::histogram::{AtLeast, Percentile, fewest_calls};
 
-use crate::browse::is_doubted;
 use crate::columns;
-use crate::dates::iso_8601;
+use crate::dates::to_the_minute;
 use crate::decision::table::{Cell, Table};
 use crate::headline::InReports;
-use crate::numbers::{brief, duration, percent};
+use crate::numbers::{brief, duration};
 use crate::style::{Paint, Style};
 use crate::text::wrapped;
 
@@ -47,7 +46,7 @@ pub fn listing(entries: &[Entry], style: Style, width: Option<usize>) -> String 
     let paint = Paint(style.colour);
     let mut lines = table.text(paint);
     if has_few {
-        let text = format!("p99 of fewer than {} calls: it has no upper end", fewest_calls(0.99));
+        let text = format!("p99 of fewer than {} calls: it has no upper end", fewest_calls(Percentile::P99.share()));
         lines.push(paint.faint(format!("  {OF_FEW} {text}")));
     }
     lines.join("\n") + "\n"
@@ -55,7 +54,7 @@ pub fn listing(entries: &[Entry], style: Style, width: Option<usize>) -> String 
 
 /// Whether an entry's p99 is one of few calls.
 fn is_of_few(entry: &Entry) -> bool {
-    entry.p99_ns.is_some() && entry.few_calls("p99").is_some()
+    entry.p99_ns.is_some() && entry.few_calls(Percentile::P99.share()).is_some()
 }
 
 /// `text` in lines of at most `room` columns, the last of which ends in `…` where more would follow.
@@ -102,33 +101,17 @@ fn row(entry: &Entry, what: Cell, has_few: bool) -> [Cell; 5] {
     });
     let rate = (entry.kind == KeptKind::Run).then(|| Number(entry.answered_per_s).to_string());
     let or_dash = |text: Option<String>| Cell::from(text.unwrap_or_else(|| "-".to_owned()));
-    [entry.number.to_string().into(), begun(entry.started_unix_ms).into(), or_dash(rate), or_dash(p99), what]
+    [entry.number.to_string().into(), to_the_minute(entry.started_unix_ms).into(), or_dash(rate), or_dash(p99), what]
 }
 
-/// `2026-01-31 09:30`.
-fn begun(unix_ms: u64) -> String {
-    iso_8601(unix_ms / 1000).replace('T', " ").chars().take(16).collect()
-}
-
-/// A run's name, headline, script, target and tags; without a headline, its failures and its verdict.
+/// The name, headline, script, target and tags of a run; a decision has its kind and its conclusion in place of the headline.
 fn what(entry: &Entry) -> String {
     let mut parts = Vec::new();
     parts.extend(entry.label.name.as_deref().map(brief));
-    if entry.kind != KeptKind::Run {
-        parts.push(format!("{}: {}", entry.kind.name(), brief(&entry.verdict)));
-    } else if let Some(headline) = &entry.headline {
-        parts.push(brief(headline));
-    } else {
-        if entry.thresholds_failed > 0 {
-            parts.push(format!("✗ {} of {} thresholds failed", entry.thresholds_failed, entry.thresholds));
-        }
-        if entry.error_ratio > 0.0 {
-            parts.push(format!("{} not ok", percent(entry.error_ratio)));
-        }
-        if is_doubted(entry) {
-            parts.push(format!("✗ {}", brief(&entry.verdict)));
-        }
-    }
+    parts.push(match &entry.headline {
+        Some(headline) => brief(headline),
+        None => format!("{}: {}", entry.kind.name(), brief(&entry.verdict)),
+    });
     parts.extend(entry.script.as_deref().map(brief));
     parts.extend((!entry.url.is_empty()).then(|| brief(&entry.url)));
     parts.extend(entry.label.tags.iter().map(|(key, value)| brief(&format!("{key}={value}"))));
@@ -159,7 +142,7 @@ mod tests {
             measured_ns: 1_000_000_000,
             due: 1_000,
             answered_per_s: 123_456.0,
-            error_ratio: 0.0123,
+            error_rate: 0.0123,
             p50_ns: Some(1_234_000),
             p99_ns: Some(12_340_000),
             at_least: true,
@@ -219,7 +202,7 @@ mod tests {
             measured_ns: 1_000_000_000,
             due: 10,
             answered_per_s: 10.0,
-            error_ratio: 0.0,
+            error_rate: 0.0,
             p50_ns: Some(1_000_000),
             p99_ns: None,
             at_least: false,

@@ -31,9 +31,9 @@ pub(crate) fn sentence(made: &Made) -> String {
     )
 }
 
-/// The sentences of a run, one for each kind of load.
-pub(crate) fn sentences(summary: &Summary) -> impl Iterator<Item = String> {
-    summary.thresholds.iter().filter_map(|result| sentence_of(result, summary))
+/// The results of a run on load that was not made, each with its sentence.
+pub(crate) fn sentences(summary: &Summary) -> impl Iterator<Item = (&ThresholdResult, String)> {
+    summary.thresholds.iter().filter_map(|result| Some((result, sentence_of(result, summary)?)))
 }
 
 fn amount(made: &Made, value: f64) -> String {

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_plan::units::Number;
+use brunt_record::histogram::Percentile;
 
 use crate::decision::table::Table;
 use crate::headline::remarks;
@@ -16,7 +17,7 @@ use crate::style::{Detail, Paint, Style};
 use crate::text;
 
 /// The latencies that have a column.
-const QUANTILES: [&str; 4] = ["p50", "p90", "p99", "p99.9"];
+const SHOWN: [Percentile; 4] = [Percentile::P50, Percentile::P90, Percentile::P99, Percentile::P99_9];
 
 /// Writes `summary` as Markdown, in the dialect of GitHub and GitLab (`CommonMark` with tables and `details`).
 ///
@@ -66,15 +67,15 @@ fn thresholds(summary: &Summary) -> String {
 fn figures(summary: &Summary) -> String {
     let outcomes = format!("Outcomes: {}", text::sum_of_outcomes(summary, Paint(false), false));
     let Some(times) = &summary.times.response else { return outcomes };
-    let mut table = Table::new(["ok/s", "calls"].into_iter().chain(QUANTILES).chain(["max"]));
+    let mut table = Table::new(["ok/s", "calls"].into_iter().chain(SHOWN.map(Percentile::name)).chain(["max"]));
     let ok = format!(
         "{}{}",
         bound(summary.verdict.is_brunt_the_limit() || summary.is_rate_at_least()),
         Number(summary.rates.ok_per_s)
     );
-    let quantile = |name: &&str| times.quantile(name).map_or_else(String::new, duration).into();
+    let quantile = |of| times.quantile(of).map_or_else(String::new, duration).into();
     let first = [ok.into(), count(times.count).into()];
-    table.push(first.into_iter().chain(QUANTILES.iter().map(quantile)).chain([duration(times.max).into()]));
+    table.push(first.into_iter().chain(SHOWN.into_iter().map(quantile)).chain([duration(times.max).into()]));
     format!("{}\n{outcomes}", table.markdown())
 }
 

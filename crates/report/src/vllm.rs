@@ -11,6 +11,7 @@ use brunt_judge::summary::Summary;
 use brunt_plan::plan::{Load, Plan};
 use brunt_record::catalogue::Counter;
 use brunt_record::figures::OwnFigures;
+use brunt_record::histogram::Percentile;
 use serde_json::{Map, Value, json};
 
 use crate::dates;
@@ -81,15 +82,15 @@ fn rate(plan: &Plan) -> Value {
 enum Statistic {
     Mean,
     Stdev,
-    Quantile(&'static str, f64),
+    At(Percentile),
 }
 
 fn statistics(name: &str, put: &mut impl FnMut(&str, Value), value: &dyn Fn(Statistic) -> Option<f64>) {
     put(&format!("mean_{name}_ms"), value(Statistic::Mean).into());
-    put(&format!("median_{name}_ms"), value(Statistic::Quantile("p50", 0.5)).into());
+    put(&format!("median_{name}_ms"), value(Statistic::At(Percentile::P50)).into());
     put(&format!("std_{name}_ms"), value(Statistic::Stdev).into());
-    for (percentile, q) in [("p90", 0.9), ("p95", 0.95), ("p99", 0.99)] {
-        put(&format!("{percentile}_{name}_ms"), value(Statistic::Quantile(percentile, q)).into());
+    for percentile in [Percentile::P90, Percentile::P95, Percentile::P99] {
+        put(&format!("{percentile}_{name}_ms"), value(Statistic::At(percentile)).into());
     }
 }
 
@@ -97,7 +98,7 @@ fn value(figures: &OwnFigures, what: Statistic) -> Option<f64> {
     match what {
         Statistic::Mean => figures.mean(),
         Statistic::Stdev => figures.stdev(),
-        Statistic::Quantile(_, q) => figures.quantile(q),
+        Statistic::At(percentile) => figures.quantile(percentile.share()),
     }
 }
 
@@ -105,6 +106,6 @@ fn milliseconds(times: &Distribution, what: Statistic) -> Option<f64> {
     Some(match what {
         Statistic::Mean => times.mean.value / 1e6,
         Statistic::Stdev => times.stdev.value / 1e6,
-        Statistic::Quantile(name, _) => times.quantile(name)?.value as f64 / 1e6,
+        Statistic::At(percentile) => times.quantile(percentile)?.value as f64 / 1e6,
     })
 }

@@ -20,14 +20,15 @@ use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
 use brunt_plan::connections::Connections;
 use brunt_record::catalogue::Counter;
-use brunt_record::histogram::AtLeast;
+use brunt_record::histogram::{AtLeast, Percentile};
 use brunt_record::outcome::Failure;
 
 use crate::numbers::{clean, counted};
 use crate::style::Style;
 
 /// The quantiles that wrk prints.
-const PRINTED: [(&str, &str); 4] = [("50", "p50"), ("75", "p75"), ("90", "p90"), ("99", "p99")];
+const PRINTED: [(&str, Percentile); 4] =
+    [("50", Percentile::P50), ("75", Percentile::P75), ("90", Percentile::P90), ("99", Percentile::P99)];
 
 /// Writes `summary` as wrk would.
 ///
@@ -114,8 +115,8 @@ fn write_row(out: &mut impl Write, name: &str, row: &Row, unit: fn(f64) -> Strin
 
 fn write_latency(out: &mut impl Write, response: Option<&Distribution>) -> io::Result<()> {
     writeln!(out, "  Latency Distribution")?;
-    for (percent, name) in PRINTED {
-        let value = response.and_then(|times| times.quantile(name)).unwrap_or(AtLeast::exactly(0));
+    for (percent, percentile) in PRINTED {
+        let value = response.and_then(|times| times.quantile(percentile)).unwrap_or(AtLeast::exactly(0));
         writeln!(out, "{percent:>7}%{}", cell(&microseconds(value.value as f64 / 1e3), 10))?;
     }
     Ok(())

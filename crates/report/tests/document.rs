@@ -13,7 +13,7 @@ use brunt_record::catalogue::{Counter, Numbers, Timing};
 use brunt_record::figures::FigureByName as _;
 use brunt_record::instrument::{ArrivalTime, CallTimes};
 use brunt_record::outcome::Failure;
-use brunt_record::recording::Recording;
+use brunt_record::recording::{AbortCause, Ending, Recording};
 use brunt_record::snapshot::Snapshot;
 use brunt_record::time::Tick;
 use brunt_record::timeline::DueLog;
@@ -239,6 +239,30 @@ proptest! {
             prop_assert!(!views(&read).is_empty());
         }
     }
+}
+
+#[test]
+fn a_remark_names_the_conditions_that_it_is_about() {
+    let remark = |summary: &Summary, about: &str| {
+        let document: Value = serde_json::from_slice(&document(summary)).unwrap();
+        let remarks = document["remarks"].as_array().unwrap();
+        remarks
+            .iter()
+            .find(|remark| remark["about"] == about)
+            .unwrap_or_else(|| panic!("{about}: {remarks:#?}"))
+            .clone()
+    };
+    let Summary { mut plan, mut run, .. } = fixtures::failing();
+    plan.thresholds.clear();
+    plan.max_error_rate = 0.001;
+    let failing = Summary::new(plan.clone(), run.clone());
+    assert_eq!(remark(&failing, "too_many_failed")["thresholds"], value!(["error_rate<=0.1%"]));
+    plan.thresholds = vec!["timeout==0 abort".parse().unwrap(), "p99<1h".parse().unwrap()];
+    let threshold = plan.thresholds[0].without_abort();
+    let cause = AbortCause::Threshold { place: 0, threshold, got: "1".to_owned(), after_ns: SECOND_NS, at_once: false };
+    run.ending = Ending::Aborted(cause);
+    let aborted = Summary::new(plan, run);
+    assert_eq!(remark(&aborted, "ending")["thresholds"], value!([aborted.thresholds[0].condition.to_string()]));
 }
 
 #[test]

@@ -418,6 +418,29 @@ fn an_hour_is_shown_as_a_whole_or_in_its_last_minute() {
 }
 
 #[test]
+fn an_address_that_is_down_and_a_name_that_moved_have_a_line_each() {
+    let [down, new] = ["10.0.0.7:443", "10.0.0.9:443"].map(|address| address.parse().unwrap());
+    let mut lines = Lines::new(&plan(12), 5 * SECOND_NS, PLAIN);
+    let mut text = String::new();
+    for (nth, mut second) in seconds(healthy, 12, 12).into_iter().enumerate() {
+        let addresses = &mut second.snapshot.addresses;
+        match nth {
+            2 => {
+                addresses.made(new);
+                (0..20).for_each(|_| addresses.failed(down, Failure::ConnectTimeout, "no answer"));
+                second.snapshot.numbers.add(Counter::ConnectionsMade, 7);
+                second.snapshot.numbers.add(Counter::ConnectionsFailed, 20);
+            }
+            6 => addresses.moved_to(new),
+            _ => {}
+        }
+        text += &lines.push(&second);
+    }
+    let lines_with = |words: &str| text.lines().filter(|line| line.contains(words)).count();
+    assert_eq!((lines_with("10.0.0.7:443 "), lines_with("moved to 10.0.0.9:443")), (1, 1), "{text}");
+}
+
+#[test]
 fn lines_for_logs() {
     let mut text = String::new();
     for (target, style, every) in [

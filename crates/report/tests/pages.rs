@@ -12,6 +12,7 @@ use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::counts::Statuses;
 use brunt_record::examples::{ExampleEnd, Examples, FailedExample};
 use brunt_record::figures::{CallFigures, Example, NamedFigures};
+use brunt_record::histogram::Percentile;
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Ending;
 use brunt_record::series::Series;
@@ -63,7 +64,7 @@ fn no_success() -> Summary {
         let measured = &mut summary.run.measured;
         measured.statuses = Statuses::from_counts([(500, measured.statuses.total())]);
         measured.numbers.set(Counter::EndedOk, 0);
-        summary.plan.max_error_ratio = 1.0;
+        summary.plan.max_error_rate = 1.0;
     })
 }
 
@@ -84,10 +85,10 @@ fn off() -> Summary {
     let mut summary = fixtures::clean();
     for quantile in &mut summary.times.response.as_mut().unwrap().quantiles {
         let Some(interval) = &mut quantile.interval else { continue };
-        (interval.low_ns, interval.high_ns, interval.is_spoiled) = match &*quantile.name {
-            "p50" => (1_900_000, Some(2_600_000), false),
-            "p99" => (4_000_000, Some(6_000_000), true),
-            "p99.9" => (5_000_000, None, false),
+        (interval.low_ns, interval.high_ns, interval.is_spoiled) = match quantile.name {
+            Percentile::P50 => (1_900_000, Some(2_600_000), false),
+            Percentile::P99 => (4_000_000, Some(6_000_000), true),
+            Percentile::P99_9 => (5_000_000, None, false),
             _ => continue,
         };
     }

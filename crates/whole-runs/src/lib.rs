@@ -73,7 +73,7 @@ fn plan(url: &str) -> Plan {
         guards: Vec::new(),
         guard_action: brunt_plan::threshold::GuardAction::Stop,
         watches: Vec::new(),
-        max_error_ratio: brunt_plan::plan::MAX_ERROR_RATIO,
+        max_error_rate: brunt_plan::plan::MAX_ERROR_RATE,
         max_less_ratio: brunt_plan::plan::MAX_LESS_RATIO,
         origin: brunt_plan::plan::Origin::default(),
         sandbox: Sandbox::Open,

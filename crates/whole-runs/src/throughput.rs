@@ -75,7 +75,7 @@ fn ended(summary: &Summary) -> [u64; 4] {
 fn a_backlog_of_the_warm_up_takes_no_answer_from_the_rate() {
     let plan = Plan {
         thresholds: vec!["rate>=249".parse().unwrap(), "rate<=251".parse().unwrap()],
-        max_error_ratio: 1.0,
+        max_error_rate: 1.0,
         ..open("500", with_warm_up(1500, 3))
     };
     let outcome = carry_out(&plan, Queue::taking(4 * MS));

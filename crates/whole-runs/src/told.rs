@@ -10,7 +10,7 @@ use brunt_judge::trend::{Settled, TrendFigure};
 use brunt_plan::arrivals::Spread;
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan, StopRule};
-use brunt_record::histogram::AtLeast;
+use brunt_record::histogram::{AtLeast, Percentile};
 use brunt_record::time::Tick;
 
 use super::throughput::{ANSWER, After, Queue};
@@ -94,7 +94,7 @@ fn times_of_all_calls_lie_within_those_by_name() {
         let summary = carry_out_on(&of_lines(Plan { thresholds, ..plan }), &net, &StopHandle::default()).summary;
         let all = summary.times.response.as_ref().unwrap();
         let rows: Vec<_> = summary.breakdown.requests.iter().map(|calls| calls.response.as_ref().unwrap()).collect();
-        for name in ["p50", "p90", "p99"] {
+        for name in [Percentile::P50, Percentile::P90, Percentile::P99] {
             let of = |quantile: Option<AtLeast<u64>>| quantile.unwrap().value;
             let parts: Vec<_> = rows.iter().map(|row| of(row.quantile(name))).collect();
             let (least, most) = (parts.iter().min().unwrap() * 97 / 100, parts.iter().max().unwrap() * 103 / 100);

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use brunt_decide::capacity::LOWEST_RATE;
 use brunt_decide::compare::LEAST_ROUNDS;
-use brunt_decide::sweep::{Steps, StepsError};
 use brunt_engine::trace::Level;
 use brunt_plan::arrivals::{SHAPES_MILLI, Spread};
 use brunt_plan::plan::{MOST_CONNECTIONS, MOST_PIPELINED, Proxy};
 use brunt_plan::profile::HIGHEST_RATE;
 use brunt_plan::secret::Template;
+use brunt_plan::steps::{Steps, StepsError};
 use brunt_plan::target::{Url, UrlError};
 use brunt_plan::threshold::GuardAction;
 use brunt_plan::units;

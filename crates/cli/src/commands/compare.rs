@@ -197,7 +197,7 @@ fn sides(args: &Compare, program: &Program) -> Result<[Side; 2]> {
 
 /// Refuses a condition that no run of `plan` can decide, since its calls are too few: before the load, and not after it.
 fn is_within_reach(condition: &FailIf, plan: &Plan) -> Result<()> {
-    let Some(fewest) = condition.fewest_calls() else { return Ok(()) };
+    let Some(fewest) = compare::fewest_calls(condition) else { return Ok(()) };
     let seconds = plan.duration_ns().map(|ns| ns as f64 / 1e9);
     let due = match &plan.load {
         Load::Open { profile, .. } => seconds.map(|seconds| (profile.calls_until(seconds), "-d")),

@@ -18,7 +18,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::profile::Profile;
 use brunt_plan::units::Duration;
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::histogram::AtLeast;
+use brunt_record::histogram::{AtLeast, Percentile};
 use brunt_record::live::Live;
 use brunt_record::snapshot::Phase;
 use brunt_report::{Format, Style};
@@ -175,8 +175,10 @@ fn comparison(sides: [&Summary; 2]) -> String {
         let _ = writeln!(text, "{name:<16}{:>18}{:>18}", cell(sides[0]), cell(sides[1]));
     };
     row("requests", &|summary| summary.total.numbers.get(Counter::Due).to_string());
-    for name in ["p50", "p90", "p99"] {
-        row(name, &|summary| summary.times.response.as_ref().map_or_else(String::new, |times| quantile(times, name)));
+    for percentile in [Percentile::P50, Percentile::P90, Percentile::P99] {
+        row(percentile.name(), &|summary| {
+            summary.times.response.as_ref().map_or_else(String::new, |times| quantile(times, percentile))
+        });
     }
     row("longest", &|summary| summary.times.response.as_ref().map_or_else(String::new, |times| shown(times.max)));
     row("measurement", &|summary| {
@@ -191,8 +193,8 @@ fn comparison(sides: [&Summary; 2]) -> String {
     text
 }
 
-fn quantile(times: &Distribution, name: &str) -> String {
-    times.quantile(name).map_or_else(String::new, shown)
+fn quantile(times: &Distribution, percentile: Percentile) -> String {
+    times.quantile(percentile).map_or_else(String::new, shown)
 }
 
 fn shown(ns: AtLeast<u64>) -> String {

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use brunt_decide::capacity::{self, Answer, Capacity, Length, Next, Outcome, PRECISION, Searched, Settings, Trial};
 use brunt_decide::evidence::Evidence;
-use brunt_decide::sweep::Steps;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, MOST_CONNECTIONS, Origin, Plan};
@@ -26,6 +25,7 @@ use crate::exit::Exit;
 use crate::plan;
 use crate::runs::{Runs, TrialOutcome};
 use crate::scripts::SCRIPTS;
+use brunt_plan::steps::Steps;
 
 const EXAMPLES: &str = "\
 With -c FROM..TO it searches for the most connections in the closed model: as many users without pauses as the

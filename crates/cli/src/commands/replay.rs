@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_plan::connections::Connections;
 use brunt_plan::environment::Environment;
-use brunt_plan::plan::{Load, MAX_ERROR_RATIO, MAX_LESS_RATIO, PLAN_VERSION, Plan, Sandbox, StopRule};
+use brunt_plan::plan::{Load, MAX_ERROR_RATE, MAX_LESS_RATIO, PLAN_VERSION, Plan, Sandbox, StopRule};
 use brunt_plan::replay::{Fingerprint, LogReplay as Replayed};
 use brunt_plan::share::Portion;
 use brunt_plan::target::Url;
@@ -370,7 +370,7 @@ fn planned(args: &Replay, program: &Program) -> Result<(Plan, Log)> {
         guards: args.output.guards.clone(),
         guard_action: args.output.guard_action.unwrap_or_default(),
         watches: args.output.watches.clone(),
-        max_error_ratio: args.output.most_errors()?.unwrap_or(MAX_ERROR_RATIO),
+        max_error_rate: args.output.most_errors()?.unwrap_or(MAX_ERROR_RATE),
         max_less_ratio: args.output.allow_less.unwrap_or(MAX_LESS_RATIO),
         origin: plan::origin(&args.saving),
         sandbox: Sandbox::default(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use brunt_engine::trace::{Level, Trace};
 use brunt_plan::environment::Environment;
-use brunt_plan::plan::{Load, MAX_ERROR_RATIO, MAX_LESS_RATIO, PLAN_VERSION, Plan, ProtocolOptions, StopRule};
+use brunt_plan::plan::{Load, MAX_ERROR_RATE, MAX_LESS_RATIO, PLAN_VERSION, Plan, ProtocolOptions, StopRule};
 use brunt_plan::scenario::Scenarios;
 use brunt_plan::secret::{Template, is_secret_header};
 use brunt_plan::threshold::Guard;
@@ -275,10 +275,10 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
         guards: run.output.guards.clone(),
         guard_action: run.output.guard_action.unwrap_or_default(),
         watches: run.output.watches.clone(),
-        max_error_ratio: run.output.most_errors()?.unwrap_or(if own_rules.errors || run.change.k6_exit {
+        max_error_rate: run.output.most_errors()?.unwrap_or(if own_rules.errors || run.change.k6_exit {
             1.0
         } else {
-            MAX_ERROR_RATIO
+            MAX_ERROR_RATE
         }),
         max_less_ratio: run.output.allow_less.unwrap_or(if own_rules.load || run.change.k6_exit {
             1.0

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_decide::evidence::Evidence;
-use brunt_decide::sweep::{Axis, Steps, StepsError, Sweep as Found, SweepStep};
+use brunt_decide::sweep::{Axis, Sweep as Found, SweepStep};
 use brunt_plan::plan::Plan;
 use brunt_plan::profile::Profile;
 use brunt_plan::units::{Duration, Number};
@@ -23,6 +23,7 @@ use crate::plan;
 use crate::plan::length_ns;
 use crate::runs::{NOBODY_LEFT, Runs, TrialOutcome};
 use crate::scripts::SCRIPTS;
+use brunt_plan::steps::{Steps, StepsError};
 
 const EXAMPLES: &str = "\
 Values are 1..4096 (doubling; the last is always among them), 100..1000+100, 1,8,64, or,
@@ -255,7 +256,10 @@ fn plans(args: &Sweep, program: &Program) -> Result<(Axis, Vec<(u64, Plan)>)> {
         );
     }
     let (axis, steps) = args.run.axis(args.vary.as_ref())?;
-    let most = if axis.name == "connections" { u64::from(brunt_engine::most_connections()) } else { 0 };
+    // Of `AXES`, each value is the field's; a flag that `--vary` names is laid over the others.
+    let varied = AXES.iter().find(|known| known.id == axis.name && args.vary.is_none());
+    let are_connections = varied.is_some_and(|varied| varied.is_concurrency);
+    let most = if are_connections { u64::from(brunt_engine::most_connections()) } else { 0 };
     let values = steps.values(most).with_context(|| format!("--{}", axis.name))?;
     let mut seed = args.run.run.bench.limits.seed;
     let mut plans = Vec::new();
@@ -264,8 +268,6 @@ fn plans(args: &Sweep, program: &Program) -> Result<(Axis, Vec<(u64, Plan)>)> {
             Some(vary) => format!("--{}={value}{}", vary.flag, vary.unit),
             None => format!("--{}={value}", axis.name),
         };
-        // Of `AXES`, each value is the field's; a flag that `--vary` names is laid over the others.
-        let varied = AXES.iter().find(|known| known.id == axis.name && args.vary.is_none());
         let (mut run, mut settings) = (args.run.run.clone(), Vec::new());
         match varied {
             Some(varied) => {
@@ -276,9 +278,7 @@ fn plans(args: &Sweep, program: &Program) -> Result<(Axis, Vec<(u64, Plan)>)> {
         }
         let load = &mut run.bench.load;
         LENGTHS.give(load);
-        if axis.name == "connections"
-            && let (Some(threads), Some(connections)) = (&mut load.threads, load.connections)
-        {
+        if are_connections && let (Some(threads), Some(connections)) = (&mut load.threads, load.connections) {
             // A sweep may begin with fewer connections than threads.
             *threads = (*threads).min(connections);
         }

@@ -15,7 +15,7 @@ use brunt_plan::connections::Connections;
 use brunt_plan::content::Content;
 use brunt_plan::environment::Environment;
 use brunt_plan::plan::{
-    ArrivalTimes, Family, Load, MAX_ERROR_RATIO, MAX_LESS_RATIO, Origin, PLAN_VERSION, Plan, Script, StopRule, Tls,
+    ArrivalTimes, Family, Load, MAX_ERROR_RATE, MAX_LESS_RATIO, Origin, PLAN_VERSION, Plan, Script, StopRule, Tls,
     Transport,
 };
 use brunt_plan::profile::Profile;
@@ -50,13 +50,13 @@ pub fn from_flags(bench: &Bench, program: &Program) -> Result<Plan> {
     plan.guards.extend(bench.output.guards.iter().cloned());
     plan.guard_action = bench.output.guard_action.unwrap_or(plan.guard_action);
     plan.watches.extend(bench.output.watches.iter().cloned());
-    plan.max_error_ratio = bench.output.most_errors()?.unwrap_or(plan.max_error_ratio);
+    plan.max_error_rate = bench.output.most_errors()?.unwrap_or(plan.max_error_rate);
     plan.max_less_ratio = bench.output.allow_less.unwrap_or(plan.max_less_ratio);
     plan.origin = origin(&bench.saving);
     if bench.trial.once {
         make_single(&mut plan);
         // A single call is made to see its answer, whatever that is.
-        plan.max_error_ratio = bench.output.max_error_rate.unwrap_or(1.0);
+        plan.max_error_rate = bench.output.max_error_rate.unwrap_or(1.0);
     }
     plan.validate()?;
     Ok(plan)
@@ -249,7 +249,7 @@ fn made(bench: &Bench, program: &Program) -> Result<Plan> {
         guards: Vec::new(),
         guard_action: brunt_plan::threshold::GuardAction::Stop,
         watches: Vec::new(),
-        max_error_ratio: MAX_ERROR_RATIO,
+        max_error_rate: MAX_ERROR_RATE,
         max_less_ratio: MAX_LESS_RATIO,
         origin: Origin::default(),
         sandbox: bench.confinement.of_named(),

@@ -21,7 +21,7 @@ fn evidence(met: bool, trusted: bool) -> Evidence {
         mismatched: 0,
         ok: 1000,
         failed: 0,
-        error_ratio: 0.0,
+        error_rate: 0.0,
         answered_per_s: 200.0,
         ok_per_s: 200.0,
         mean_ns: None,
@@ -225,12 +225,12 @@ fn a_limit_of_the_rate_is_the_capacity() {
     for limit in [100.0, 430.0, 7_000.0] {
         let (answer, _) = search(&Settings { from: limit / 3.0, ..Settings::default() }, |rate| {
             let mut run = evidence(true, true);
-            run.error_ratio = (1.0 - limit / rate).max(0.0);
+            run.error_rate = (1.0 - limit / rate).max(0.0);
             run.thresholds.push(ThresholdResult {
                 condition: JudgedCondition::Default("error_rate<=1%".parse().unwrap()),
-                value: Some(AtLeast::exactly(run.error_ratio)),
+                value: Some(AtLeast::exactly(run.error_rate)),
                 got: "".into(),
-                held: run.error_ratio <= 0.01,
+                held: run.error_rate <= 0.01,
                 sure: true,
             });
             run

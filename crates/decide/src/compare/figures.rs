@@ -2,7 +2,7 @@
 
 use brunt_judge::summary::{Rates, Summary};
 use brunt_record::catalogue::{Counter, Numbers};
-use brunt_record::histogram::{AtLeast, Censored};
+use brunt_record::histogram::{AtLeast, Censored, Percentile};
 use brunt_record::messages::Messages;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
@@ -50,7 +50,7 @@ pub struct ComparedFigures {
     /// Figures of the messages that answers came as; `None` without messages.
     pub messages: Option<MessageFigures>,
     /// The share of calls due that are not a success, 0 to 1.
-    pub error_ratio: f64,
+    pub error_rate: f64,
     /// Metrics that the generator's own doing spoils.
     pub unreliable: Vec<Metric>,
 }
@@ -93,8 +93,8 @@ impl MessageFigures {
 
 /// The successes a second that tell two targets apart. Where the plan sets the rate, that is the share of the calls due:
 /// which of them end before the measured time does is a matter of their latency.
-fn rate_to_compare(is_open: bool, rates: &Rates, error_ratio: f64) -> f64 {
-    if is_open { rates.due_per_s * (1.0 - error_ratio) } else { rates.ok_per_s }
+fn rate_to_compare(is_open: bool, rates: &Rates, error_rate: f64) -> f64 {
+    if is_open { rates.due_per_s * (1.0 - error_rate) } else { rates.ok_per_s }
 }
 
 impl ComparedFigures {
@@ -113,9 +113,7 @@ impl ComparedFigures {
             Metric::Rate | Metric::MessageRate => !evidence.is_rate_believed,
             Metric::Mean => !evidence.is_mean_reliable,
             // What spoils this percentile of whole calls spoils that of their messages.
-            Metric::FirstMessageP50 => !evidence.is_reliable("p50"),
-            Metric::FirstMessageP99 | Metric::MessageGapP99 => !evidence.is_reliable("p99"),
-            _ => !evidence.is_reliable(metric.name()),
+            _ => metric.percentile().is_some_and(|percentile| !evidence.is_reliable(percentile)),
         };
         // Under another load than the one asked for, a target has other response times, too.
         let unreliable = Metric::ALL.into_iter().filter(|metric| !evidence.is_load_as_asked || is_spoiled(metric));
@@ -124,11 +122,12 @@ impl ComparedFigures {
     }
 
     /// Figures from their parts: calls `answered`, successes a second (`rate`), and response times.
-    pub fn new(rate: f64, answered: u64, error_ratio: f64, response: &Censored) -> Self {
-        let quantiles = [Metric::P50, Metric::P90, Metric::P99, Metric::P99_9].map(|m| m.quantile().unwrap_or(0.5));
+    pub fn new(rate: f64, answered: u64, error_rate: f64, response: &Censored) -> Self {
+        let quantiles = [Metric::P50, Metric::P90, Metric::P99, Metric::P99_9]
+            .map(|m| m.percentile().map_or(0.5, Percentile::share));
         let [p50, p90, p99, p99_9] = response.quantiles(quantiles).map(|time| Some(time?.map(|ns| ns as f64)));
         let times = if answered > 0 { [response.mean(), p50, p90, p99, p99_9] } else { [None; 5] };
-        Self { count: response.count(), rate, times, error_ratio, messages: None, unreliable: Vec::new() }
+        Self { count: response.count(), rate, times, error_rate, messages: None, unreliable: Vec::new() }
     }
 
     /// The logarithm of a metric, or why there is none.
@@ -144,7 +143,7 @@ impl ComparedFigures {
             _ => LeftOutCause::NoMessage,
         };
         let value = value.ok_or(nothing)?;
-        if metric.quantile().is_some_and(|q| count as f64 * (1.0 - q) < LEAST_BEYOND) {
+        if metric.percentile().is_some_and(|of| count as f64 * (1.0 - of.share()) < LEAST_BEYOND) {
             return Err(if metric == Metric::MessageGapP99 {
                 LeftOutCause::TooFewMessages
             } else {
@@ -228,9 +227,9 @@ fn block(points: &[Point]) -> ComparedFigures {
     let per_s = |n: u64| if length_ns > 0 { n as f64 * 1e9 / length_ns as f64 } else { 0.0 };
     let rate = per_s(numbers.ended_ok());
     let calls = response.count();
-    let error_ratio = if calls > 0 { not_ok as f64 / calls as f64 } else { 0.0 };
+    let error_rate = if calls > 0 { not_ok as f64 / calls as f64 } else { 0.0 };
     let messages = Snapshot { numbers, ..Snapshot::default() };
     let messages = MessageFigures::new(messages.messages(), per_s(numbers.get(Counter::EndedMessages)))
         .map(|figures| MessageFigures { is_whole: false, ..figures });
-    ComparedFigures { messages, ..ComparedFigures::new(rate, answered, error_ratio.min(1.0), &response) }
+    ComparedFigures { messages, ..ComparedFigures::new(rate, answered, error_rate.min(1.0), &response) }
 }

@@ -25,9 +25,10 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use brunt_judge::statistics::{CONFIDENCE, Estimate, holm};
+pub use brunt_plan::difference::{FailIf, Metric};
 use brunt_plan::plan::Origin;
 use brunt_plan::random::choice;
-pub use fail_if::{FailIf, FailIfError, FailIfResult};
+pub use fail_if::{FailIfResult, fewest_calls};
 pub use figures::{BLOCKS, Blocks, ComparedFigures, MessageFigures, blocks};
 pub use pilot::{ratio_to_see, rounds_to_decide};
 pub use plans::differences;
@@ -47,95 +48,6 @@ const RESOLUTION: f64 = 0.0004;
 
 /// The difference of error rates above which no other figure counts.
 const OUTWEIGHS: f64 = 0.01;
-
-/// A figure that is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Calls answered a second with success.
-    Rate,
-    /// The mean response time.
-    Mean,
-    /// Its median.
-    P50,
-    /// Its 90th percentile.
-    P90,
-    /// Its 99th percentile.
-    P99,
-    /// Its 99.9th percentile.
-    #[serde(rename = "p99.9")]
-    P99_9,
-    /// Messages a second, where answers come as messages.
-    MessageRate,
-    /// The median time from a call to its first message.
-    #[serde(rename = "first_message.p50")]
-    FirstMessageP50,
-    /// Its 99th percentile.
-    #[serde(rename = "first_message.p99")]
-    FirstMessageP99,
-    /// The 99th percentile of the time from one message of a call to the next.
-    #[serde(rename = "message_gap.p99")]
-    MessageGapP99,
-}
-
-impl Metric {
-    /// Every one, in the order of reports.
-    pub const ALL: [Self; 10] = [
-        Self::Rate,
-        Self::Mean,
-        Self::P50,
-        Self::P90,
-        Self::P99,
-        Self::P99_9,
-        Self::MessageRate,
-        Self::FirstMessageP50,
-        Self::FirstMessageP99,
-        Self::MessageGapP99,
-    ];
-
-    /// Its name in reports and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Rate => "rate",
-            Self::Mean => "mean",
-            Self::P50 => "p50",
-            Self::P90 => "p90",
-            Self::P99 => "p99",
-            Self::P99_9 => "p99.9",
-            Self::MessageRate => "message_rate",
-            Self::FirstMessageP50 => "first_message.p50",
-            Self::FirstMessageP99 => "first_message.p99",
-            Self::MessageGapP99 => "message_gap.p99",
-        }
-    }
-
-    /// Whether it is a number a second; the others are times.
-    pub const fn is_rate(self) -> bool {
-        matches!(self, Self::Rate | Self::MessageRate)
-    }
-
-    /// Whether it is about messages, which most answers do not have.
-    pub const fn is_of_messages(self) -> bool {
-        matches!(self, Self::MessageRate | Self::FirstMessageP50 | Self::FirstMessageP99 | Self::MessageGapP99)
-    }
-
-    /// The metric with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|metric| metric.name() == name)
-    }
-
-    /// Its quantile, 0 to 1; `None` if it is not a percentile.
-    pub const fn quantile(self) -> Option<f64> {
-        match self {
-            Self::Rate | Self::Mean | Self::MessageRate => None,
-            Self::P50 | Self::FirstMessageP50 => Some(0.5),
-            Self::P90 => Some(0.9),
-            Self::P99 | Self::FirstMessageP99 | Self::MessageGapP99 => Some(0.99),
-            Self::P99_9 => Some(0.999),
-        }
-    }
-}
 
 /// Whether A runs before B in a round, counted from 0. Two rounds are A B B A or B A A B, so that a steady drift is the
 /// same for both sides. `seed` chooses between the two, so that no rhythm of the machine coincides with them.
@@ -446,7 +358,7 @@ fn difference(metric: Metric, a: &[f64], b: &[f64], estimate: &Estimate) -> Diff
 }
 
 fn errors(a: &[ComparedFigures], b: &[ComparedFigures], estimate: Estimator<'_>) -> Option<ErrorDifference> {
-    let shares = |figures: &[ComparedFigures]| figures.iter().map(|figures| figures.error_ratio).collect::<Vec<_>>();
+    let shares = |figures: &[ComparedFigures]| figures.iter().map(|figures| figures.error_rate).collect::<Vec<_>>();
     let calls = a.iter().chain(b).map(|figures| figures.count).min().unwrap_or(0);
     let (a, b) = (shares(a), shares(b));
     if a.iter().chain(&b).all(|share| *share == 0.0) {
@@ -541,8 +453,8 @@ impl ComparedRuns {
     #[must_use]
     pub fn with_conditions(mut self, conditions: &[FailIf]) -> Self {
         let judge = |condition: &FailIf| match &self.comparison {
-            Some(comparison) => condition.judge(comparison),
-            None => condition.cannot_judge("there is too little to compare", None),
+            Some(comparison) => comparison.judge(condition),
+            None => fail_if::cannot_judge(condition, "there is too little to compare", None),
         };
         self.conditions = conditions.iter().map(judge).collect();
         self

@@ -48,7 +48,7 @@ impl Machine {
             count: 50_000,
             rate: 20_000.0 / slow * noise,
             times: std::array::from_fn(|at| Some(AtLeast::exactly(times[at] * own[at]))),
-            error_ratio: 0.0,
+            error_rate: 0.0,
             messages: None,
             unreliable: Vec::new(),
         }
@@ -162,7 +162,7 @@ fn the_gate_fails_equal_builds_once_in_a_hundred_and_finds_a_fifth() {
             let failed = (0..TRIALS).filter(|seed| {
                 let rounds = Machine::new(*seed, memory, step, trend).rounds(LEAST_ROUNDS, cost);
                 let comparison = Comparison::of_rounds(&rounds).unwrap();
-                conditions.iter().any(|condition| condition.judge(&comparison).failed)
+                conditions.iter().any(|condition| comparison.judge(condition).failed)
             });
             failed.count() as u64
         };
@@ -181,7 +181,7 @@ fn the_gate_finds_a_slower_tenth_behind_an_equal_median() {
             b.times[2] = b.times[2].map(|time| AtLeast::exactly(time.value * 3.0));
         }
         let comparison = Comparison::of_rounds(&rounds).unwrap();
-        conditions.iter().any(|condition| condition.judge(&comparison).failed)
+        conditions.iter().any(|condition| comparison.judge(condition).failed)
     });
     assert_eq!(found.count() as u64, TRIALS);
 }
@@ -203,7 +203,7 @@ fn two_rounds_tell_about_how_many_are_needed() {
         let rounds = needed.ceil() as u32;
         let decided = (0..TRIALS).filter(|seed| {
             let all = Machine::new(*seed, 0.0, step, 0.0).rounds(rounds, 1.0);
-            condition.judge(&Comparison::of_rounds(&all).unwrap()).undecided.is_none()
+            Comparison::of_rounds(&all).unwrap().judge(&condition).undecided.is_none()
         });
         let decided = decided.count() as u64;
         assert!((TRIALS * 6 / 10..=TRIALS * 95 / 100).contains(&decided), "{decided} of {TRIALS} by {rounds} rounds");
@@ -296,7 +296,7 @@ fn a_single_run_has_the_spread_of_the_others() {
     assert!(compared(&[140.0], &[98.5, 99.5, 100.5, 101.5]).differences[0].ratio < 1.0);
     assert_eq!(Comparison::of_runs(&of(&[1.0]), &of(&[1.0])), None);
     // A failed call in ten thousand is chance, also where others had none.
-    let with = |share: f64| ComparedFigures { error_ratio: share, count: 10_000, ..figures(100.0) };
+    let with = |share: f64| ComparedFigures { error_rate: share, count: 10_000, ..figures(100.0) };
     let failed = |share: f64| Comparison::of_runs(&vec![with(0.0); 3], &[with(share)]).unwrap().errors.unwrap().differs;
     assert!(!failed(0.0001) && failed(0.05));
 }
@@ -412,7 +412,7 @@ fn messages_are_compared_where_there_are_some() {
     }
     assert!(!comparison.difference(Metric::MessageGapP99).unwrap().differs);
     assert_eq!(comparison.difference(Metric::MessageRate).unwrap().a.round(), 1000.0);
-    assert!("first_message.p99 > 1.05x".parse::<FailIf>().unwrap().judge(&comparison).failed);
+    assert!(comparison.judge(&"first_message.p99 > 1.05x".parse().unwrap()).failed);
     // One side without any says so, and two say nothing.
     let one: Vec<_> = rounds.iter().map(|(a, _)| (a.clone(), figures(100.0))).collect();
     let left_out = Comparison::of_rounds(&one).unwrap().left_out;
@@ -424,17 +424,17 @@ fn messages_are_compared_where_there_are_some() {
 
 #[test]
 fn errors_are_compared_by_their_difference() {
-    let with = |share: f64| ComparedFigures { error_ratio: share, ..figures(100.0) };
+    let with = |share: f64| ComparedFigures { error_rate: share, ..figures(100.0) };
     let rounds: Vec<_> = (0..10).map(|i| (with(0.0), with(0.02 + 0.001 * f64::from(i % 3)))).collect();
     let comparison = Comparison::of_rounds(&rounds).unwrap();
     let errors = comparison.errors.as_ref().unwrap();
     assert!(errors.differs && errors.low > 0.02 && errors.high < 0.022, "{errors:?}");
-    let judge = |text: &str| text.parse::<FailIf>().unwrap().judge(&comparison);
+    let judge = |text: &str| comparison.judge(&text.parse().unwrap());
     assert!(judge("error_rate > +1%").failed && !judge("error_rate > 3%").failed);
     assert_eq!(judge("error_rate > 3%").got, "+2.090% [+2.027, +2.153]");
     let same: Vec<_> = (0..10).map(|_| (figures(100.0), figures(100.0))).collect();
     let same = Comparison::of_rounds(&same).unwrap();
-    assert!(same.errors.is_none() && !"error_rate > 0%".parse::<FailIf>().unwrap().judge(&same).failed);
+    assert!(same.errors.is_none() && !same.judge(&"error_rate > 0%".parse().unwrap()).failed);
 }
 
 #[test]
@@ -450,9 +450,9 @@ fn a_condition_is_true_only_beyond_the_interval() {
         ("p50 > 1.01x", false),
         ("p99.9 > 2x", true),
     ] {
-        assert_eq!(text.parse::<FailIf>().unwrap().judge(&comparison).failed, failed, "{text}");
+        assert_eq!(comparison.judge(&text.parse().unwrap()).failed, failed, "{text}");
     }
-    let result = "p99.9 > 2x".parse::<FailIf>().unwrap().judge(&comparison);
+    let result = comparison.judge(&"p99.9 > 2x".parse().unwrap());
     assert_eq!(result.got, "cannot be judged: too few calls in 10 of 10; try a longer -d");
 }
 
@@ -487,7 +487,7 @@ fn a_condition_that_could_not_have_been_seen_says_so() {
     };
     let rounds: Vec<_> = (0..10).map(|i| (with(1.0), with(if i % 2 == 0 { 0.03 } else { 33.0 }))).collect();
     let wide = Comparison::of_rounds(&rounds).unwrap();
-    let judge = |comparison: &Comparison, text: &str| text.parse::<FailIf>().unwrap().judge(comparison);
+    let judge = |comparison: &Comparison, text: &str| comparison.judge(&text.parse().unwrap());
     let result = judge(&wide, "p99 > 1.1x");
     assert!(!result.failed && result.got.ends_with("12.") || result.got.contains("[0.0"), "{result:?}");
     let seen_from: f64 = result.undecided.unwrap().strip_suffix('x').unwrap().parse().unwrap();

@@ -1,13 +1,11 @@
 //! A target's behaviour over a range of loads: the values of a sweep, the result of each, and the law fitted to them.
 
-mod steps;
 mod usl;
 
 use serde::{Deserialize, Serialize};
 
 use brunt_judge::verdict::Judgement;
-use brunt_record::histogram::AtLeast;
-pub use steps::{Range, Steps, StepsError};
+use brunt_record::histogram::Percentile;
 pub use usl::{Fit, FitInterval, NoFit, Peak, fit};
 
 use crate::evidence::Evidence;
@@ -128,38 +126,11 @@ impl Choice<'_> {
     /// The percentile that latency is compared by, and its quotient; `None` where the generator spoiled both sides.
     pub fn latency_ratio(&self) -> Option<(Percentile, f64)> {
         let of = |percentile: Percentile| {
-            let time = |run: &Evidence| percentile.of(run).filter(|time| !time.at_least);
-            let known = |run: &Evidence| time(run).filter(|_| run.is_reliable(percentile.name()));
+            let time = |run: &Evidence| run.quantile(percentile).filter(|time| !time.at_least);
+            let known = |run: &Evidence| time(run).filter(|_| run.is_reliable(percentile));
             Some((percentile, known(self.enough.1)?.value as f64 / known(self.most.1)?.value.max(1) as f64))
         };
         of(Percentile::P99).or_else(|| of(Percentile::P50))
-    }
-}
-
-/// A percentile by which the latencies of two values are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Percentile {
-    /// The median.
-    P50,
-    /// The 99th.
-    P99,
-}
-
-impl Percentile {
-    /// As thresholds call it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::P50 => "p50",
-            Self::P99 => "p99",
-        }
-    }
-
-    /// Its time in a run, in nanoseconds.
-    pub const fn of(self, run: &Evidence) -> Option<AtLeast<u64>> {
-        match self {
-            Self::P50 => run.p50_ns,
-            Self::P99 => run.p99_ns,
-        }
     }
 }
 
@@ -213,6 +184,7 @@ impl Sweep {
 mod tests {
     use brunt_judge::fixtures::summary;
     use brunt_judge::thresholds::{JudgedCondition, ThresholdResult};
+    use brunt_record::histogram::AtLeast;
 
     use super::*;
 

@@ -109,7 +109,7 @@ fn outages(timeline: &Timeline) -> Vec<Stretch> {
     stretches.into_iter().filter(is_long).map(|(stretch, _)| stretch).collect()
 }
 
-/// Whether anything was answered. A target that never answered has a statement of its own.
+/// Whether anything was answered. A target that never answered has a remark of its own.
 fn is_answered(timeline: &Timeline) -> bool {
     timeline.points().any(|(_, point)| point.ok + point.refused > 0)
 }

@@ -77,6 +77,8 @@ pub enum About {
     Closes,
     /// One of the target's addresses took no connection, and another did.
     Address,
+    /// The target's name led to other addresses than at the beginning.
+    Moved,
     /// Answers were of another kind than before, with a status that is a success.
     AnotherAnswer,
     /// A connection was made for nearly each call, and that took as long as the rest, or longer.
@@ -154,7 +156,7 @@ impl About {
     /// The side that it belongs to.
     pub const fn side(self) -> Side {
         match self {
-            Self::Generator => Side::Generator,
+            Self::Generator | Self::Agents => Side::Generator,
             Self::Outcome
             | Self::Ending
             | Self::Pause
@@ -166,7 +168,27 @@ impl About {
             | Self::OutOfRows
             | Self::Stopped
             | Self::NotSettled => Side::Run,
-            _ => Side::Target,
+            Self::NoSuccess
+            | Self::NoMessages
+            | Self::Redirects
+            | Self::Connections
+            | Self::Outage
+            | Self::Drops
+            | Self::Freeze
+            | Self::Overload
+            | Self::Slowness
+            | Self::RateLimit
+            | Self::FailingRequest
+            | Self::SlowRequest
+            | Self::Modes
+            | Self::FailureTimes
+            | Self::ListenQueue
+            | Self::Closes
+            | Self::Address
+            | Self::Moved
+            | Self::AnotherAnswer
+            | Self::Connecting
+            | Self::CutOff => Side::Target,
         }
     }
 
@@ -466,6 +488,14 @@ mod tests {
     fn remarks((plan, run): (Plan, Recording)) -> Vec<(About, String, Option<Advice>)> {
         let remarks = Summary::new(plan, run).remarks.into_iter();
         remarks.map(|remark| (remark.about, remark.message.to_string(), remark.advice)).collect()
+    }
+
+    #[test]
+    fn lost_agents_are_no_doing_of_the_targets() {
+        assert_eq!(
+            [About::Agents, About::Outage, About::Load].map(About::side),
+            [Side::Generator, Side::Target, Side::Run]
+        );
     }
 
     #[test]

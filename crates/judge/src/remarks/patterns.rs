@@ -395,7 +395,7 @@ fn moved(total: &Snapshot) -> Option<Remark> {
         return None;
     }
     let message = format!("the target's name moved to {}: connections made since then went there", places.join(", "));
-    Some(Remark::new(About::Address, message))
+    Some(Remark::new(About::Moved, message))
 }
 
 /// Whether a header of the user makes each request close its connection.

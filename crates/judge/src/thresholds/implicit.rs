@@ -1,4 +1,4 @@
-//! Implicit thresholds: at most [`Plan::max_error_ratio`] of the calls, of the time of a closed flood's connections, of
+//! Implicit thresholds: at most [`Plan::max_error_rate`] of the calls, of the time of a closed flood's connections, of
 //! each check and of each scenario's iterations may fail, unless a threshold of the plan limits that. Where answers are to
 //! come as messages, some message has to come.
 //!
@@ -16,7 +16,7 @@ use crate::asked::lacks_messages;
 /// calls.
 pub(super) fn thresholds(plan: &Plan, standing: &FigureSource<'_>) -> Vec<Threshold> {
     let total = standing.total;
-    let most = plan.max_error_ratio;
+    let most = plan.max_error_rate;
     if most >= 1.0 {
         return Vec::new();
     }
@@ -58,7 +58,7 @@ const MESSAGES: Figure = Figure::Count(Count::Recorded(Counter::Messages));
 fn is_by_lost_agents(plan: &Plan, total: &Snapshot) -> bool {
     let lost = total.numbers.get(Counter::UnsentLost) + total.numbers.get(Counter::Unknown);
     let (failed, due) = (total.not_ok(&plan.ok_status), total.numbers.get(Counter::Due));
-    let most = |of: u64| plan.max_error_ratio * of as f64;
+    let most = |of: u64| plan.max_error_rate * of as f64;
     failed as f64 > most(due) && failed.saturating_sub(lost) as f64 <= most(due.saturating_sub(lost))
 }
 
@@ -95,7 +95,7 @@ mod tests {
     fn judged(thresholds: &[&str], most: f64, measured: Snapshot) -> Vec<ThresholdResult> {
         let thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
         let load = Load::Open { profile: "1".parse().unwrap(), arrivals: Spread::Uniform };
-        let plan = Plan { thresholds, max_error_ratio: most, load, ..plan() };
+        let plan = Plan { thresholds, max_error_rate: most, load, ..plan() };
         let (_, run) = crate::fixtures::run();
         let drained = Snapshot::default();
         Summary::new(plan, brunt_record::recording::Recording { measured, drained, ..run }).thresholds

@@ -17,7 +17,7 @@ use brunt_plan::plan::Plan;
 use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::Timing;
 use brunt_record::change::{Action, Change};
-use brunt_record::histogram::Histogram;
+use brunt_record::histogram::{Histogram, Percentile};
 use brunt_record::instrument::BoundedTimes;
 use brunt_record::recording::Recording;
 use brunt_record::series::Point;
@@ -34,7 +34,7 @@ pub use seconds::{causes, is_blurred, is_bound_by_script, is_late, is_robbed, is
 /// The share of the workers' CPU time from which on a script is what keeps them busy.
 const SCRIPT_SHARE: f64 = 0.5;
 /// Percentiles that are judged in every run.
-const ALWAYS_JUDGED: [&str; 3] = ["p50", "p90", "p99"];
+const ALWAYS_JUDGED: [Percentile; 3] = [Percentile::P50, Percentile::P90, Percentile::P99];
 /// The fewest calls beyond a percentile for judging it: fewer are chance.
 const LEAST_BEYOND: f64 = 5.0;
 
@@ -118,8 +118,8 @@ pub struct Seconds {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FigureVerdict {
-    /// The percentile, such as `p99`.
-    pub figure: String,
+    /// The percentile.
+    pub figure: Percentile,
     /// Whether own delays leave at most a tenth of it, or at most 50 µs, open.
     pub holds: bool,
     /// The lower end with regard to own delays, in nanoseconds.
@@ -214,7 +214,7 @@ impl Verdict {
     pub fn holding(&self) -> String {
         let names = |holds: bool| {
             let of = self.figures.iter().filter(|figure| figure.holds == holds);
-            of.map(|figure| figure.figure.as_str()).collect::<Vec<_>>()
+            of.map(|figure| figure.figure.name()).collect::<Vec<_>>()
         };
         let verb = |names: &[&str], one: &str, several: &str| {
             format!("{} {}", listed(names), if names.len() == 1 { one } else { several })
@@ -292,12 +292,12 @@ fn figures(run: Judged<'_>, response: &Distribution) -> Vec<FigureVerdict> {
     let judged = response.quantiles.iter().filter(|quantile| {
         let is_limited = limited.iter().any(|limited| (limited - quantile.share_ratio).abs() < 1e-9);
         let has_calls = response.count as f64 * (1.0 - quantile.share_ratio) >= LEAST_BEYOND;
-        is_limited || (has_calls && ALWAYS_JUDGED.contains(&&*quantile.name))
+        is_limited || (has_calls && ALWAYS_JUDGED.contains(&quantile.name))
     });
     let verdict = |quantile: &Quantile| {
         let interval = quantile.interval?;
         Some(FigureVerdict {
-            figure: quantile.name.to_string(),
+            figure: quantile.name,
             holds: !interval.is_spoiled,
             low_ns: interval.instrument_low_ns,
             high_ns: interval.instrument_high_ns,

@@ -63,7 +63,7 @@ fn open() -> Load {
 }
 
 fn names(verdict: &Verdict, holds: bool) -> Vec<&str> {
-    verdict.figures.iter().filter(|f| f.holds == holds).map(|f| f.figure.as_str()).collect()
+    verdict.figures.iter().filter(|f| f.holds == holds).map(|f| f.figure.name()).collect()
 }
 
 #[test]

@@ -105,10 +105,15 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<Watch>,
     /// The largest share of calls, of a check's results and of a scenario's iterations that may fail, 0 to 1, where no
-    /// threshold limits it; [`MAX_ERROR_RATIO`] by default. 1 lets everything fail.
-    #[serde(default = "max_error_ratio", skip_serializing_if = "is_usual_error_ratio", deserialize_with = "share")]
+    /// threshold limits it; [`MAX_ERROR_RATE`] by default. 1 lets everything fail.
+    #[serde(
+        rename = "max_error_ratio",
+        default = "max_error_rate",
+        skip_serializing_if = "is_usual_error_rate",
+        deserialize_with = "share"
+    )]
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
-    pub max_error_ratio: f64,
+    pub max_error_rate: f64,
     /// The largest share of the load asked for that may be missing, 0 to 1; [`MAX_LESS_RATIO`] by default.
     #[serde(default = "max_less_ratio", skip_serializing_if = "is_usual_less_ratio", deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
@@ -125,7 +130,7 @@ pub struct Plan {
 }
 
 /// The default share that may fail, 0 to 1: more than that is an outage, not a load test.
-pub const MAX_ERROR_RATIO: f64 = 0.01;
+pub const MAX_ERROR_RATE: f64 = 0.01;
 
 /// The default share of the load that may be missing, 0 to 1.
 pub const MAX_LESS_RATIO: f64 = 0.01;
@@ -140,8 +145,8 @@ fn is_usual_less_ratio(ratio: &f64) -> bool {
     ratio.total_cmp(&MAX_LESS_RATIO).is_eq()
 }
 
-const fn max_error_ratio() -> f64 {
-    MAX_ERROR_RATIO
+const fn max_error_rate() -> f64 {
+    MAX_ERROR_RATE
 }
 
 fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
@@ -152,8 +157,8 @@ fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
 
 /// For `skip_serializing_if`, which passes a reference.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_usual_error_ratio(ratio: &f64) -> bool {
-    ratio.total_cmp(&MAX_ERROR_RATIO).is_eq()
+fn is_usual_error_rate(ratio: &f64) -> bool {
+    ratio.total_cmp(&MAX_ERROR_RATE).is_eq()
 }
 
 /// The name, tags and command of a plan. None of it changes the run.
@@ -340,7 +345,7 @@ impl Plan {
             guards: Vec::new(),
             guard_action: GuardAction::Stop,
             watches: Vec::new(),
-            max_error_ratio: MAX_ERROR_RATIO,
+            max_error_rate: MAX_ERROR_RATE,
             max_less_ratio: MAX_LESS_RATIO,
             origin: Origin::default(),
             sandbox: Sandbox::default(),
@@ -357,7 +362,7 @@ impl Plan {
 
     /// Whether `failed` of `of` may fail where no threshold limits it.
     pub fn allows(&self, failed: u64, of: u64) -> bool {
-        failed as f64 <= self.max_error_ratio * of as f64
+        failed as f64 <= self.max_error_rate * of as f64
     }
 
     /// The longest duration of the measured part, in nanoseconds; `None` if only the number of requests ends it.

@@ -30,7 +30,7 @@ pub(crate) fn plan() -> Plan {
         guards: Vec::new(),
         guard_action: GuardAction::Stop,
         watches: Vec::new(),
-        max_error_ratio: MAX_ERROR_RATIO,
+        max_error_rate: MAX_ERROR_RATE,
         max_less_ratio: MAX_LESS_RATIO,
         origin: Origin::default(),
         sandbox: Sandbox::default(),

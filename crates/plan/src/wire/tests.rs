@@ -12,7 +12,7 @@ use crate::content::Content;
 use crate::environment::Environment;
 use crate::hosts::Hosts;
 use crate::plan::{
-    ArrivalTimes, Family, Load, MAX_ERROR_RATIO, PLAN_VERSION, Proxy, Sandbox, Script, StopRule, Tls, Transport,
+    ArrivalTimes, Family, Load, MAX_ERROR_RATE, PLAN_VERSION, Proxy, Sandbox, Script, StopRule, Tls, Transport,
 };
 use crate::profile::{Profile, Segment};
 use crate::scenario::{DeclaredFigure, File, Population, Scenarios, Step, Weighted};
@@ -224,7 +224,7 @@ fn plans() -> impl Strategy<Value = Plan> {
             guards: Vec::new(),
             guard_action: crate::threshold::GuardAction::Stop,
             watches: Vec::new(),
-            max_error_ratio: MAX_ERROR_RATIO,
+            max_error_rate: MAX_ERROR_RATE,
             max_less_ratio: crate::plan::MAX_LESS_RATIO,
             origin: crate::plan::Origin { name: reconnect.then(|| "nightly".to_owned()), ..Default::default() },
             sandbox: if reconnect { Sandbox::Open } else { Sandbox::Closed },

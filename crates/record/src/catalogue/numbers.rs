@@ -73,6 +73,11 @@ impl Numbers {
         self.get(Counter::EndedOk).saturating_sub(self.get(Counter::EndedRevoked))
     }
 
+    /// Calls that were due and whose end nobody has seen.
+    pub(crate) const fn without_end(&self) -> u64 {
+        self.get(Counter::Unfinished) + self.get(Counter::Unsent) + self.get(Counter::Unknown)
+    }
+
     pub(crate) fn set_ends(&mut self, ok: u64, answered: u64, messages: u64) {
         self.set(Counter::EndedOk, ok);
         self.set(Counter::EndedAnswered, answered);

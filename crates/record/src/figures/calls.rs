@@ -147,8 +147,7 @@ impl CallFigures {
 
     /// Calls that ended, in whichever way.
     pub fn ended(&self) -> u64 {
-        let without_end = self.numbers.get(Counter::Unfinished) + self.numbers.get(Counter::Unsent);
-        self.statuses.total() + self.failures.total() + without_end
+        self.statuses.total() + self.failures.total() + self.numbers.without_end()
     }
 
     /// Answers that are a success: their status is ok or excused, and they failed no check.

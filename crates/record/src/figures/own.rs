@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::FigureByName;
-use crate::histogram::{Histogram, QUANTILES};
+use crate::histogram::{Histogram, Percentile};
 use crate::redaction::Secrets;
 
 /// Values are kept as whole millionths of their unit, so that sums do not depend on the order of merging.
@@ -166,9 +166,9 @@ impl OwnFigures {
         self.values.count_above(parts(limit).max(0).cast_unsigned())
     }
 
-    /// The quantiles of a trend that reports show, by their names.
-    pub fn quantiles(&self) -> Vec<(&'static str, f64)> {
-        QUANTILES.iter().filter_map(|(name, q)| Some((*name, self.quantile(*q)?))).collect()
+    /// The percentiles of a trend that reports show.
+    pub fn percentiles(&self) -> Vec<(Percentile, f64)> {
+        Percentile::ALL.into_iter().filter_map(|of| Some((of, self.quantile(of.share())?))).collect()
     }
 
     /// The values of a trend in full, in millionths of its unit.

@@ -7,6 +7,7 @@
 
 mod bytes;
 mod censored;
+mod percentile;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use std::fmt;
 
 pub(crate) use bytes::{MOST_VALUES, push_leb128, take_leb128};
 pub use censored::{AtLeast, Censored};
+pub use percentile::Percentile;
 pub use slots::{MAX_VALUE_NS, bucket_of};
 
 use bytes::{push_slot, slots_in};
@@ -344,10 +346,6 @@ pub(crate) fn rank(q: f64, count: u64) -> u64 {
     let exact = q.clamp(0.0, 1.0) * count as f64;
     ((exact - exact * 1e-12).ceil() as u64).clamp(1, count.max(1))
 }
-
-/// The quantiles that are reported, with their names.
-pub const QUANTILES: [(&str, f64); 7] =
-    [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
 
 /// The fewest calls whose largest is beyond the quantile `q` of an endless run in 95% of cases: ln 0.05 / ln q. Of
 /// fewer, nothing bounds it from above.

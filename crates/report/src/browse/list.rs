@@ -2,8 +2,9 @@
 
 use brunt_decide::kept::{Entry, Filter, KeptKind, ListedRun, Page};
 use brunt_plan::units::Number;
+use brunt_record::histogram::Percentile;
 
-use super::{Html, begun, doubt, filter_fields, filter_query, of_few, outcome, p99, page, svg};
+use super::{Html, begun, filter_fields, filter_query, of_few, outcome, p99, page, svg};
 use crate::numbers::{brief, count, percent};
 use crate::page::{Scale, Unit};
 
@@ -67,7 +68,7 @@ pub fn list(list: &List<'_>) -> String {
 fn filters(body: &mut Html, list: &List<'_>) {
     body.raw("<form class=\"filter\" role=\"search\" action=\"./\" method=\"get\">");
     filter_fields(body, list.filter, list.tags);
-    body.raw("<label>KeptKind<select name=\"kind\">");
+    body.raw("<label>Kind<select name=\"kind\">");
     for (value, words) in KINDS {
         let is_selected = value == list.filter.kind.map_or("", KeptKind::name);
         body.raw("<option value=\"").raw(value).raw(if is_selected { "\" selected>" } else { "\">" });
@@ -135,12 +136,7 @@ fn row(body: &mut Html, run: &ListedRun, scale: Option<Scale>) {
     body.text(&begun(entry.started_unix_ms)).raw("</td>");
     cell(body, "Outcome");
     let (class, words) = outcome(entry);
-    body.raw("<span class=\"").raw(class).raw("\">").text(&words).raw("</span>");
-    // A headline states the doubt itself.
-    if let Some(doubt) = doubt(entry).filter(|_| entry.headline.is_none()) {
-        body.raw(" <span class=\"doubt\" title=\"").text(&doubt).raw("\">! not measured well</span>");
-    }
-    body.raw("</td>");
+    body.raw("<span class=\"").raw(class).raw("\">").text(&words).raw("</span></td>");
     let line = run.sparkline.as_ref();
     let rates: Vec<_> = line.map_or(&[][..], |line| &line.answered_per_s).iter().copied().map(Some).collect();
     cell(body, "Answered/s");
@@ -162,15 +158,15 @@ fn row(body: &mut Html, run: &ListedRun, scale: Option<Scale>) {
         };
         dot.write(body);
         body.text(&p99);
-        if let Some(few) = of_few(entry, "p99") {
+        if let Some(few) = of_few(entry, Percentile::P99.share()) {
             body.raw("<small>").text(&few).raw("</small>");
         }
     }
     body.raw("</td>");
     cell(body, "Errors");
     if is_run {
-        body.raw(if entry.error_ratio > 0.0 { "<span class=\"bad\">" } else { "<span>" });
-        body.text(&percent(entry.error_ratio)).raw("</span>");
+        body.raw(if entry.error_rate > 0.0 { "<span class=\"bad\">" } else { "<span>" });
+        body.text(&percent(entry.error_rate)).raw("</span>");
     }
     body.raw("</td>");
     cell(body, "What");

@@ -6,7 +6,7 @@ use brunt_judge::remarks::Tone;
 use brunt_judge::verdict::Judgement;
 use brunt_record::histogram::AtLeast;
 
-use crate::dates::iso_8601;
+use crate::dates::to_the_minute as begun;
 use crate::headline::InReports;
 use crate::markup::{Html, query};
 use crate::numbers::{brief, counted, duration};
@@ -54,42 +54,27 @@ fn page(title: &str, body: &Html) -> String {
     html.into_string()
 }
 
-/// `2026-01-31 09:30`.
-fn begun(unix_ms: u64) -> String {
-    iso_8601(unix_ms / 1000).replace('T', " ").chars().take(16).collect()
-}
-
 /// Its p99 for people.
 fn p99(entry: &Entry) -> Option<String> {
     entry.p99_ns.map(|value| duration(AtLeast { value, at_least: entry.at_least }))
 }
 
-/// Of how many calls a percentile is, where they are too few to bound it from above: ` of 40 calls`.
-fn of_few(entry: &Entry, figure: &str) -> Option<String> {
-    entry.few_calls(figure).map(|calls| format!(" of {}", counted(calls, "call")))
+/// Of how many calls the quantile `q` is, where they are too few to bound it from above: ` of 40 calls`.
+fn of_few(entry: &Entry, q: f64) -> Option<String> {
+    entry.few_calls(q).map(|calls| format!(" of {}", counted(calls, "call")))
 }
 
-/// A run's outcome: a class, and words.
+/// The outcome of a run, or the kind of a decision: a class, and words.
 fn outcome(entry: &Entry) -> (&'static str, String) {
-    if let Some(headline) = &entry.headline {
-        return (entry.tone.unwrap_or(Tone::Plain).class(), brief(headline));
+    match &entry.headline {
+        Some(headline) => (entry.tone.map_or("", Tone::class), brief(headline)),
+        None => ("", entry.kind.name().to_owned()),
     }
-    match (entry.thresholds, entry.thresholds_failed) {
-        _ if entry.kind != KeptKind::Run => ("", entry.kind.name().to_owned()),
-        (all, failed) if failed > 0 => ("bad", format!("✗ {failed} of {all} failed")),
-        (0, _) => ("", "no thresholds".to_owned()),
-        (all, _) => ("good", format!("✓ {all} held")),
-    }
-}
-
-/// Whether the figures of a run cannot be believed.
-pub(crate) fn is_doubted(entry: &Entry) -> bool {
-    entry.kind == KeptKind::Run && entry.judgement != Some(Judgement::Trustworthy)
 }
 
 /// The doubt about a run's figures, if they cannot be believed.
 fn doubt(entry: &Entry) -> Option<String> {
-    is_doubted(entry).then(|| brief(&entry.verdict))
+    entry.judgement.filter(|judgement| *judgement != Judgement::Trustworthy).map(|_| brief(&entry.verdict))
 }
 
 /// The tags of a filter as its field has them: `branch=main build=7`.

@@ -141,7 +141,7 @@ fn figures(body: &mut Html, details: &Details<'_>) {
         let link = filter_query(&filter, &[("figure", &figure.name)]);
         body.raw("<li><a href=\"trend").text(&link).raw("\">").text(&brief(&figure.name)).raw("</a> ");
         body.text(if figure.at_least { "≥" } else { "" }).text(&value);
-        body.text(&of_few(entry, &figure.name).unwrap_or_default()).raw("</li>");
+        body.text(&figure.quantile().and_then(|q| of_few(entry, q)).unwrap_or_default()).raw("</li>");
     }
     body.raw("</ul>");
 }

@@ -49,7 +49,7 @@ pub fn trend(trend: &TrendTable<'_>) -> String {
     body.raw("<p><a href=\"./\">All runs</a></p>");
     form(&mut body, trend);
     if trend.points.is_empty() {
-        body.raw("<p>None of these runs has this figure. Runs that an earlier brunt kept have none.</p>");
+        body.raw("<p>None of these runs has this figure.</p>");
     } else {
         chart(&mut body, trend);
         table(&mut body, trend);

@@ -18,8 +18,9 @@ pub(super) fn own(summary: &Summary) -> Vec<Row> {
             ("min", figures.min()),
             ("max", figures.max()),
         ];
+        let percentiles = figures.percentiles().into_iter().map(|(percentile, value)| (percentile.name(), value));
         let values = values.into_iter().filter_map(|(figure, value)| Some((figure, value?)));
-        for (figure, value) in figures.quantiles().into_iter().chain(values) {
+        for (figure, value) in percentiles.chain(values) {
             let mut row = Row::default();
             row.put("figure");
             row.put(format_args!("{}:{figure}", own.name));

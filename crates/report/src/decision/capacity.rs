@@ -385,16 +385,7 @@ fn rates(capacity: &Capacity, paint: Paint) -> Vec<String> {
         let marks = [(trial.evidence.p50_ns, 'o'), (trial.evidence.p99_ns, '●')];
         let marks = marks.iter().filter_map(|(ns, mark)| Some((ns.as_ref()?.value as f64, *mark)));
         let plot = scale.map_or(String::new(), |scale| scale.line(&marks.collect::<Vec<_>>()));
-        table.push([
-            rate(trial.level).into(),
-            met(&group, Length::Short),
-            met(&group, Length::Full),
-            rate(trial.evidence.ok_per_s).into(),
-            runs::time(trial.evidence.p50_ns).into(),
-            runs::time(trial.evidence.p99_ns).into(),
-            runs::failed(&trial.evidence),
-            Cell::from(plot).as_(Role::Chart),
-        ]);
+        table.push(row(&group, trial, Cell::from(plot).as_(Role::Chart)));
     }
     if let Some(scale) = scale {
         table.push(["", "", "", "", "", "", "", &scale.legend()].map(|text| Cell::from(text).as_(Role::Faint)));
@@ -410,18 +401,23 @@ pub(super) fn table(capacity: &Capacity) -> Table {
         Table::new([names.column, "short trials", "full trials", "ok/s", "p50", "p99", "failed", "not met because"]);
     for group in groups(capacity) {
         let Some(trial) = typical(&group) else { continue };
-        table.push([
-            rate(trial.level).into(),
-            met(&group, Length::Short),
-            met(&group, Length::Full),
-            rate(trial.evidence.ok_per_s).into(),
-            runs::time(trial.evidence.p50_ns).into(),
-            runs::time(trial.evidence.p99_ns).into(),
-            runs::failed(&trial.evidence),
-            clean(&trial.why).as_ref().into(),
-        ]);
+        table.push(row(&group, trial, clean(&trial.why).as_ref().into()));
     }
     table
+}
+
+/// The figures of a rate by its typical trial, and `last` behind them.
+fn row(group: &[&Trial], trial: &Trial, last: Cell) -> [Cell; 8] {
+    [
+        rate(trial.level).into(),
+        met(group, Length::Short),
+        met(group, Length::Full),
+        rate(trial.evidence.ok_per_s).into(),
+        runs::time(trial.evidence.p50_ns).into(),
+        runs::time(trial.evidence.p99_ns).into(),
+        runs::failed(&trial.evidence),
+        last,
+    ]
 }
 
 /// The trials of each rate, from low to high.

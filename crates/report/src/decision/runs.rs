@@ -46,7 +46,7 @@ pub(super) fn put(row: &mut Row, run: &Evidence, origin: &Origin) {
     for n in [run.due, run.answered, run.ok, run.failed] {
         row.put(n);
     }
-    row.put(format_args!("{:.6}", run.error_ratio));
+    row.put(format_args!("{:.6}", run.error_rate));
     row.put(format_args!("{:.3}", run.answered_per_s));
     let times = [
         ("mean_ns", run.mean_ns.map(|mean| mean.map(|ns| ns.round() as u64))),

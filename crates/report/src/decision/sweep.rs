@@ -191,7 +191,7 @@ fn choice(sweep: &Sweep) -> Option<(Role, String)> {
     let share =
         if share < 100.0 { format!("{} of the most", percent(share / 100.0)) } else { "as many as any".to_owned() };
     let latency = choice.latency_ratio().map_or(String::new(), |(percentile, ratio)| {
-        let time = |run: &Evidence| runs::time(percentile.of(run));
+        let time = |run: &Evidence| runs::time(run.quantile(percentile));
         let (here, there, percentile) = (time(run), time(at_most), percentile.name());
         match ratio {
             0.95..1.05 => format!(", at the same {percentile} of {here}"),

@@ -10,7 +10,7 @@ use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Figure, NameKind, Operator, Statistic, Time};
 use brunt_plan::units::{Clock, Duration, Number};
 use brunt_record::catalogue::{Counter, Timing};
-use brunt_record::histogram::fewest_calls;
+use brunt_record::histogram::{Percentile, fewest_calls};
 use brunt_record::snapshot::Phase;
 
 use super::LONG_WAIT_NS;
@@ -264,9 +264,9 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
     // A failed threshold comes first; then a doubt about the figure; then whether there is one at all.
     let failed = |statistic| summary.thresholds.iter().any(|result| is_over_limit(result, None, statistic));
     if let Some(response) = &summary.times.response {
-        let shown = [("p50", "response time"), ("p90", ""), ("p99", "")];
-        for (name, what, quantile) in
-            shown.into_iter().filter_map(|(name, what)| Some((name, what, response.named(name)?)))
+        let shown = [(Percentile::P50, "response time"), (Percentile::P90, ""), (Percentile::P99, "")];
+        for (percentile, what, quantile) in
+            shown.into_iter().filter_map(|(of, what)| Some((of, what, response.at(of)?)))
         {
             let is_longest = response.count as f64 * (1.0 - quantile.share_ratio) < 1.0;
             let off = quantile.interval.as_ref().map_or_else(String::new, |of| within(of.low_ns, of.high_ns));
@@ -275,7 +275,7 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
             let is_of_few = response.count < fewest_calls(quantile.share_ratio);
             let of_few = || format!("of {}", counted(response.count, "call"));
             tiles.push(Tile {
-                name,
+                name: percentile.name(),
                 value: duration(quantile.value()),
                 note: match () {
                     () if is_longest => format!("the longest {}", of_few()),

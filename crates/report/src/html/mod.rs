@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use brunt_judge::summary::Summary;
 
 use crate::headline;
-use crate::json::Names;
 use crate::live::going_on;
 use crate::markup::Html;
 use crate::page::{self, Page};
@@ -52,9 +51,8 @@ pub fn data(summary: &Summary) -> io::Result<String> {
 
 /// The page of a run; `live` if it goes on.
 fn page(summary: &Summary, live: Option<&LastSecond>) -> Page {
-    let names = Names::from_summary(summary);
     let drilldown = Drilldown::new(summary.run.series.drilldown());
-    let shown = Shown { summary, names: names.as_ref(), drilldown: &drilldown };
+    let shown = Shown { summary, drilldown: &drilldown };
     // While a run goes on nothing is judged, and nothing is green.
     let mut remarks = if live.is_some() { going_on(summary) } else { headline::remarks(summary) };
     let stretches = Stretch::all(&summary.total.timeline, summary.run.series.points());

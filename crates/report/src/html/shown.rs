@@ -4,14 +4,11 @@ use brunt_judge::summary::Summary;
 
 use super::drilldown::Drilldown;
 use super::last_second::LastSecond;
-use crate::json::Names;
 
 /// The content of a page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shown<'a> {
     pub(super) summary: &'a Summary,
-    /// Its figures by name.
-    pub(super) names: Option<&'a Names<'a>>,
     /// Its calls over time.
     pub(super) drilldown: &'a Drilldown,
 }

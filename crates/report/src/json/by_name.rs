@@ -1,15 +1,11 @@
 //! The document's figures by name.
 
-use std::collections::BTreeMap;
-
-use brunt_judge::breakdown::{self, CheckBreakdown, GroupBreakdown, MessageBreakdown, ScenarioBreakdown};
-use brunt_judge::distribution::Distribution;
+use brunt_judge::breakdown::{
+    CallBreakdown, CheckBreakdown, GroupBreakdown, OwnBreakdown, ScenarioBreakdown, StatusCount,
+};
 use brunt_judge::summary::Summary;
-use brunt_record::catalogue::Counter;
-use brunt_record::figures::{CallFigures, NamedFigures};
+use brunt_record::histogram::Percentile;
 use serde::Serialize;
-
-use super::Status;
 
 /// Figures by name; only of runs with scenarios.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -18,14 +14,14 @@ pub struct Names<'a> {
     /// The most virtual users alive at any time.
     pub most_users: u64,
     /// Answers that failed a check, by status. Those with a status that is ok count in `not_ok` because of it.
-    pub failed_check: Vec<Status>,
+    pub failed_check: Vec<StatusCount>,
     /// Calls that count as ok against their status, as their call (`ok =`) or the script (`answer:pass`) said, by status; left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub excused: Vec<Status>,
+    pub excused: Vec<StatusCount>,
     /// Calls by name.
-    pub requests: Vec<NamedCalls<'a>>,
+    pub requests: &'a [CallBreakdown],
     /// Calls by tag, `key=value`.
-    pub tags: Vec<NamedCalls<'a>>,
+    pub tags: &'a [CallBreakdown],
     /// Groups.
     pub groups: &'a [GroupBreakdown],
     /// Checks.
@@ -36,65 +32,6 @@ pub struct Names<'a> {
     pub own: Vec<OwnFigure<'a>>,
     /// The kinds with more distinct names than are told apart; further names count as `(others)`.
     pub crowded: &'a [&'static str],
-}
-
-/// Calls with one name or tag: `due = answered + failed + unfinished + unsent`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct NamedCalls<'a> {
-    /// Their name or tag.
-    pub name: &'a str,
-    /// Calls that were due.
-    pub due: u64,
-    /// Calls that were answered.
-    pub answered: u64,
-    /// Calls that failed.
-    pub failed: u64,
-    /// Calls in flight when the drain ended.
-    pub unfinished: u64,
-    /// Calls that were due and never sent.
-    pub unsent: u64,
-    /// Calls that are not a success.
-    pub not_ok: u64,
-    /// `not_ok` over `due`.
-    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
-    pub error_ratio: f64,
-    /// Answers a second, over the measured part.
-    pub answered_per_s: f64,
-    /// Bytes of answers, after decryption.
-    pub clear_in_bytes: u64,
-    /// Bytes of calls, before encryption.
-    pub clear_out_bytes: u64,
-    /// Answers by status.
-    pub statuses: Vec<Status>,
-    /// Names of statuses, where the protocol has some.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub status_names: &'a BTreeMap<u16, String>,
-    /// Failures by name.
-    pub failures: Vec<NamedFailures>,
-    /// From due to end.
-    pub response: Option<&'a Distribution>,
-    /// From sent to end.
-    pub service: Option<&'a Distribution>,
-    /// From due to end, of answers whose status is ok; only where there are others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub response_ok: Option<&'a Distribution>,
-    /// From due to end, of calls that failed, were answered with a status that is not ok, or had not ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub response_not_ok: Option<&'a Distribution>,
-    /// Messages; missing where no answer came as messages.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub messages: Option<&'a MessageBreakdown>,
-}
-
-/// Failures of one name; their reasons are kept once, over all calls.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct NamedFailures {
-    /// The failure.
-    pub failure: &'static str,
-    /// How many.
-    pub count: u64,
 }
 
 /// A figure of the script's own, in its unit.
@@ -132,15 +69,15 @@ pub struct OwnFigure<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnQuantile {
     /// Such as `p50`.
-    pub name: &'static str,
+    pub name: Percentile,
     /// The value below which that share lies.
     pub value: f64,
 }
 
 impl<'a> OwnFigure<'a> {
-    fn from_breakdown(own: &'a breakdown::OwnBreakdown) -> Self {
+    fn from_breakdown(own: &'a OwnBreakdown) -> Self {
         let figures = &own.figures;
-        let quantiles = figures.quantiles();
+        let quantiles = figures.percentiles();
         Self {
             name: &own.name,
             kind: figures.kind.name(),
@@ -167,46 +104,15 @@ impl<'a> Names<'a> {
         }
         Some(Self {
             most_users: summary.run.series.most_users(),
-            failed_check: Status::all(&summary.total.failed_check),
-            excused: Status::all(&summary.total.excused),
-            requests: NamedCalls::all(&names.requests, &figures.requests),
-            tags: NamedCalls::all(&names.tags, &figures.tags),
+            failed_check: StatusCount::all(&summary.total.failed_check),
+            excused: StatusCount::all(&summary.total.excused),
+            requests: &names.requests,
+            tags: &names.tags,
             groups: &names.groups,
             checks: &names.checks,
             scenarios: &names.scenarios,
             own: names.own.iter().map(OwnFigure::from_breakdown).collect(),
             crowded: &names.crowded,
         })
-    }
-}
-
-impl<'a> NamedCalls<'a> {
-    fn all(derived: &'a [breakdown::CallBreakdown], recorded: &'a NamedFigures<CallFigures>) -> Vec<Self> {
-        let calls = derived.iter().filter_map(|calls| {
-            let figures = recorded.get(&calls.name)?;
-            let failures = figures.failures.counted();
-            Some(Self {
-                name: &calls.name,
-                due: calls.due,
-                answered: calls.answered,
-                failed: calls.failed,
-                unfinished: figures.numbers.get(Counter::Unfinished),
-                unsent: figures.numbers.get(Counter::Unsent),
-                not_ok: calls.not_ok,
-                error_ratio: calls.error_rate,
-                answered_per_s: calls.answered_per_s,
-                clear_in_bytes: calls.bytes_in,
-                clear_out_bytes: calls.bytes_out,
-                statuses: Status::all(&figures.statuses),
-                status_names: &figures.status_names,
-                failures: failures.map(|(failure, count)| NamedFailures { failure: failure.name(), count }).collect(),
-                response: calls.response.as_ref(),
-                service: calls.service.as_ref(),
-                response_ok: calls.response_ok.as_ref(),
-                response_not_ok: calls.response_not_ok.as_ref(),
-                messages: calls.messages.as_deref(),
-            })
-        });
-        calls.collect()
     }
 }

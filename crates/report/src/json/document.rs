@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use brunt_judge::asked::Made;
+use brunt_judge::breakdown::StatusCount;
 use brunt_judge::summary::{Rates, Summary, Times};
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict;
@@ -16,6 +17,7 @@ use brunt_record::delivery::Delivery;
 use brunt_record::examples::Examples;
 use brunt_record::histogram::AtLeast;
 use brunt_record::machine::Machine;
+use brunt_record::outcome::Failure;
 use brunt_record::recording::Ending;
 use brunt_record::replayed::Replayed;
 use brunt_record::samples::Sampled;
@@ -25,7 +27,7 @@ use brunt_record::snapshot::Snapshot;
 use serde::Serialize;
 
 use super::findings::{WrittenRemark, WrittenVerdict};
-use super::{Agents, FORMAT, Histograms, Names, Status, VERSION};
+use super::{Agents, FORMAT, Histograms, Names, VERSION};
 use crate::headline;
 
 /// A run: its plan and its recording, from which it is read back, and all its figures, which never are.
@@ -129,7 +131,8 @@ pub struct Outcomes<'a> {
     pub not_ok: u64,
     /// `not_ok` over `due`.
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
-    pub error_ratio: f64,
+    #[serde(rename = "error_ratio")]
+    pub error_rate: f64,
     /// Messages; missing where no answer came as messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessageFields>,
@@ -144,7 +147,7 @@ pub struct Outcomes<'a> {
     #[serde(skip_serializing_if = "JsonGroupNumbers::is_nothing")]
     pub held_back: JsonGroupNumbers<places::HeldBack>,
     /// Answers by status.
-    pub statuses: Vec<Status>,
+    pub statuses: Vec<StatusCount>,
     /// Names of statuses, where the protocol has some.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub status_names: &'a BTreeMap<u16, String>,
@@ -183,17 +186,17 @@ impl MessageFields {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailureCount {
     /// The failure.
-    pub failure: String,
+    pub failure: Failure,
     /// How many.
     pub count: u64,
     /// The reasons, most frequent first; of very many only some are kept.
-    pub reasons: Vec<AbortReason>,
+    pub reasons: Vec<FailureReason>,
 }
 
 /// Failures with one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AbortReason {
+pub struct FailureReason {
     /// The reason, for people.
     pub reason: String,
     /// How many.
@@ -339,12 +342,12 @@ impl<'a> Outcomes<'a> {
             answered: total.statuses.total(),
             failed: total.failures.total(),
             not_ok: summary.not_ok,
-            error_ratio: summary.error_rate,
+            error_rate: summary.error_rate,
             messages: MessageFields::from_summary(summary),
             events: &total.events,
             connections_by_address: total.addresses.taken().collect(),
             held_back: JsonGroupNumbers::from_numbers(&total.numbers),
-            statuses: Status::all(&total.statuses),
+            statuses: StatusCount::all(&total.statuses),
             status_names: &summary.run.status_names,
             failures: FailureCount::all(&total.failures),
             examples: &total.examples,
@@ -357,12 +360,9 @@ impl FailureCount {
     fn all(failures: &counts::Failures) -> Vec<Self> {
         let reasons = |failure| {
             let reasons = failures.reasons(failure).into_iter();
-            reasons.map(|(reason, count)| AbortReason { reason: reason.to_owned(), count }).collect()
+            reasons.map(|(reason, count)| FailureReason { reason: reason.to_owned(), count }).collect()
         };
-        let counted = failures.counted();
-        counted
-            .map(|(failure, count)| Self { failure: failure.name().to_owned(), count, reasons: reasons(failure) })
-            .collect()
+        failures.counted().map(|(failure, count)| Self { failure, count, reasons: reasons(failure) }).collect()
     }
 }
 

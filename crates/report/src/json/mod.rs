@@ -20,7 +20,6 @@ mod document;
 mod findings;
 mod histograms;
 mod layout;
-mod status;
 
 pub use agents::*;
 pub use by_name::*;
@@ -28,7 +27,6 @@ pub use document::*;
 pub use findings::*;
 pub use histograms::*;
 pub(crate) use layout::Layout;
-pub use status::Status;
 
 /// The value of `format` in every document.
 pub const FORMAT: &str = "brunt-result";

@@ -6,6 +6,7 @@ use brunt_judge::summary::Summary;
 use brunt_plan::units::Number;
 use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::figures::MOST_NAMES;
+use brunt_record::histogram::Percentile;
 
 use super::{WIDTH, own, wrapped};
 use crate::columns::{self, named};
@@ -63,13 +64,14 @@ fn cell(text: &str, role: Role, paint: Paint) -> String {
 }
 
 fn times(times: Option<&Distribution>, paint: Paint) -> String {
-    let cells = ["p50", "p95", "p99"].map(|name| match times.and_then(|times| times.named(name)) {
-        Some(quantile) => {
-            let is_doubtful = quantile.at_least || quantile.is_spoiled();
-            cell(&duration(quantile.value()), if is_doubtful { Role::Warning } else { Role::Plain }, paint)
-        }
-        None => cell("-", Role::Faint, paint),
-    });
+    let cells =
+        [Percentile::P50, Percentile::P95, Percentile::P99].map(|of| match times.and_then(|times| times.at(of)) {
+            Some(quantile) => {
+                let is_doubtful = quantile.at_least || quantile.is_spoiled();
+                cell(&duration(quantile.value()), if is_doubtful { Role::Warning } else { Role::Plain }, paint)
+            }
+            None => cell("-", Role::Faint, paint),
+        });
     cells.concat()
 }
 
@@ -215,7 +217,7 @@ fn one_scenario(scenario: &ScenarioBreakdown, paint: Paint) -> Vec<String> {
         some(scenario.not_admitted, "not admitted", Role::Bad),
         some(scenario.out_of_rows, "out of rows", Role::Warning),
     ];
-    let p50 = scenario.iteration.as_ref().and_then(|times| times.quantile("p50"));
+    let p50 = scenario.iteration.as_ref().and_then(|times| times.quantile(Percentile::P50));
     let iterations = [
         Some((count(scenario.iterations), Role::Plain)),
         p50.map(|p50| (format!("p50 {}", duration(p50)), Role::Plain)),

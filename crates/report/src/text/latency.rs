@@ -1,12 +1,13 @@
 //! How long calls took: a row for each time that was measured.
 
 use brunt_judge::distribution::Distribution;
+use brunt_judge::distribution::TimeFigure::{self, At, Max, Mean, Min, Stdev};
 use brunt_judge::summary::Summary;
 use brunt_judge::uncertainty::ConfidenceInterval;
 use brunt_judge::verdict::Spoils;
 use brunt_plan::units::{Clock, Duration};
 use brunt_record::catalogue::Counter;
-use brunt_record::histogram::AtLeast;
+use brunt_record::histogram::Percentile;
 use brunt_record::slowest::TracedCall;
 
 use super::{WIDTH, verdict, wrapped};
@@ -28,9 +29,10 @@ const NOTED: f64 = 0.05;
 const SPOILS: [Spoils; 2] = [Spoils::Latency, Spoils::Arrivals];
 
 /// The main figures.
-const FIRST: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+const FIRST: [TimeFigure; 5] =
+    [At(Percentile::P50), At(Percentile::P90), At(Percentile::P99), At(Percentile::P99_9), Max];
 /// The others.
-const FURTHER: [&str; 6] = ["mean", "stdev", "min", "p75", "p95", "p99.99"];
+const FURTHER: [TimeFigure; 6] = [Mean, Stdev, Min, At(Percentile::P75), At(Percentile::P95), At(Percentile::P99_99)];
 
 /// A row of the table.
 struct Row<'a> {
@@ -55,7 +57,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     for row in &rows {
         let calls = paint.faint(format!("{:>CALLS$}", count(row.calls)));
         lines.push(format!("{}{calls}{}", row.label(paint), row.cells(&FIRST, paint)));
-        let is_noted = verbose || FIRST.iter().any(|name| row.off(name) > NOTED);
+        let is_noted = verbose || FIRST.iter().any(|figure| row.off(*figure) > NOTED);
         lines.extend(is_noted.then(|| row.ends(&FIRST, CALLS, paint)).into_iter().flatten());
     }
     if verbose {
@@ -83,8 +85,8 @@ fn slowest(summary: &Summary, paint: Paint) -> Vec<String> {
     calls.map(line).collect()
 }
 
-fn names(columns: &[&str]) -> String {
-    columns.iter().map(|name| format!("{name:>COLUMN$}")).collect::<Vec<_>>().concat()
+fn names(columns: &[TimeFigure]) -> String {
+    columns.iter().map(|figure| format!("{:>COLUMN$}", figure.name())).collect::<Vec<_>>().concat()
 }
 
 /// The relevant times: calls by success where some had none, service time where calls waited before they were sent.
@@ -123,9 +125,9 @@ fn is_parted(summary: &Summary) -> bool {
 
 /// Whether two distributions differ in one of the main figures.
 fn differ(one: &Distribution, other: &Distribution) -> bool {
-    let values = |name: &str| Some((one.quantile(name)?.value, other.quantile(name)?.value));
+    let values = |of| Some((one.quantile(of)?.value, other.quantile(of)?.value));
     let is_apart = |(one, other): (u64, u64)| one.abs_diff(other) as f64 > DIFFERS * one.min(other) as f64;
-    ["p50", "p99"].into_iter().filter_map(values).any(is_apart)
+    [Percentile::P50, Percentile::P99].into_iter().filter_map(values).any(is_apart)
 }
 
 impl Row<'_> {
@@ -133,13 +135,13 @@ impl Row<'_> {
         paint.faint(format!("{:<NAME$}", format!("  {}", self.name)))
     }
 
-    fn cells(&self, columns: &[&str], paint: Paint) -> String {
-        let cell = |name: &&str| {
-            let Some((value, interval)) = self.figure(name) else { return " ".repeat(COLUMN) };
+    fn cells(&self, columns: &[TimeFigure], paint: Paint) -> String {
+        let cell = |figure: &TimeFigure| {
+            let Some((value, interval)) = self.times.figure(*figure) else { return " ".repeat(COLUMN) };
             let is_spoiled = interval.is_some_and(|interval| interval.is_spoiled);
             let role = if value.at_least || is_spoiled {
                 Role::Warning
-            } else if self.is_whole && matches!(*name, "p50" | "p99") {
+            } else if self.is_whole && matches!(figure, At(Percentile::P50 | Percentile::P99)) {
                 Role::Strong
             } else {
                 Role::Plain
@@ -149,43 +151,27 @@ impl Row<'_> {
         columns.iter().map(cell).collect()
     }
 
-    /// A figure by its name, with its uncertainty.
-    fn figure(&self, name: &str) -> Option<(AtLeast<u64>, Option<&ConfidenceInterval>)> {
-        let rounded = |value: AtLeast<f64>| value.map(|ns| ns.round() as u64);
-        let times = self.times;
-        Some(match name {
-            "mean" => (rounded(times.mean), times.mean_interval.as_ref()),
-            "stdev" => (rounded(times.stdev), None),
-            "min" => (AtLeast::exactly(times.min), None),
-            "max" => (times.max, None),
-            _ => {
-                let quantile = times.named(name)?;
-                (quantile.value(), quantile.interval.as_ref())
-            }
-        })
-    }
-
     /// The interval of a figure, unless it is too small to be seen, or the figure is a lower bound anyway.
-    fn interval(&self, name: &str) -> Option<&ConfidenceInterval> {
-        let (value, interval) = self.figure(name).filter(|(value, _)| !value.at_least)?;
+    fn interval(&self, figure: TimeFigure) -> Option<&ConfidenceInterval> {
+        let (value, interval) = self.times.figure(figure).filter(|(value, _)| !value.at_least)?;
         interval.filter(|interval| Duration(value.value).is_off(interval.low_ns, interval.high_ns))
     }
 
     /// The uncertainty of a figure, as a share of it.
-    fn off(&self, name: &str) -> f64 {
-        let Some((interval, (value, _))) = self.interval(name).zip(self.figure(name)) else { return 0.0 };
+    fn off(&self, figure: TimeFigure) -> f64 {
+        let Some((interval, (value, _))) = self.interval(figure).zip(self.times.figure(figure)) else { return 0.0 };
         let high = interval.high_ns.unwrap_or(value.value);
         value.value.abs_diff(interval.low_ns).max(high.abs_diff(value.value)) as f64 / value.value.max(1) as f64
     }
 
     /// Two rows with the ends of the intervals, if there are any.
-    fn ends(&self, columns: &[&str], indent: usize, paint: Paint) -> Vec<String> {
-        if columns.iter().all(|name| self.interval(name).is_none()) {
+    fn ends(&self, columns: &[TimeFigure], indent: usize, paint: Paint) -> Vec<String> {
+        if columns.iter().all(|figure| self.interval(*figure).is_none()) {
             return Vec::new();
         }
         let [low, high] = if has_sampling(self.times) { ["95% low", "95% high"] } else { ["at least", "at most"] };
         let line = |label: &str, end: &dyn Fn(&ConfidenceInterval) -> Option<u64>| {
-            let cell = |name: &&str| match self.interval(name) {
+            let cell = |figure: &TimeFigure| match self.interval(*figure) {
                 None => " ".repeat(COLUMN),
                 Some(interval) => {
                     let text = end(interval).map_or_else(|| "unknown".to_owned(), |ns| Duration(ns).to_string());
@@ -225,7 +211,7 @@ fn notes(summary: &Summary, rows: &[Row<'_>], verbose: bool) -> Vec<String> {
             "≥ at least: {unfinished} unfinished and {unsent} unsent calls count with the time they had waited"
         ));
     }
-    if let Some(row) = rows.first().filter(|row| verbose && row.interval("mean").is_some()) {
+    if let Some(row) = rows.first().filter(|row| verbose && row.interval(Mean).is_some()) {
         note(if has_sampling(row.times) {
             "95% low and high: sampling and brunt's own delays"
         } else {

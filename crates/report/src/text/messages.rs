@@ -2,9 +2,10 @@
 
 use brunt_judge::breakdown::{CallBreakdown, MessageBreakdown};
 use brunt_judge::distribution::Distribution;
+use brunt_judge::distribution::TimeFigure::{self, At, Max, Mean, Min};
 use brunt_judge::summary::Summary;
 use brunt_plan::units::{Duration, Number};
-use brunt_record::histogram::{AtLeast, QUANTILES};
+use brunt_record::histogram::{AtLeast, Percentile};
 use brunt_record::messages::Messages;
 
 use super::{WIDTH, title, wrapped};
@@ -17,7 +18,8 @@ const COLUMN: usize = 15;
 /// The width of the rows' names.
 const NAME: usize = 10;
 /// The rows without `-v`.
-const BRIEF: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+const BRIEF: [TimeFigure; 5] =
+    [At(Percentile::P50), At(Percentile::P90), At(Percentile::P99), At(Percentile::P99_9), Max];
 /// The width of a column of the table by name.
 const NAMED: usize = 10;
 /// The most names that are shown.
@@ -45,11 +47,13 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     .collect();
     let names = columns.iter().map(|(name, _)| format!("{name:>COLUMN$}")).collect::<Vec<_>>().concat();
     lines.push(format!("{}{}", " ".repeat(NAME), paint.faint(names)));
-    for (name, of) in rows().into_iter().filter(|(name, _)| verbose || BRIEF.contains(name)) {
-        let role = if matches!(name, "p50" | "p99") { Role::Strong } else { Role::Plain };
-        let cells =
-            columns.iter().map(|(_, times)| of(times).map_or_else(String::new, |value| cell(value, role, paint)));
-        lines.push(format!("{}{}", paint.faint(format!("  {name:<8}")), cells.collect::<String>()));
+    let rows = [Mean, Min].into_iter().chain(Percentile::ALL.map(At)).chain([Max]);
+    for figure in rows.filter(|figure| verbose || BRIEF.contains(figure)) {
+        let role = if matches!(figure, At(Percentile::P50 | Percentile::P99)) { Role::Strong } else { Role::Plain };
+        let cells = columns
+            .iter()
+            .map(|(_, times)| times.figure(figure).map_or_else(String::new, |(value, _)| cell(value, role, paint)));
+        lines.push(format!("{}{}", paint.faint(format!("  {:<8}", figure.name())), cells.collect::<String>()));
     }
     lines.extend(notes(all, summary, paint));
     lines.extend(by_name(&summary.breakdown.requests, paint));
@@ -58,23 +62,6 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
 
 fn cell(value: AtLeast<u64>, role: Role, paint: Paint) -> String {
     paint.as_(if value.at_least { Role::Warning } else { role }, format!("{:>COLUMN$}", duration(value)))
-}
-
-type Row = (&'static str, Box<dyn Fn(&Distribution) -> Option<AtLeast<u64>>>);
-
-fn rows() -> Vec<Row> {
-    let mut rows: Vec<Row> = vec![
-        ("mean", Box::new(|times| Some(times.mean.map(|ns| ns.round() as u64)))),
-        ("min", Box::new(|times| Some(AtLeast::exactly(times.min)))),
-    ];
-    rows.extend(
-        QUANTILES
-            .iter()
-            .enumerate()
-            .map(|(at, (name, _))| -> Row { (*name, Box::new(move |times| Some(times.quantiles.get(at)?.value()))) }),
-    );
-    rows.push(("max", Box::new(|times| Some(times.max))));
-    rows
 }
 
 fn headline(all: Messages<'_>, summary: &Summary, paint: Paint) -> Vec<String> {
@@ -117,16 +104,16 @@ fn by_name(requests: &[CallBreakdown], paint: Paint) -> Vec<String> {
         return Vec::new();
     }
     let row = |(name, of): &(&str, &MessageBreakdown)| {
-        let at = |times: &Option<Distribution>, name: &str| {
-            let value = times.as_ref().and_then(|times| times.quantile(name));
+        let at = |times: &Option<Distribution>, percentile| {
+            let value = times.as_ref().and_then(|times| times.quantile(percentile));
             let text = value.map_or_else(|| "-".to_owned(), duration);
             let is_bound = value.is_some_and(|value| value.at_least);
             paint.as_(if is_bound { Role::Warning } else { Role::Plain }, format!("{text:>NAMED$}"))
         };
         let name = columns::padded(columns::cut(&clean(name), 22), 22);
         let per_s = format!("{:>NAMED$}", Number(of.per_s).to_string());
-        let first = [at(&of.first, "p50"), at(&of.first, "p99")].concat();
-        format!("  {name} {per_s}{first}{}{}", at(&of.gap, "p50"), at(&of.gap, "p99"))
+        let first = [at(&of.first, Percentile::P50), at(&of.first, Percentile::P99)].concat();
+        format!("  {name} {per_s}{first}{}{}", at(&of.gap, Percentile::P50), at(&of.gap, Percentile::P99))
     };
     let columns = ["per s", "first p50", "first p99", "gap p50", "gap p99"];
     let columns = columns.map(|column| format!("{column:>NAMED$}")).concat();

@@ -4,6 +4,7 @@ use brunt_judge::breakdown::OwnBreakdown;
 use brunt_judge::summary::Summary;
 use brunt_plan::units::{Duration, Number};
 use brunt_record::figures::{OwnFigures, OwnKind};
+use brunt_record::histogram::Percentile;
 
 use crate::columns::named;
 use crate::numbers::{brief, count, percent};
@@ -14,7 +15,7 @@ const NAME: usize = 20;
 const TIMES: usize = 9;
 const COLUMN: usize = 10;
 /// The percentiles of times.
-const SHOWN: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+const SHOWN: [Percentile; 4] = [Percentile::P50, Percentile::P90, Percentile::P99, Percentile::P99_9];
 /// The most figures of a script.
 const MOST_ROWS: usize = 25;
 
@@ -43,7 +44,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     let (times, others): (Vec<_>, Vec<_>) = all.iter().copied().take(shown).partition(|own| is_time(&own.figures));
     let mut head = title;
     if !times.is_empty() {
-        let columns = SHOWN.iter().map(|(name, _)| *name).chain(["max"]);
+        let columns = SHOWN.map(Percentile::name).into_iter().chain(["max"]);
         let columns = columns.fold(format!("{:>TIMES$}", "values"), |line, name| line + &format!("{name:>COLUMN$}"));
         head += &paint.faint(columns);
     }
@@ -91,7 +92,7 @@ fn row(own: &OwnBreakdown, paint: Paint) -> String {
         let text = value.map_or_else(|| "-".to_owned(), |value| Duration((value * unit_ns).round() as u64).to_string());
         format!("{text:>COLUMN$}")
     };
-    let cells: String = SHOWN.iter().map(|(_, q)| figures.quantile(*q)).chain([figures.max()]).map(cell).collect();
+    let cells: String = SHOWN.iter().map(|of| figures.quantile(of.share())).chain([figures.max()]).map(cell).collect();
     format!("{}{}{cells}", named(&own.name, NAME), paint.faint(format!("{:>TIMES$}", count(figures.count))))
 }
 
@@ -108,10 +109,9 @@ fn text(own: &OwnBreakdown) -> String {
             format!("{share} of {of}")
         }
         OwnKind::Trend => {
-            let shown = ["p50", "p95", "p99"];
-            let quantiles = figures.quantiles();
-            let shown = quantiles.iter().filter(|(name, _)| shown.contains(name));
-            let shown: Vec<_> = shown.map(|(name, value)| format!("{name} {}", Number(*value))).collect();
+            let shown = [Percentile::P50, Percentile::P95, Percentile::P99];
+            let shown = shown.iter().filter_map(|of| Some(format!("{of} {}", Number(figures.quantile(of.share())?))));
+            let shown: Vec<_> = shown.collect();
             format!("{}, max {}{unit} (of {of})", shown.join(", "), number(figures.max()))
         }
         OwnKind::Gauge => {

@@ -2,6 +2,7 @@
 
 use brunt_judge::summary::Summary;
 use brunt_record::catalogue::Counter;
+use brunt_record::histogram::Percentile;
 
 use super::{WIDTH, title, wrapped};
 use crate::numbers::{count, duration};
@@ -35,7 +36,7 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
         let gaps = times.message_gap.as_ref().map_or_else(String::new, |gap| {
             format!(
                 ", gap at p50 {}, at most {}",
-                gap.quantile("p50").map_or_else(String::new, duration),
+                gap.quantile(Percentile::P50).map_or_else(String::new, duration),
                 duration(gap.max)
             )
         });

@@ -7,6 +7,7 @@ use brunt_judge::summary::Summary;
 use brunt_judge::verdict::{Finding, Judgement, Seconds, Spoils};
 use brunt_plan::units::Duration;
 use brunt_record::catalogue::Counter;
+use brunt_record::histogram::Percentile;
 
 use super::{WIDTH, over_time, title, wrapped};
 use crate::advice::InWords;
@@ -61,7 +62,7 @@ pub(super) fn measurement(summary: &Summary, paint: Paint, verbose: bool) -> Vec
 
 /// Such as `; lag p99 180.0µs, 4% of a CPU`.
 pub(crate) fn in_brief(summary: &Summary) -> String {
-    let lag = summary.times.lag.as_ref().and_then(|lag| lag.quantile("p99"));
+    let lag = summary.times.lag.as_ref().and_then(|lag| lag.quantile(Percentile::P99));
     let lag = lag.map_or_else(String::new, |p99| format!("lag p99 {}, ", Duration(p99.value)));
     match summary.total.numbers.ratio(Counter::BusiestWorker) {
         busiest if busiest > 0.0 => format!("; {lag}{} of a CPU", percent(busiest)),
@@ -77,8 +78,8 @@ fn generator(summary: &Summary) -> String {
         let _ = write!(text, " and waited for one up to {} of the time", percent(starved));
     }
     for (what, times) in [("lag", &summary.times.lag), ("answers read after", &summary.times.receiving)] {
-        let quantile = |name: &str| Some(Duration(times.as_ref()?.quantile(name)?.value));
-        if let (Some(p50), Some(p99)) = (quantile("p50"), quantile("p99")) {
+        let quantile = |of| Some(Duration(times.as_ref()?.quantile(of)?.value));
+        if let (Some(p50), Some(p99)) = (quantile(Percentile::P50), quantile(Percentile::P99)) {
             let _ = write!(text, "; {what} p50 {p50}, p99 {p99}");
         }
     }

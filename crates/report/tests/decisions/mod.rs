@@ -36,7 +36,7 @@ pub fn evidence(per_s: f64, seconds: u64, typical_ns: u64) -> Evidence {
         mismatched: 0,
         ok: due,
         failed: 0,
-        error_ratio: 0.0,
+        error_rate: 0.0,
         answered_per_s: per_s,
         ok_per_s: per_s,
         mean_ns: Some(AtLeast::exactly(typical_ns as f64 * 1.2)),
@@ -101,7 +101,7 @@ fn trial(settings: &Settings, step: i32, length: Length, generator: f64) -> Tria
         run.failed = run.due - 2000 * seconds;
         run.answered -= run.failed;
         run.ok -= run.failed;
-        run.error_ratio = run.failed as f64 / run.due as f64;
+        run.error_rate = run.failed as f64 / run.due as f64;
         (run.answered_per_s, run.ok_per_s) = (2000.0, 2000.0);
         run.failure = "unsent".into();
         run.waited_for_connection = run.due / 2;
@@ -155,12 +155,12 @@ pub fn capacities() -> Vec<(&'static str, Plan, Capacity)> {
 }
 
 /// Figures of a run with such a rate and such response times.
-fn figures(per_s: f64, typical_ns: f64, error_ratio: f64) -> ComparedFigures {
+fn figures(per_s: f64, typical_ns: f64, error_rate: f64) -> ComparedFigures {
     let mut known = Histogram::new();
     for share in 1..=6000_u64 {
         known.record((typical_ns * share as f64 / 3000.0) as u64);
     }
-    ComparedFigures::new(per_s, 6000, error_ratio, &Censored::from(known))
+    ComparedFigures::new(per_s, 6000, error_rate, &Censored::from(known))
 }
 
 /// What a user may call a decision.

@@ -251,3 +251,18 @@ fn an_address_that_takes_no_connection_is_named() {
     assert_eq!(addresses(Some("[::1]:80"), 64, "localhost"), [], "which has two on most machines");
     assert_eq!(addresses(None, 32, "shop.example"), [], "the only one");
 }
+
+#[test]
+fn an_address_that_is_down_and_a_name_that_moved_are_two_subjects() {
+    let (mut plan, mut run) = carried_out(10, evenly(100, 10), |_| End::Ok(2 * MS));
+    plan.target.host = "shop.example".to_owned();
+    run.measured.numbers.set(Counter::ConnectionsMade, 64);
+    let [down, new] = ["10.0.0.7:443", "10.0.0.9:443"].map(|address| address.parse().unwrap());
+    (0..20).for_each(|_| run.measured.addresses.failed(down, Failure::ConnectTimeout, "no answer"));
+    run.measured.addresses.made(new);
+    run.measured.addresses.moved_to(new);
+    let found = remarks((plan, run));
+    assert_eq!(kinds(&found), [About::Address, About::Moved], "{found:?}");
+    let moved = found.last().unwrap().message.to_string();
+    assert_eq!(moved, "the target's name moved to 10.0.0.9:443: connections made since then went there");
+}

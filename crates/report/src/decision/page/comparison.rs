@@ -231,7 +231,7 @@ fn shift(compared: &ComparedRuns) -> Option<Section> {
     axis.named = powers.filter(|calls| axis.scale.holds(*calls)).map(|calls| (calls, one_in(calls))).collect();
     axis.named.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let limits =
-        limits(compared).into_iter().filter(|(metric, ..)| metric.quantile().is_some() && !metric.is_of_messages());
+        limits(compared).into_iter().filter(|(metric, ..)| metric.percentile().is_some() && !metric.is_of_messages());
     let limits = limits.map(|(metric, ratio, _)| (ratio, format!("limit on {}", metric.name())));
     let charts = [Chart {
         title: "B over A",

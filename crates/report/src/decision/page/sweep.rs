@@ -31,15 +31,10 @@ pub(super) fn content(plan: &Plan, sweep: &Sweep) -> Content {
         return content;
     }
     content.found.extend(sweep.steps.iter().filter_map(|step| {
-        let missed = step.evidence.iter().flat_map(|run| &run.thresholds).filter(|result| !result.held);
-        let missed = missed.map(|result| format!("{} was {}", result.condition, result.got));
-        let all: Vec<_> = std::iter::once(step.problem.clone()).filter(|p| !p.is_empty()).chain(missed).collect();
-        (!all.is_empty()).then(|| (format!("✗ at {}: {}", count(step.value), all.join("; ")), Role::Bad))
+        let why = step.why_not();
+        (!why.is_empty()).then(|| (format!("✗ at {}: {why}", count(step.value)), Role::Bad))
     }));
-    let caption = match sweep.axis.name.as_str() {
-        "connections" => "one run per connection count".to_owned(),
-        name => format!("one run per value of {name}"),
-    };
+    let caption = format!("one run per value of {}", sweep.axis.name);
     // Each value links to its run, on this page.
     let mut nth = 0;
     let hrefs: Vec<_> = sweep

@@ -134,7 +134,7 @@ fn first_way(shown: Shown<'_>, stretches: &[Stretch], ways: &[Ending]) -> Option
 
 /// Calls that were due and had not ended; in the closed model there are as many as connections.
 pub(super) fn waiting(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Option<Panel> {
-    if !shown.summary.is_open() && shown.names.is_none() {
+    if !shown.summary.is_open() && shown.summary.total.figures.is_empty() {
         return None;
     }
     let waiting: Vec<_> = stretches.iter().map(|stretch| stretch.flow.waiting).collect();

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_plan::threshold::{Figure, Statistic, Time};
 use brunt_record::catalogue::Timing;
+use brunt_record::histogram::Percentile;
 
 use super::super::shown::Shown;
 use super::super::stretches::Stretch;
@@ -60,10 +61,11 @@ pub(super) fn panel(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Op
         (Some(ok), _) if is_mixed => ("ok ", Some(ok)),
         (_, all) => ("", all.as_ref()),
     };
-    for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
+    for percentile in [Percentile::P50, Percentile::P99] {
+        let name = percentile.name();
         let line = |html: &mut Html| {
             let values = stretches.iter().map(|stretch| {
-                let y = stretch.calls.response.quantile(share).map(|ns| y(scale, ns as f64));
+                let y = stretch.calls.response.quantile(percentile.share()).map(|ns| y(scale, ns as f64));
                 (axis.x(stretch.from_ns), axis.x(stretch.to_ns), y)
             });
             steps(html, values);
@@ -73,7 +75,7 @@ pub(super) fn panel(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Op
             line(&mut panel.plot);
             panel.plot.raw("\"/>");
         }
-        if let Some(value) = times.and_then(|times| times.quantile(name)) {
+        if let Some(value) = times.and_then(|times| times.quantile(percentile)) {
             let text = format!("{whose}{name} {}", duration(value));
             panel.labels.push(Label { class: "", y: y(scale, value.value as f64), text });
         }

@@ -4,7 +4,7 @@ use brunt_judge::distribution::{Distribution, Quantile};
 use brunt_judge::uncertainty::ConfidenceInterval;
 use brunt_plan::units::Clock;
 use brunt_record::catalogue::Counter;
-use brunt_record::histogram::{AtLeast, QUANTILES};
+use brunt_record::histogram::{AtLeast, Percentile};
 use brunt_record::slowest::TracedCall;
 
 use super::super::first_screen::within;
@@ -65,11 +65,15 @@ pub(super) fn latency(shown: Shown<'_>) -> Section {
     row("mean", &|times| rounded(times.mean), &none);
     row("stdev", &|times| rounded(times.stdev), &none);
     row("min", &|times| time(AtLeast { value: times.min, at_least: false }), &none);
-    for (name, _) in QUANTILES {
-        row(name, &|times| times.named(name).map_or_else(Cell::none, |one| quantile(times, one)), &|times| {
-            let interval = times.named(name).and_then(|quantile| quantile.interval);
-            interval.map_or_else(String::new, |ConfidenceInterval { low_ns, high_ns, .. }| within(low_ns, high_ns))
-        });
+    for percentile in Percentile::ALL {
+        row(
+            percentile.name(),
+            &|times| times.at(percentile).map_or_else(Cell::none, |one| quantile(times, one)),
+            &|times| {
+                let interval = times.at(percentile).and_then(|quantile| quantile.interval);
+                interval.map_or_else(String::new, |ConfidenceInterval { low_ns, high_ns, .. }| within(low_ns, high_ns))
+            },
+        );
     }
     row("max", &|times| time(times.max), &none);
     row("count", &|times| Cell::sorted(count(times.count), times.count as f64), &none);

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use brunt_judge::verdict::{Finding, Judgement};
 use brunt_record::catalogue::Counter;
+use brunt_record::histogram::Percentile;
 
 use super::super::last_second::LastSecond;
 use super::super::shown::Shown;
@@ -55,7 +56,7 @@ fn workers(shown: Shown<'_>) -> String {
         let _ = write!(text, ", waiting for a CPU up to {} of the time", percent(starved));
     }
     let lag = shown.summary.times.lag.as_ref();
-    let [p50, p99] = ["p50", "p99"].map(|name| lag.and_then(|lag| lag.quantile(name)));
+    let [p50, p99] = [Percentile::P50, Percentile::P99].map(|of| lag.and_then(|lag| lag.quantile(of)));
     if let (Some(p50), Some(p99)) = (p50, p99) {
         let _ = write!(text, "; lag p50 {}, p99 {}", duration(p50), duration(p99));
     }

@@ -1,5 +1,6 @@
 //! Outcomes of calls: the sum, and each ending with its requests and times.
 
+use brunt_judge::breakdown::CallBreakdown;
 use brunt_plan::units::{Clock, Duration, Size};
 use brunt_record::catalogue::Counter;
 use brunt_record::examples::FailedExample;
@@ -9,7 +10,6 @@ use super::super::drilldown::{Drilldown, FailureTrack, Kind};
 use super::super::last_second::LastSecond;
 use super::super::over_time::{bars_alone, ends_over_time};
 use super::super::shown::Shown;
-use crate::json::NamedCalls;
 use crate::markup::Html;
 use crate::numbers::{clean, count, percent};
 use crate::page::{Cell, Column, Section, Table};
@@ -51,8 +51,8 @@ struct Ending {
 
 /// All endings: those that are not ok first, each group by frequency.
 fn ways(shown: Shown<'_>) -> Vec<Ending> {
-    let requests = shown.names.map_or(&[][..], |names| names.requests.as_slice());
-    let places = |calls: &dyn Fn(&NamedCalls<'_>) -> u64| {
+    let requests = &shown.summary.breakdown.requests;
+    let places = |calls: &dyn Fn(&CallBreakdown) -> u64| {
         let mut places: Vec<_> = requests.iter().map(|request| (request.name.to_owned(), calls(request))).collect();
         places.retain(|(_, n)| *n > 0);
         places.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
@@ -76,7 +76,7 @@ fn ways(shown: Shown<'_>) -> Vec<Ending> {
     });
     let of_failure = total.failures.counted().flat_map(|(failure, all)| {
         let places = places(&|calls| {
-            calls.failures.iter().filter(|known| known.failure == failure.name()).map(|known| known.count).sum()
+            calls.failures.iter().filter(|known| known.failure == failure).map(|known| known.count).sum()
         });
         let mut reasons = total.failures.reasons(failure);
         reasons.retain(|(reason, _)| !reason.is_empty());
@@ -104,7 +104,7 @@ fn ways(shown: Shown<'_>) -> Vec<Ending> {
         }
     });
     let unended = [
-        (Counter::Unfinished, (|calls| calls.unfinished) as fn(&NamedCalls<'_>) -> u64),
+        (Counter::Unfinished, (|calls| calls.unfinished) as fn(&CallBreakdown) -> u64),
         (Counter::Unsent, |calls| calls.unsent),
         (Counter::Unknown, |_| 0),
     ];

@@ -1,17 +1,17 @@
 //! Calls by name and by tag, worst first: failures, response times, and their course over time. The rest shows on
 //! opening.
 
+use brunt_judge::breakdown::CallBreakdown;
 use brunt_judge::distribution::Distribution;
 use brunt_plan::threshold::Statistic;
 use brunt_plan::units::{Number, Size};
-use brunt_record::histogram::AtLeast;
+use brunt_record::histogram::{AtLeast, Percentile};
 use brunt_record::outcome::OkStatus;
 
 use super::super::drilldown::{Kind, RequestTrack};
 use super::super::first_screen::{is_over_limit, within};
 use super::super::over_time::{OfCalls, calls_over_time, sparkline};
 use super::super::shown::Shown;
-use crate::json::NamedCalls;
 use crate::markup::Html;
 use crate::numbers::{clean, count, counted, duration, percent};
 use crate::page::{Cell, Column, Plots, Scale, Section, Table, Unit};
@@ -22,9 +22,9 @@ const MOST_WAYS: usize = 2;
 const MOST_OPENING: usize = 60;
 
 pub(super) fn requests(shown: Shown<'_>) -> Section {
-    let requests = shown.names.map_or(&[][..], |names| names.requests.as_slice());
-    let mut section = section(shown, ["requests", "Requests", "name"], requests, &shown.drilldown.requests);
-    let crowded = shown.names.map_or(&[][..], |names| names.crowded);
+    let names = &shown.summary.breakdown;
+    let mut section = section(shown, ["requests", "Requests", "name"], &names.requests, &shown.drilldown.requests);
+    let crowded = &names.crowded;
     if !crowded.is_empty() {
         section.body.raw("<p class=\"warning\">There were more ").text(&crowded.join(" and "));
         section.body.raw(" than are told apart; the rest count as (others).</p>");
@@ -33,24 +33,24 @@ pub(super) fn requests(shown: Shown<'_>) -> Section {
 }
 
 pub(super) fn tags(shown: Shown<'_>) -> Section {
-    let tags = shown.names.map_or(&[][..], |names| names.tags.as_slice());
-    section(shown, ["tags", "Tags", "tag"], tags, &shown.drilldown.tags)
+    section(shown, ["tags", "Tags", "tag"], &shown.summary.breakdown.tags, &shown.drilldown.tags)
 }
 
 fn section(
     shown: Shown<'_>,
     [id, title, noun]: [&'static str; 3],
-    all: &[NamedCalls<'_>],
+    all: &[CallBreakdown],
     tracks: &Kind<RequestTrack>,
 ) -> Section {
     let mut section = Section::new(id, title);
     let Some(scale) = scale(all) else { return section };
     section.note = format!("{}, worst first; failures count as slower than measured", counted(all.len() as u64, noun));
     let mut worst: Vec<_> = all.iter().collect();
-    let p99 =
-        |calls: &NamedCalls<'_>| calls.response.and_then(|times| times.quantile("p99")).map_or(0, |p99| p99.value);
-    worst.sort_by(|a, b| b.error_ratio.total_cmp(&a.error_ratio).then_with(|| p99(b).cmp(&p99(a))));
-    let has_tracks = worst.iter().any(|calls| OfCalls::named(tracks, calls.name).is_some());
+    let p99 = |calls: &CallBreakdown| {
+        calls.response.as_ref().and_then(|times| times.quantile(Percentile::P99)).map_or(0, |p99| p99.value)
+    };
+    worst.sort_by(|a, b| b.error_rate.total_cmp(&a.error_rate).then_with(|| p99(b).cmp(&p99(a))));
+    let has_tracks = worst.iter().any(|calls| OfCalls::named(tracks, &calls.name).is_some());
     let ends = format!("{} to {}", Unit::Ns.tick(scale.low), Unit::Ns.tick(scale.high));
     let mut columns = vec![Column::words(noun), Column::figure("calls"), Column::words("not ok")];
     columns.extend(["p50", "p99", "max"].map(Column::time));
@@ -61,11 +61,11 @@ fn section(
     let caption = "line: the fastest to the slowest ok call; bar: p50 to p99; ✕: the median of those not ok";
     let mut table = Table::new(id, caption, columns).sortable();
     for (nth, calls) in worst.into_iter().enumerate() {
-        let track = OfCalls::named(tracks, calls.name);
+        let track = OfCalls::named(tracks, &calls.name);
         let mut cells =
-            vec![Cell::new(calls.name), Cell::count(calls.due), not_ok(calls, &shown.summary.plan.ok_status)];
-        cells.extend(["p50", "p99"].map(|name| time(shown, calls, name)));
-        cells.push(calls.response.map_or_else(Cell::none, |times| bounded(times.max)));
+            vec![Cell::new(calls.name.as_str()), Cell::count(calls.due), not_ok(calls, &shown.summary.plan.ok_status)];
+        cells.extend([Percentile::P50, Percentile::P99].map(|of| time(shown, calls, of)));
+        cells.push(calls.response.as_ref().map_or_else(Cell::none, |times| bounded(times.max)));
         cells.push(Cell::drawn(range(calls, scale)));
         if has_tracks {
             cells.push(track.map_or_else(|| Cell::new(""), |track| Cell::drawn(sparkline(track, scale))));
@@ -82,8 +82,8 @@ fn section(
 }
 
 /// A scale for the times of all of them.
-fn scale(all: &[NamedCalls<'_>]) -> Option<Scale> {
-    let times = || all.iter().filter_map(|calls| calls.response);
+fn scale(all: &[CallBreakdown]) -> Option<Scale> {
+    let times = || all.iter().filter_map(|calls| calls.response.as_ref());
     let low = times().map(|times| times.min).min();
     let high = times().map(|times| times.max.value).max();
     if all.is_empty() {
@@ -99,10 +99,10 @@ fn bounded(time: AtLeast<u64>) -> Cell {
     Cell::sorted(duration(time), time.value as f64).classed(if time.at_least { "warning" } else { "" })
 }
 
-fn time(shown: Shown<'_>, calls: &NamedCalls<'_>, name: &str) -> Cell {
-    let Some(quantile) = calls.response.and_then(|times| times.named(name)) else { return Cell::none() };
+fn time(shown: Shown<'_>, calls: &CallBreakdown, percentile: Percentile) -> Cell {
+    let Some(quantile) = calls.response.as_ref().and_then(|times| times.at(percentile)) else { return Cell::none() };
     let statistic = Statistic::Quantile(quantile.share_ratio);
-    let failed = shown.summary.thresholds.iter().any(|result| is_over_limit(result, Some(calls.name), statistic));
+    let failed = shown.summary.thresholds.iter().any(|result| is_over_limit(result, Some(&calls.name), statistic));
     let cell = bounded(quantile.value());
     let interval = quantile.interval.map_or_else(String::new, |of| within(of.low_ns, of.high_ns));
     let class = match () {
@@ -115,7 +115,7 @@ fn time(shown: Shown<'_>, calls: &NamedCalls<'_>, name: &str) -> Cell {
 }
 
 /// The number of calls that were not ok, and their endings.
-fn not_ok(calls: &NamedCalls<'_>, ok: &OkStatus) -> Cell {
+fn not_ok(calls: &CallBreakdown, ok: &OkStatus) -> Cell {
     if calls.not_ok == 0 {
         return Cell::sorted("0", 0.0);
     }
@@ -125,18 +125,18 @@ fn not_ok(calls: &NamedCalls<'_>, ok: &OkStatus) -> Cell {
     let checks = (checks > 0).then(|| (checks, "failed by checks or the script".to_owned()));
     let ways: Vec<_> = ways.into_iter().chain(checks).collect();
     let more = if ways.len() > MOST_WAYS { ", …" } else { "" };
-    let text = format!("{} · {}", count(calls.not_ok), percent(calls.error_ratio));
+    let text = format!("{} · {}", count(calls.not_ok), percent(calls.error_rate));
     let note = in_words(ways.into_iter().take(MOST_WAYS)) + more;
-    Cell::sorted(text, calls.error_ratio).classed("bad").noted(note)
+    Cell::sorted(text, calls.error_rate).classed("bad").noted(note)
 }
 
 /// The endings of its calls, by these statuses and by failures, the most frequent first.
-fn ways(calls: &NamedCalls<'_>, is_named: impl Fn(u16) -> bool) -> Vec<(u64, String)> {
+fn ways(calls: &CallBreakdown, is_named: impl Fn(u16) -> bool) -> Vec<(u64, String)> {
     let statuses = calls.statuses.iter().filter(|status| status.status != 0 && is_named(status.status)).map(|status| {
         let name = calls.status_names.get(&status.status).map_or_else(String::new, |name| format!(" {name}"));
         (status.count, format!("{}{name}", status.status))
     });
-    let failures = calls.failures.iter().map(|failure| (failure.count, failure.failure.to_owned()));
+    let failures = calls.failures.iter().map(|failure| (failure.count, failure.failure.name().to_owned()));
     let others = [(calls.unfinished, "unfinished".to_owned()), (calls.unsent, "unsent".to_owned())];
     let mut ways: Vec<_> = statuses.chain(failures).chain(others).filter(|(n, _)| *n > 0).collect();
     ways.sort_by_key(|(n, _)| std::cmp::Reverse(*n));
@@ -149,20 +149,20 @@ fn in_words(ways: impl Iterator<Item = (u64, String)>) -> String {
 }
 
 /// Its times on the common scale: of calls that are ok, and of those that are not.
-fn range(calls: &NamedCalls<'_>, scale: Scale) -> Html {
+fn range(calls: &CallBreakdown, scale: Scale) -> Html {
     let mut html = Html::default();
     html.raw("<svg class=\"range\" viewBox=\"0 0 160 14\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");
     let x = |ns: u64| scale.share(ns.max(1) as f64).clamp(0.0, 1.0) * 160.0;
-    let ok = calls.response_ok.or_else(|| calls.response.filter(|_| calls.not_ok == 0));
+    let ok = calls.response_ok.as_ref().or_else(|| calls.response.as_ref().filter(|_| calls.not_ok == 0));
     if let Some(times) = ok {
         html.raw("<path class=\"whisker\" d=\"M").place(x(times.min)).raw(" 7H").place(x(times.max.value)).raw("\"/>");
-        if let (Some(p50), Some(p99)) = (times.quantile("p50"), times.quantile("p99")) {
+        if let (Some(p50), Some(p99)) = (times.quantile(Percentile::P50), times.quantile(Percentile::P99)) {
             html.raw("<path class=\"box\" d=\"M").place(x(p50.value)).raw(" 4H").place(x(p99.value)).raw("v6H");
             html.place(x(p50.value)).raw("z\"/><path class=\"median\" d=\"M").place(x(p50.value)).raw(" 1v12\"/>");
         }
     }
-    let not_ok = calls.response_not_ok.or_else(|| calls.response.filter(|_| ok.is_none()));
-    if let Some(p50) = not_ok.and_then(|times| times.quantile("p50")) {
+    let not_ok = calls.response_not_ok.as_ref().or_else(|| calls.response.as_ref().filter(|_| ok.is_none()));
+    if let Some(p50) = not_ok.and_then(|times| times.quantile(Percentile::P50)) {
         html.raw("<path class=\"cross\" d=\"M").place(x(p50.value) - 3.0).raw(" 4l6 6m0 -6l-6 6\"/>");
     }
     html.raw("</svg>");
@@ -170,7 +170,7 @@ fn range(calls: &NamedCalls<'_>, scale: Scale) -> Html {
 }
 
 /// The details below an opened name.
-fn below(calls: &NamedCalls<'_>, over_time: Option<Plots>) -> Html {
+fn below(calls: &CallBreakdown, over_time: Option<Plots>) -> Html {
     let mut html = Html::default();
     let mut say = |words: &str| {
         html.raw("<p class=\"faint\">").text(&clean(words)).raw("</p>");
@@ -178,15 +178,19 @@ fn below(calls: &NamedCalls<'_>, over_time: Option<Plots>) -> Html {
     say(&format!(
         "{} answered/s, {} in, {} out; ended as {}",
         Number(calls.answered_per_s),
-        Size(calls.clear_in_bytes as f64),
-        Size(calls.clear_out_bytes as f64),
+        Size(calls.bytes_in as f64),
+        Size(calls.bytes_out as f64),
         in_words(ways(calls, |_| true).into_iter())
     ));
     let apart = |times: Option<&Distribution>| {
         let times = times?;
-        Some(format!("p50 {}, p99 {}", duration(times.quantile("p50")?), duration(times.quantile("p99")?)))
+        Some(format!(
+            "p50 {}, p99 {}",
+            duration(times.quantile(Percentile::P50)?),
+            duration(times.quantile(Percentile::P99)?)
+        ))
     };
-    if let (Some(ok), Some(not_ok)) = (apart(calls.response_ok), apart(calls.response_not_ok)) {
+    if let (Some(ok), Some(not_ok)) = (apart(calls.response_ok.as_ref()), apart(calls.response_not_ok.as_ref())) {
         say(&format!("ok calls alone: {ok}; those not ok: {not_ok}"));
     }
     if let Some(over_time) = over_time {

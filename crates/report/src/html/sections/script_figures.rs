@@ -1,31 +1,28 @@
 //! Names of scripts besides requests: groups, checks, scenarios, figures of their own.
 
+use brunt_judge::breakdown::{Breakdown, OwnBreakdown};
 use brunt_judge::distribution::Distribution;
 use brunt_plan::units::{Duration, Number};
 use brunt_record::figures::time_unit_ns;
+use brunt_record::histogram::Percentile;
 
 use super::super::shown::Shown;
-use crate::json::{Names, OwnFigure};
 use crate::numbers::{clean, count, counted, duration, percent};
 use crate::page::{Cell, Column, Section, Table};
 use crate::text::{are_of_protocol, own_title};
 
 /// The quantiles that tables have.
-const SHOWN: [&str; 3] = ["p50", "p95", "p99"];
+const SHOWN: [Percentile; 3] = [Percentile::P50, Percentile::P95, Percentile::P99];
 
 /// The sections of these names; empty ones have no body.
 pub(super) fn names(shown: Shown<'_>) -> Vec<Section> {
-    let Some(names) = shown.names else { return Vec::new() };
-    vec![checks(names), groups(names), scenarios(names)]
+    let names = &shown.summary.breakdown;
+    vec![checks(names), groups(names), scenarios(names, shown.summary.run.series.most_users())]
 }
 
 /// The figures of a protocol, or of a script.
 pub(super) fn own_figures(shown: Shown<'_>) -> Section {
-    let title = own_title(shown.summary);
-    match shown.names {
-        Some(names) => own(names, &title, are_of_protocol(shown.summary)),
-        None => Section::new("own", title),
-    }
+    own(&shown.summary.breakdown, &own_title(shown.summary), are_of_protocol(shown.summary))
 }
 
 fn put(mut section: Section, table: &Table) -> Section {
@@ -35,23 +32,23 @@ fn put(mut section: Section, table: &Table) -> Section {
 }
 
 fn times(times: Option<&Distribution>) -> [Cell; 3] {
-    SHOWN.map(|name| {
-        let Some(value) = times.and_then(|times| times.quantile(name)) else { return Cell::none() };
+    SHOWN.map(|percentile| {
+        let Some(value) = times.and_then(|times| times.quantile(percentile)) else { return Cell::none() };
         Cell::sorted(duration(value), value.value as f64).classed(if value.at_least { "warning" } else { "" })
     })
 }
 
-fn groups(names: &Names<'_>) -> Section {
+fn groups(names: &Breakdown) -> Section {
     let section = Section::new("groups", "Groups");
     if names.groups.is_empty() {
         return section;
     }
     let mut columns = vec![Column::words("group")];
     columns.extend(["count", "failed", "unfinished"].map(Column::figure));
-    columns.extend(SHOWN.map(Column::time));
+    columns.extend(SHOWN.map(|of| Column::time(of.name())));
     columns.extend(SHOWN.map(|name| Column::time(format!("{name} with pauses"))));
     let mut table = Table::new("groups", "without the pauses of users, and with them", columns).sortable();
-    for group in names.groups {
+    for group in &names.groups {
         let mut cells = vec![
             Cell::new(&group.name),
             Cell::count(group.count),
@@ -65,7 +62,7 @@ fn groups(names: &Names<'_>) -> Section {
     put(section, &table)
 }
 
-fn checks(names: &Names<'_>) -> Section {
+fn checks(names: &Breakdown) -> Section {
     let section = Section::new("checks", "Checks");
     if names.checks.is_empty() {
         return section;
@@ -104,7 +101,7 @@ fn checks(names: &Names<'_>) -> Section {
     put(section, &table)
 }
 
-fn scenarios(names: &Names<'_>) -> Section {
+fn scenarios(names: &Breakdown, most_users: u64) -> Section {
     let section = Section::new("scenarios", "Scenarios");
     if names.scenarios.is_empty() {
         return section;
@@ -122,10 +119,10 @@ fn scenarios(names: &Names<'_>) -> Section {
         "errors",
     ];
     columns.extend(counts.map(Column::figure));
-    columns.extend(SHOWN.map(Column::time));
-    let caption = format!("at most {} at once; times are of whole iterations", counted(names.most_users, "user"));
+    columns.extend(SHOWN.map(|of| Column::time(of.name())));
+    let caption = format!("at most {} at once; times are of whole iterations", counted(most_users, "user"));
     let mut table = Table::new("scenarios", caption, columns).sortable();
-    for one in names.scenarios {
+    for one in &names.scenarios {
         let mut cells = vec![
             Cell::new(one.name.as_str()),
             Cell::count(one.users_started),
@@ -160,7 +157,7 @@ fn scenarios(names: &Names<'_>) -> Section {
     section
 }
 
-fn own(names: &Names<'_>, title: &str, of_protocol: bool) -> Section {
+fn own(names: &Breakdown, title: &str, of_protocol: bool) -> Section {
     let section = Section::new("own", title);
     if names.own.is_empty() {
         return section;
@@ -170,28 +167,34 @@ fn own(names: &Names<'_>, title: &str, of_protocol: bool) -> Section {
         None => Number(n).to_string(),
     };
     let value = |unit: &str, n: Option<f64>| n.map_or_else(Cell::none, |n| Cell::sorted(in_unit(unit, n), n));
-    let first = |one: &OwnFigure<'_>| match (one.ratio, one.sum) {
-        (Some(ratio), _) => Cell::sorted(percent(ratio), ratio),
-        (None, Some(sum)) => Cell::sorted(format!("{}, {}/s", Number(sum), Number(one.sum_per_s.unwrap_or(0.0))), sum),
-        (None, None) => value(one.unit, one.last),
+    let first = |OwnBreakdown { figures, per_s, .. }: &OwnBreakdown| match (figures.share(), figures.sum()) {
+        (Some(share), _) => Cell::sorted(percent(share), share),
+        (None, Some(sum)) => Cell::sorted(format!("{}, {}/s", Number(sum), Number(per_s.unwrap_or(0.0))), sum),
+        (None, None) => value(&figures.unit, figures.last()),
     };
     let mut columns = vec![Column::words("figure"), Column::words("kind"), Column::words("unit")];
-    columns.extend(["recorded", "value"].into_iter().chain(SHOWN).chain(["mean", "min", "max"]).map(Column::figure));
+    columns.extend(
+        ["recorded", "value"]
+            .into_iter()
+            .chain(SHOWN.map(Percentile::name))
+            .chain(["mean", "min", "max"])
+            .map(Column::figure),
+    );
     let whose = if of_protocol { "measured by the protocol" } else { "counted by the script itself" };
     let caption = ": the sum of a counter, the share of a rate, the last value of a gauge, the distribution of a trend";
     let mut table = Table::new("own", format!("{whose}{caption}"), columns).sortable();
     for one in &names.own {
-        let quantile =
-            |name: &str| one.quantiles.iter().find(|quantile| quantile.name == name).map(|quantile| quantile.value);
+        let OwnBreakdown { name, figures, .. } = one;
         let mut cells = vec![
-            Cell::new(one.name),
-            Cell::new(one.kind),
-            Cell::new(one.unit),
-            Cell::sorted(count(one.count), one.count as f64),
+            Cell::new(name.as_str()),
+            Cell::new(figures.kind.name()),
+            Cell::new(figures.unit.as_str()),
+            Cell::sorted(count(figures.count), figures.count as f64),
             first(one),
         ];
-        cells.extend(SHOWN.map(|name| value(one.unit, quantile(name))));
-        cells.extend([one.mean, one.min, one.max].map(|n| value(one.unit, n)));
+        let quantiles = SHOWN.map(|of| figures.quantile(of.share()));
+        let others = [figures.mean(), figures.min(), figures.max()];
+        cells.extend(quantiles.into_iter().chain(others).map(|n| value(&figures.unit, n)));
         table.push(cells);
     }
     put(section, &table)

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use brunt_plan::units;
+use crate::units;
 
 /// The most values of a sweep.
 const MOST: usize = 1000;
