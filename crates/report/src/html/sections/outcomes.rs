@@ -53,7 +53,7 @@ struct Ending {
 fn ways(shown: Shown<'_>) -> Vec<Ending> {
     let requests = &shown.summary.breakdown.requests;
     let places = |calls: &dyn Fn(&CallBreakdown) -> u64| {
-        let mut places: Vec<_> = requests.iter().map(|request| (request.name.to_owned(), calls(request))).collect();
+        let mut places: Vec<_> = requests.iter().map(|request| (request.name.clone(), calls(request))).collect();
         places.retain(|(_, n)| *n > 0);
         places.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
         places
