@@ -47,6 +47,7 @@ use brunt_http1::options::{Content, Options as Http};
 use brunt_plan::plan::{Load, Plan, ProtocolOptions};
 use brunt_plan::scenario::DeclaredFigure;
 use brunt_plan::share::Share;
+use brunt_plan::threshold::Threshold;
 use brunt_protocol::flags::{Flag, FlagValues};
 use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_protocol::meter::Meter;
@@ -61,6 +62,7 @@ use crate::client::LlmClient;
 use crate::conversation::OwnCalls;
 use crate::dialect::{ApiDialect, Asked};
 use crate::meter::TokenMeter;
+use crate::objectives::Objectives;
 use crate::options::{LlmOptions, Question};
 use crate::request::{Request, Requests};
 use crate::turns::Lost;
@@ -116,6 +118,10 @@ impl Protocol for Llm {
         flags::own_times(given)
     }
 
+    fn check_objectives(&self, limits: &str) -> Result<(), OptionsError> {
+        limits.parse::<Objectives>().map(drop).map_err(OptionsError)
+    }
+
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
         let options: LlmOptions = read_options(plan, self.name())?;
         let dialect = options.api.or_else(|| ApiDialect::of_path(&plan.target.path)).unwrap_or(ApiDialect::Chat);
@@ -168,6 +174,13 @@ impl Protocol for Llm {
             }
             Load::Closed {} | Load::Open { .. } => Vec::new(),
         };
+        let mut shares: Vec<(String, Objectives)> = Vec::new();
+        for limits in plan.conditions().filter_map(Threshold::objectives) {
+            let name = format!("within({limits})");
+            if !shares.iter().any(|(known, _)| *known == name) {
+                shares.push((name, limits.parse().map_err(OptionsError)?));
+            }
+        }
         Ok(Arc::new(PreparedLlm {
             http,
             dialect,
@@ -176,6 +189,7 @@ impl Protocol for Llm {
             plan: Arc::new(plan.clone()),
             times: times.into(),
             lost: Lost::default(),
+            shares,
         }))
     }
 }
@@ -189,6 +203,8 @@ struct PreparedLlm {
     /// When the requests of a trace are due, in nanoseconds.
     times: Arc<[u64]>,
     lost: Lost,
+    /// The objectives of thresholds, by the names of their figures.
+    shares: Vec<(String, Objectives)>,
 }
 
 impl Prepared for PreparedLlm {
@@ -221,7 +237,7 @@ impl Prepared for PreparedLlm {
     fn meter(&self) -> Option<Box<dyn Meter>> {
         let objectives = self.options.objectives.unwrap_or_default();
         let meter = || {
-            let meter = TokenMeter::new(objectives);
+            let meter = TokenMeter::new(objectives).with_shares(&self.shares);
             if self.options.turns.is_some() { meter.of_turns(&self.lost) } else { meter }
         };
         self.options.asks.is_none().then(|| Box::new(meter()) as Box<dyn Meter>)

@@ -17,7 +17,8 @@
 //!
 //! `usage_odd` has the answers whose count does not fit their text: no tokens, which is not believed, or more tokens than bytes.
 //!
-//! A request without a first token when its time was over is in `ttft` with the time that it waited: as long at least.
+//! A request that failed, or was cut off, before its first token is in `ttft` as a lower bound: it would have taken longer than it waited.
+//! Percentiles that such requests can move are marked as at least as long. `ttft_sent` is of requests with a first token, as in other tools.
 
 use std::sync::atomic::Ordering;
 
@@ -27,7 +28,6 @@ use brunt_protocol::AnswerParts;
 use brunt_protocol::meter::{Meter, MeteredEnd, MeteredSecond, Reading};
 use brunt_record::figures::{OwnFigures, OwnKind};
 use brunt_record::histogram::Histogram;
-use brunt_record::outcome::Failure;
 
 use crate::event::{Finish, TextKind};
 use crate::facts::{self, Ended};
@@ -129,6 +129,8 @@ pub fn declared(terms: FigureTerms) -> Vec<DeclaredFigure> {
     let FigureTerms { has_objectives, has_turns } = terms;
     let one = |(_, name, kind, unit): &(Name, &str, OwnKind, &str)| DeclaredFigure {
         leads: matches!(*name, "ttft" | "output_tokens") || has_objectives && *name == "attainment",
+        drawn: matches!(*name, "ttft" | "itl" | "output_tokens" | "goodput") || has_objectives && *name == "attainment",
+        has_knee: *name == "goodput",
         minor: MINOR.contains(name),
         ..DeclaredFigure::new(name, *kind, unit)
     };
@@ -173,6 +175,13 @@ impl Recorded {
         }
     }
 
+    /// A time that would have been at least as long.
+    fn record_bound_ns(&mut self, name: Name, least_ns: u64) {
+        if let Some(figure) = self.0.get_mut(name as usize) {
+            figure.record_bound(least_ns as f64 / 1e6);
+        }
+    }
+
     fn record_ns(&mut self, name: Name, ns: u64, at_ns: u64) {
         self.record(name, ns as f64 / 1e6, 1, at_ns);
     }
@@ -183,6 +192,8 @@ pub struct TokenMeter {
     flows: ByNumber<Flow>,
     recorded: Recorded,
     objectives: Objectives,
+    /// Further objectives, and how many requests met them, by the names of their figures.
+    shares: Vec<(String, Objectives, OwnFigures)>,
     /// All gaps so far, and what is a stall by them, in nanoseconds.
     gaps: Histogram,
     stall_ns: u64,
@@ -200,6 +211,7 @@ impl TokenMeter {
             flows: ByNumber::default(),
             recorded: Recorded::new(),
             objectives,
+            shares: Vec::new(),
             gaps: Histogram::default(),
             stall_ns: u64::MAX,
             tokens: 0.0,
@@ -212,6 +224,15 @@ impl TokenMeter {
     #[must_use]
     pub fn of_turns(self, lost: &Lost) -> Self {
         Self { lost: Some(Lost::clone(lost)), ..self }
+    }
+
+    /// The same, with the shares of requests that met these objectives, by the names of their figures.
+    #[must_use]
+    pub fn with_shares(mut self, shares: &[(String, Objectives)]) -> Self {
+        let share =
+            |(name, objectives): &(String, Objectives)| (name.clone(), *objectives, OwnFigures::new(OwnKind::Rate, ""));
+        self.shares = shares.iter().map(share).collect();
+        self
     }
 
     /// The tokens that an event has, as far as is known before the end.
@@ -402,10 +423,9 @@ impl Meter for TokenMeter {
             self.answered(&ended, flow.as_ref().map_or(0, |flow| flow.chunks.len()), reading);
         }
         // It would have come later, if at all.
-        let waited_in_vain =
-            matches!(end, MeteredEnd::CutShort | MeteredEnd::Failed(Failure::Timeout | Failure::Stalled));
+        let waited_in_vain = matches!(end, MeteredEnd::CutShort | MeteredEnd::Failed(_));
         if flow.is_none() && waited_in_vain && reading.counts && reading.after_sent_ns.is_some() {
-            self.recorded.record_ns(Name::Ttft, reading.after_due_ns, reading.at_ns);
+            self.recorded.record_bound_ns(Name::Ttft, reading.after_due_ns);
         }
         let times = Times {
             ttft_ns: flow.as_ref().map(|flow| flow.first_due_ns).or(Some(reading.after_due_ns)),
@@ -415,6 +435,9 @@ impl Meter for TokenMeter {
         let is_good = is_ok && self.objectives.are_met(&times);
         if reading.counts && end != MeteredEnd::Unsent {
             self.recorded.record(Name::Attainment, f64::from(u8::from(is_good)), 1, reading.at_ns);
+            for (_, objectives, share) in &mut self.shares {
+                share.record(f64::from(u8::from(is_ok && objectives.are_met(&times))), reading.at_ns);
+            }
         }
         if is_good && reading.is_within {
             self.recorded.record(Name::Good, 1.0, 1, reading.at_ns);
@@ -427,6 +450,13 @@ impl Meter for TokenMeter {
         let lost = self.lost.as_ref().map_or(0, |lost| lost.swap(0, Ordering::Relaxed));
         if lost > 0 {
             self.recorded.record(Name::TurnsLost, lost as f64, 1, second.ends_ns);
+        }
+        for (name, _, share) in &mut self.shares {
+            share.record_times(0.0, second.unsent, second.ends_ns);
+            if share.count > 0 {
+                add(name, share);
+                *share = OwnFigures::new(OwnKind::Rate, "");
+            }
         }
         if self.gaps.count() >= FEWEST_GAPS {
             self.stall_ns = self.gaps.quantile(0.5).unwrap_or(u64::MAX).max(1).saturating_mul(STALL);

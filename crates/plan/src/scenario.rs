@@ -80,6 +80,7 @@ pub struct Scenarios {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent properties, each a field of the plan")]
 pub struct DeclaredFigure {
     /// Its name.
     pub name: String,
@@ -92,6 +93,12 @@ pub struct DeclaredFigure {
     /// Whether a report begins with it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub leads: bool,
+    /// Whether charts have it: over time in a run, and over the load in several.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub drawn: bool,
+    /// Whether it counts calls that were as good as they should be, so that there is a load beyond which they become no more: its knee.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub has_knee: bool,
     /// Whether only the whole report shows it (`-v`).
     #[serde(default, skip_serializing_if = "is_false")]
     pub minor: bool,
@@ -104,7 +111,7 @@ impl DeclaredFigure {
     /// A figure among the others of a report, whose thresholds fail where nothing was recorded.
     pub fn new(name: &str, kind: OwnKind, unit: &str) -> Self {
         let (name, unit) = (name.to_owned(), unit.to_owned());
-        Self { name, kind, unit, leads: false, minor: false, holds_unrecorded: false }
+        Self { name, kind, unit, leads: false, drawn: false, has_knee: false, minor: false, holds_unrecorded: false }
     }
 
     /// Whether this is its name, or the name of its values with some tags: `basket{page=a}` of `basket`.

@@ -182,6 +182,15 @@ pub trait Protocol: Send + Sync {
         Vec::new()
     }
 
+    /// Checks objectives of a call, such as `ttft<500ms,tpot<50ms`, for a threshold `within(ttft<500ms,tpot<50ms)>90%`. Where they are known,
+    /// [`Prepared::meter`] records a rate by the name `within(ttft<500ms,tpot<50ms)`: of the calls that were due, those that met all of them.
+    ///
+    /// # Errors
+    /// Says which objectives it measures, if any.
+    fn check_objectives(&self, _limits: &str) -> Result<(), OptionsError> {
+        Err(OptionsError(format!("{} measures no objectives of single calls", self.name())))
+    }
+
     /// Its library in scenarios, if it has words of its own there. Otherwise it is `brunt.SCHEME`, by its first scheme,
     /// and its options and calls have the names of its flags: `brunt.memcached{ address = … }:call{ item = "a" }`.
     fn dialect(&self) -> Option<Box<dyn Dialect>> {

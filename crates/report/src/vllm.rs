@@ -99,6 +99,7 @@ fn value(figures: &OwnFigures, what: Statistic) -> Option<f64> {
         Statistic::Stdev => figures.stdev(),
         Statistic::Quantile(_, q) => figures.quantile(q),
     }
+    .map(|value| value.value)
 }
 
 fn milliseconds(times: &Distribution, what: Statistic) -> Option<f64> {

@@ -1,14 +1,17 @@
 //! The views of a capacity that was searched for.
 
 use brunt_decide::capacity::{Answer, Capacity, Length, Outcome, Searched, Trial};
+use brunt_decide::decision::Decision;
 use brunt_decide::evidence::Evidence;
+use brunt_decide::knee::Knee;
 use brunt_judge::verdict::Judgement;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan};
 
+use super::leading;
 use super::not_made::not_made;
 use super::plot::Logarithmic;
-use super::runs::{self, COLUMNS, rate};
+use super::runs::{self, rate};
 use super::table::{Cell, Table};
 use crate::csv::Row;
 use crate::numbers::{brief, clean, count, counted, percent};
@@ -24,6 +27,8 @@ pub(super) fn text(plan: &Plan, capacity: &Capacity, label: Vec<String>, paint: 
         let (role, verdicts) = verdict(capacity);
         sections.push(wrapped("", "  ", &verdicts, WIDTH).into_iter().map(|line| paint.as_(role, line)).collect());
         sections.push(rates(capacity, paint));
+        sections.push(leading::section(&by_level(capacity), &plan.target.scheme, &knees(plan, capacity), paint));
+        sections.retain(|lines| !lines.is_empty());
     }
     sections.iter().map(|lines| lines.join("\n")).collect::<Vec<_>>().join("\n\n") + "\n"
 }
@@ -41,6 +46,7 @@ pub(super) fn markdown(plan: &Plan, capacity: &Capacity) -> String {
         parts.push(clean(&verdicts).into_owned());
         parts.push(table(capacity).markdown().trim_end().to_owned());
     }
+    parts.extend(knees(plan, capacity).into_iter().map(|(_, sentence)| sentence));
     parts.join("\n\n") + "\n"
 }
 
@@ -61,13 +67,25 @@ pub(super) fn verdict(capacity: &Capacity) -> (Role, String) {
     (Role::Good, format!("✓ brunt itself limited none of {all} trials"))
 }
 
+/// The typical trial of each level.
+fn by_level(capacity: &Capacity) -> Vec<(String, Vec<&Evidence>)> {
+    let typical = groups(capacity).into_iter().filter_map(|group| typical(&group));
+    typical.map(|trial| (level(capacity.settings.searched, trial.level), vec![&trial.evidence])).collect()
+}
+
+/// The knees of the protocol's figures over the levels.
+pub(super) fn knees(plan: &Plan, capacity: &Capacity) -> Vec<(Knee, String)> {
+    leading::knees(Decision::Capacity(plan, capacity), |value| level(capacity.settings.searched, value))
+}
+
 pub(super) fn csv(plan: &Plan, capacity: &Capacity) -> String {
     let level = match capacity.settings.searched {
         Searched::Rate => "rate_per_s",
         Searched::Connections => "connections",
     };
     let names = ["trial", level, "length", "outcome", "why"];
-    let mut text = names.into_iter().chain(COLUMNS).collect::<Vec<_>>().join(",") + "\n";
+    let own = leading::columns(capacity.trials.iter().map(|trial| &trial.evidence));
+    let mut text = runs::head(&names, &own);
     for (number, trial) in (1..).zip(&capacity.trials) {
         let mut row = Row::default();
         row.put(number);
@@ -80,6 +98,7 @@ pub(super) fn csv(plan: &Plan, capacity: &Capacity) -> String {
         });
         row.put(&trial.why);
         runs::put(&mut row, &trial.evidence, &plan.origin);
+        leading::put(&mut row, Some(&trial.evidence), &own);
         text += &row.line();
     }
     text

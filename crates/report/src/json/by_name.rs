@@ -7,6 +7,7 @@ use brunt_judge::distribution::Distribution;
 use brunt_judge::summary::Summary;
 use brunt_record::catalogue::Counter;
 use brunt_record::figures::{CallFigures, NamedFigures};
+use brunt_record::histogram::AtLeast;
 use serde::Serialize;
 
 use super::Status;
@@ -97,6 +98,16 @@ pub struct NamedFailures {
     pub count: u64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_not(is_so: &bool) -> bool {
+    !*is_so
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_none_of_them(count: &u64) -> bool {
+    *count == 0
+}
+
 /// A figure of the script's own, in its unit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Own"))]
@@ -123,6 +134,10 @@ pub struct OwnFigure<'a> {
     pub max: Option<f64>,
     /// Of a trend.
     pub mean: Option<f64>,
+    /// Values of a trend that are known from below alone, of calls that were cut off; left out if there are none. `max` and `mean` are
+    /// lower bounds then.
+    #[serde(skip_serializing_if = "is_none_of_them")]
+    pub bounds: u64,
     /// Of a trend.
     pub quantiles: Vec<OwnQuantile>,
 }
@@ -135,6 +150,9 @@ pub struct OwnQuantile {
     pub name: &'static str,
     /// The value below which that share lies.
     pub value: f64,
+    /// Whether the true value may be larger; left out where it is not.
+    #[serde(skip_serializing_if = "is_not")]
+    pub at_least: bool,
 }
 
 impl<'a> OwnFigure<'a> {
@@ -151,10 +169,17 @@ impl<'a> OwnFigure<'a> {
             ratio: figures.share(),
             last: figures.last(),
             min: figures.min(),
-            max: figures.max(),
-            mean: figures.mean(),
-            quantiles: quantiles.into_iter().map(|(name, value)| OwnQuantile { name, value }).collect(),
+            max: figures.max().map(|most| most.value),
+            mean: figures.mean().map(|mean| mean.value),
+            bounds: figures.bounds(),
+            quantiles: quantiles.into_iter().map(|(name, value)| OwnQuantile::new(name, value)).collect(),
         }
+    }
+}
+
+impl OwnQuantile {
+    fn new(name: &'static str, value: AtLeast<f64>) -> Self {
+        Self { name, value: value.value, at_least: value.at_least }
     }
 }
 

@@ -3,6 +3,7 @@
 mod capacity;
 mod comparison;
 mod drawing;
+mod own;
 mod runs;
 mod sweep;
 mod tabled;

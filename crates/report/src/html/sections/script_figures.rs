@@ -6,7 +6,7 @@ use brunt_record::figures::time_unit_ns;
 
 use super::super::shown::Shown;
 use crate::json::{Names, OwnFigure};
-use crate::numbers::{clean, count, counted, duration, percent};
+use crate::numbers::{bound, clean, count, counted, duration, percent};
 use crate::page::{Cell, Column, Section, Table};
 use crate::text::{are_of_protocol, own_title};
 
@@ -181,8 +181,12 @@ fn own(names: &Names<'_>, title: &str, of_protocol: bool) -> Section {
     let caption = ": the sum of a counter, the share of a rate, the last value of a gauge, the distribution of a trend";
     let mut table = Table::new("own", format!("{whose}{caption}"), columns).sortable();
     for one in &names.own {
-        let quantile =
-            |name: &str| one.quantiles.iter().find(|quantile| quantile.name == name).map(|quantile| quantile.value);
+        let bounded = |n: f64, at_least: bool| Cell::sorted(format!("{}{}", bound(at_least), in_unit(one.unit, n)), n);
+        let quantile = |name: &str| {
+            let quantile = one.quantiles.iter().find(|quantile| quantile.name == name);
+            quantile.map_or_else(Cell::none, |quantile| bounded(quantile.value, quantile.at_least))
+        };
+        let end = |n: Option<f64>| n.map_or_else(Cell::none, |n| bounded(n, one.bounds > 0));
         let mut cells = vec![
             Cell::new(one.name),
             Cell::new(one.kind),
@@ -190,8 +194,8 @@ fn own(names: &Names<'_>, title: &str, of_protocol: bool) -> Section {
             Cell::sorted(count(one.count), one.count as f64),
             first(one),
         ];
-        cells.extend(SHOWN.map(|name| value(one.unit, quantile(name))));
-        cells.extend([one.mean, one.min, one.max].map(|n| value(one.unit, n)));
+        cells.extend(SHOWN.map(quantile));
+        cells.extend([end(one.mean), value(one.unit, one.min), end(one.max)]);
         table.push(cells);
     }
     put(section, &table)
