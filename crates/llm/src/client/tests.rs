@@ -5,11 +5,9 @@ use brunt_plan::plan::Plan;
 use brunt_plan::target::Url;
 use brunt_protocol::{Prepared, Protocol};
 use proptest::prelude::*;
-use serde_json::{Map, Value};
 
 use super::*;
 use crate::Llm;
-use crate::dialect::Taken;
 use crate::event::TextKind;
 use crate::facts::{Ended, Said, read_end, read_message};
 use crate::length::Length;
@@ -18,21 +16,9 @@ use crate::prompt::{Prompts, Rate};
 
 /// A protocol made ready, with answers in this dialect.
 fn prepared(api: ApiDialect, stream: bool) -> Arc<dyn Prepared> {
-    let options = LlmOptions {
-        api: Some(api),
-        model: "m".to_owned(),
-        stream,
-        prompts: Prompts::Made { input: Length::fixed(8.0), prefix: 0, rate: Rate::default() },
-        turns: None,
-        output: Some(Length::fixed(4.0)),
-        ignore_eos: false,
-        extra: Map::new(),
-        taken: Taken::default(),
-        objectives: None,
-        stall_ns: None,
-        http: Value::Null,
-        asks: None,
-    };
+    let prompts = Prompts::Made { input: Length::fixed(8.0), prefix: 0, rate: Rate::default() };
+    let output = Some(Length::fixed(4.0));
+    let options = LlmOptions { api: Some(api), stream, output, ..LlmOptions::new("m", prompts) };
     let http = Http { method: "POST".to_owned(), ..Http::default() };
     let target = Url::parse("llm://h:1/").unwrap().target;
     Llm.prepare(&Plan::of_calls(target, options.to_protocol(&http))).unwrap()
