@@ -93,6 +93,8 @@ pub enum Advice {
     GiveConnections,
     /// Enough connections on average, and too few for a while.
     MoreConnections,
+    /// Conversations had every connection, and others waited.
+    MoreConversations,
     /// Calls waited for a connection that users share.
     RaisePool,
     /// Users were not admitted.

@@ -48,6 +48,7 @@ use brunt_plan::plan::{Load, Plan, ProtocolOptions};
 use brunt_plan::scenario::DeclaredFigure;
 use brunt_plan::share::Share;
 use brunt_plan::threshold::Threshold;
+use brunt_plan::units::{Duration, ExactDuration};
 use brunt_protocol::flags::{Flag, FlagValues};
 use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_protocol::meter::Meter;
@@ -170,7 +171,9 @@ impl Protocol for Llm {
                 let times = prompts.source.times().ok_or_else(|| {
                     OptionsError("the plan replays a trace, and not all of its requests have times".to_owned())
                 })?;
-                times.into_iter().map(|at_ns| (at_ns as f64 / replay.speed) as u64).collect()
+                let times: Vec<u64> = times.into_iter().map(|at_ns| (at_ns as f64 / replay.speed) as u64).collect();
+                check_warm_up(plan.warmup_ns, &times)?;
+                times
             }
             Load::Closed {} | Load::Open { .. } => Vec::new(),
         };
@@ -191,6 +194,18 @@ impl Protocol for Llm {
             lost: Lost::default(),
             shares,
         }))
+    }
+}
+
+/// Refuses a warm-up after whose end no request of a trace is due, in nanoseconds.
+fn check_warm_up(warmup_ns: u64, times: &[u64]) -> Result<(), OptionsError> {
+    match times.last() {
+        Some(last) if *last < warmup_ns => Err(OptionsError(format!(
+            "the warm-up (-w) takes {}, and the last request of the trace comes after {}: nothing would be measured",
+            ExactDuration(warmup_ns),
+            Duration(*last)
+        ))),
+        _ => Ok(()),
     }
 }
 

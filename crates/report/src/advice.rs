@@ -60,6 +60,7 @@ words! {
     RaiseConnections { needed } => "raise -c to about {needed}, or leave it out: a rate opens as many as it takes",
     GiveConnections => "give a number with -c, and more descriptors (ulimit -Hn) if it takes them",
     MoreConnections => "they would do on average, so the target was slow for a while: more of them (-c) would have asked it in time",
+    MoreConversations => "a conversation keeps its connection to its last turn, also while its user thinks: raise -c, or leave it out: a rate opens as many as it takes",
     RaisePool => "raise pool of its client, or leave it out: each user then has connections of its own",
     RaiseMostAlive => "raise most_alive, or lower the rate",
     MoreRows => "give more rows, or let them begin anew by :circular()",

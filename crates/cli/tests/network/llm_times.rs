@@ -79,6 +79,23 @@ fn a_turn_that_fails_costs_its_conversation_the_rest() {
 }
 
 #[test]
+fn conversations_that_wait_for_connections_are_not_blamed_on_the_server() {
+    let server = start(model(1));
+    // One conversation holds the connection for more than a second, and four a second come.
+    let talk = ["--turns", "2", "--think-time", "1s", "--input-tokens", "10", "--output-tokens", "2"];
+    let report = run(1, &server, &[&["-c", "1", "-r", "4", "-d", "4s", "--arrivals", "uniform"], &talk[..]].concat());
+    assert_eq!(report.outcome("due") - report.outcome("answered"), report.outcome("unsent"));
+    let waited = report.outcome("waited_for_connection");
+    assert!(waited >= report.outcome("unsent") && waited < report.outcome("due"), "{waited}");
+    let remarks = report.at("/remarks").as_array().unwrap();
+    let about: Vec<_> = remarks.iter().map(|remark| remark["about"].as_str().unwrap()).collect();
+    assert!(about.contains(&"connections"), "{remarks:?}");
+    assert!(["freeze", "slowness", "overload"].iter().all(|blame| !about.contains(blame)), "{remarks:?}");
+    let with_room = run(0, &server, &[&["-c", "8", "-r", "2", "-d", "2s", "--arrivals", "uniform"], &talk[..]].concat());
+    assert_eq!(with_room.outcome("waited_for_connection"), 0, "a conversation makes its connection, and waits for nobody");
+}
+
+#[test]
 fn conversations_of_a_file_are_played_with_the_servers_answers() {
     let directory = Directory::new();
     let talk = |said: &[&str]| {
@@ -127,6 +144,9 @@ fn a_trace_is_replayed_at_its_times_and_ends_the_run() {
     assert!(refused.stderr.contains("-r takes their place: leave one out"), "{refused:?}");
     let lone = program::run(["--speed", "2x", &url(&server)]);
     assert!(lone.stderr.contains("--speed divides the times of a trace"), "{lone:?}");
+    // Its end is the trace's, so that only a warm-up says when it is measured.
+    let warmed = program::run(["--dataset", file, "-w", "100ms", &url(&server)]).with_status(0);
+    assert!(warmed.stdout.contains(", after 100ms of warm-up"), "{}", warmed.stdout);
 }
 
 #[test]

@@ -240,10 +240,15 @@ pub(crate) fn find(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark
     let is_disturbed = !remarks.is_empty();
     remarks.extend(answers::another(total));
     let found: Vec<_> = found.into_iter().flatten().collect();
-    // Calls that wait for a connection of the run's own say nothing of the target, which answers those that it gets.
-    if found.iter().any(|remark| remark.about == About::Connections) && is_never_slow(total) {
-        remarks.retain(|remark| remark.about != About::Overload);
-    }
+    // Calls that wait for a connection of the run's own say nothing of the target, which answers those that it gets. A conversation may
+    // keep its connection for minutes, and the times of others from when they were due are no times of the target's.
+    let waits = found.iter().any(|remark| remark.about == About::Connections);
+    let is_of_waiting = |about: About| match about {
+        About::Overload => plan.own_times || is_never_slow(total),
+        About::Freeze | About::Slowness => plan.own_times,
+        _ => false,
+    };
+    remarks.retain(|remark| !(waits && is_of_waiting(remark.about)));
     remarks.extend(found);
     remarks.extend(cut_off(plan, run, total).filter(|_| !is_disturbed));
     remarks.extend(patterns::all(plan, run, total, is_disturbed));
@@ -385,8 +390,7 @@ fn cut_off(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
 /// Calls that were due while every connection was busy.
 fn busy(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     let waited = total.numbers.get(Counter::WaitedForConnection);
-    let is_rare = (waited as f64) < BUSY * total.numbers.get(Counter::Due) as f64;
-    if waited == 0 || is_rare || total.statuses.total() == 0 {
+    if !have_waited(total) || total.statuses.total() == 0 {
         return None;
     }
     if plan.scenarios.is_some() {
@@ -410,14 +414,25 @@ fn busy(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     let advice = match (plan.connections, needed(plan, run.measured_ns, total)) {
         _ if !reached => return None,
         (Connections::UpTo(_), _) => Advice::GiveConnections,
+        (Connections::Fixed(_), _) if plan.own_times => Advice::MoreConversations,
         (Connections::Fixed(_), Some(needed)) if needed > u64::from(most) => Advice::RaiseConnections { needed },
         (Connections::Fixed(_), _) => Advice::MoreConnections,
     };
     Some(Remark { advice: Some(advice), ..Remark::new(About::Connections, message) })
 }
 
+/// Whether more than a few calls were due while every connection was busy.
+fn have_waited(total: &Snapshot) -> bool {
+    let waited = total.numbers.get(Counter::WaitedForConnection);
+    waited > 0 && waited as f64 >= BUSY * total.numbers.get(Counter::Due) as f64
+}
+
 /// Whether the rate of a run takes more connections than there may be, however fast brunt is.
 pub(crate) fn are_too_few(plan: &Plan, measured_ns: u64, total: &Snapshot) -> bool {
+    // Calls alone do not say for how long a conversation keeps its connection.
+    if plan.own_times {
+        return have_waited(total);
+    }
     let is_known = plan.load.is_open() && BoundedTimes::of_service(&total.times).cover();
     is_known && needed(plan, measured_ns, total).is_some_and(|needed| needed > u64::from(plan.connections.most()))
 }
@@ -515,6 +530,28 @@ mod tests {
         let (mut plan, none_is_fine) = answered(&[(302, 2000)]);
         plan.ok_status = "2xx".parse::<OkStatus>().unwrap();
         assert_eq!(remarks((plan, none_is_fine))[0].0, About::NoSuccess);
+    }
+
+    #[test]
+    fn conversations_that_wait_for_a_connection_are_no_fault_of_the_targets() {
+        use episodes::tests::{End, MS, carried_out, evenly};
+        // Nobody is answered for two seconds.
+        let silence = 4 * SECOND_NS..6 * SECOND_NS;
+        let end = |due: u64| End::Ok(MS + if silence.contains(&due) { silence.end - due } else { 0 });
+        let (mut plan, mut run) = carried_out(10, evenly(50, 10), end);
+        run.measured.numbers.set(Counter::WaitedForConnection, 100);
+        let found = |plan: &Plan, run: &Recording| remarks((plan.clone(), run.clone()));
+        let of_calls = found(&plan, &run);
+        assert!(of_calls.iter().any(|(about, ..)| *about == About::Freeze), "{of_calls:?}");
+        plan.own_times = true;
+        let of_conversations = found(&plan, &run);
+        let [(About::Connections, message, Some(Advice::MoreConversations))] = of_conversations.as_slice() else {
+            panic!("{of_conversations:?}")
+        };
+        assert_eq!(message, "all 64 connections were busy: 100 of 500 calls waited for one");
+        // With connections to spare they are the target's.
+        run.measured.numbers.set(Counter::WaitedForConnection, 10);
+        assert!(found(&plan, &run).iter().any(|(about, ..)| *about == About::Freeze));
     }
 
     #[test]

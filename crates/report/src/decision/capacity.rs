@@ -22,7 +22,7 @@ use crate::text::{WIDTH, concurrency, wrapped};
 const PLOT: usize = 16;
 
 pub(super) fn text(plan: &Plan, capacity: &Capacity, label: Vec<String>, paint: Paint) -> String {
-    let mut sections = vec![[head(plan, capacity, paint), label].concat(), answer(capacity, paint)];
+    let mut sections = vec![[head(plan, capacity, paint), label].concat(), answer(plan, capacity, paint)];
     if !capacity.trials.is_empty() {
         let (role, verdicts) = verdict(capacity);
         sections.push(wrapped("", "  ", &verdicts, WIDTH).into_iter().map(|line| paint.as_(role, line)).collect());
@@ -34,7 +34,7 @@ pub(super) fn text(plan: &Plan, capacity: &Capacity, label: Vec<String>, paint: 
 }
 
 pub(super) fn markdown(plan: &Plan, capacity: &Capacity) -> String {
-    let (sentence, reasons) = sentence(capacity);
+    let (sentence, reasons) = sentence(plan, capacity);
     let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", clean(&reasons.join("; "))) };
     let mut parts = vec![
         format!("# Capacity of {}", clean(&plan.target.url())),
@@ -145,8 +145,8 @@ fn connections(level: f64) -> String {
     counted(level as u64, "connection")
 }
 
-fn answer(capacity: &Capacity, paint: Paint) -> Vec<String> {
-    let (sentence, reasons) = sentence(capacity);
+fn answer(plan: &Plan, capacity: &Capacity, paint: Paint) -> Vec<String> {
+    let (sentence, reasons) = sentence(plan, capacity);
     let (sign, role) = outcome(capacity);
     let sentence =
         wrapped(&format!("{sign} "), "  ", &clean(&sentence), WIDTH).into_iter().map(|line| paint.as_(role, line));
@@ -170,18 +170,18 @@ pub(super) fn outcome(capacity: &Capacity) -> (&'static str, Role) {
 }
 
 /// The answer in a sentence, and remarks on it.
-pub(super) fn sentence(capacity: &Capacity) -> (String, Vec<String>) {
-    let (sentence, reasons) = of_answer(capacity);
+pub(super) fn sentence(plan: &Plan, capacity: &Capacity) -> (String, Vec<String>) {
+    let (sentence, reasons) = of_answer(plan, capacity);
     let not_made = not_made(&capacity.lacking).map(|not_made| format!("; {not_made}"));
     (sentence + &not_made.collect::<String>(), reasons)
 }
 
-fn of_answer(capacity: &Capacity) -> (String, Vec<String>) {
+fn of_answer(plan: &Plan, capacity: &Capacity) -> (String, Vec<String>) {
     let searched = capacity.settings.searched;
     let named = |value: f64| level(searched, value);
-    // A capacity in calls a second, or in connections.
+    // A capacity in calls or conversations a second, or in connections.
     let whole = |value: f64| match searched {
-        Searched::Rate => format!("{} calls/s", rate(value)),
+        Searched::Rate => format!("{} {}", rate(value), plan.rate_unit()),
         Searched::Connections => connections(value),
     };
     let beyond = |met: &Option<f64>| match met {
@@ -368,8 +368,6 @@ pub(super) struct Names {
     pub(super) column: &'static str,
     /// The phrase for trials at the same level.
     pub(super) at_one: &'static str,
-    /// On an axis.
-    pub(super) axis: &'static str,
     /// The noun for a level.
     pub(super) noun: &'static str,
 }
@@ -378,16 +376,23 @@ impl Names {
     pub(super) const fn new(searched: Searched) -> Self {
         match searched {
             Searched::Rate => {
-                Self { title: "Rates", column: "rate/s", at_one: "at one rate", axis: "calls/s", noun: "rate" }
+                Self { title: "Rates", column: "rate/s", at_one: "at one rate", noun: "rate" }
             }
             Searched::Connections => Self {
                 title: "Connections",
                 column: "connections",
                 at_one: "with as many connections",
-                axis: "connections",
                 noun: "connections",
             },
         }
+    }
+}
+
+/// The unit of the levels of a search, on an axis.
+pub(super) const fn unit(plan: &Plan, searched: Searched) -> &'static str {
+    match searched {
+        Searched::Rate => plan.rate_unit(),
+        Searched::Connections => "connections",
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Conten
         how: vec![capacity::how(plan, capacity), format!("to be met: {}", capacity::criteria(plan, capacity))],
         ..Content::default()
     };
-    let (sentence, reasons) = capacity::sentence(capacity);
+    let (sentence, reasons) = capacity::sentence(plan, capacity);
     let (sign, role) = capacity::outcome(capacity);
     if is_over {
         content.found.push((format!("{sign} {sentence}"), role));
@@ -48,7 +48,7 @@ pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Conten
         line("spoiled by brunt", "faint", Sign::Ring, Outcome::Spoiled),
     ];
     lines.retain(|line| !line.places.is_empty());
-    let axis = Axis::through(levels(capacity), names.axis, super::super::runs::rate);
+    let axis = Axis::through(levels(capacity), capacity::unit(plan, capacity.settings.searched), super::super::runs::rate);
     let chart = Chart {
         title: "p99".into(),
         note: format!("of each trial, against its {}", names.noun),
