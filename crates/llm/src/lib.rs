@@ -112,7 +112,12 @@ impl Protocol for Llm {
 
     fn own_figures(&self, options: &ProtocolOptions) -> Vec<DeclaredFigure> {
         let has = |option: &str| options.shown().get(option).is_some();
-        meter::declared(meter::FigureTerms { has_objectives: has("objectives"), has_turns: has("turns") })
+        let prefix = options.shown().pointer("/prompts/made/prefix").and_then(Value::as_u64);
+        meter::declared(meter::FigureTerms {
+            has_objectives: has("objectives"),
+            has_turns: has("turns"),
+            prompts_differ: prefix == Some(0) && !has("turns"),
+        })
     }
 
     fn own_times(&self, given: &FlagValues) -> Result<OwnTimes, OptionsError> {

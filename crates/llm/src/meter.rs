@@ -6,7 +6,7 @@
 //! | `ttft_sent` | the same from when it was sent |
 //! | `ttft_content` | the same as `ttft` to the first text of the answer itself, where others came before |
 //! | `ttft_first_turn`, `ttft_later_turns` | the same as `ttft` of first turns of conversations, and of later ones |
-//! | `turns_lost` | turns that were never asked, since one before them failed or the conversation became too long |
+//! | `turns_lost` | turns that were never asked, since one before them failed or had no text, or the conversation became too long |
 //! | `chunk_gap` | from one event with text to the next |
 //! | `itl` | a gap g before an event of k tokens counts k times, as g / k: their sum is the time from the first event to the last |
 //! | `tpot` | (last − first) / (n − k₁), of an answer of n tokens, k₁ of them in its first event; none where n = k₁ |
@@ -23,7 +23,7 @@
 use std::sync::atomic::Ordering;
 
 use brunt_plan::random::ByNumber;
-use brunt_plan::scenario::DeclaredFigure;
+use brunt_plan::scenario::{DeclaredFigure, DeclaredRemark};
 use brunt_protocol::AnswerParts;
 use brunt_protocol::meter::{Meter, MeteredEnd, MeteredSecond, Reading};
 use brunt_record::figures::{OwnFigures, OwnKind};
@@ -122,16 +122,43 @@ pub struct FigureTerms {
     pub has_objectives: bool,
     /// Requests are turns of conversations.
     pub has_turns: bool,
+    /// No prompt begins as another does, so that none of their tokens should be in a cache.
+    pub prompts_differ: bool,
 }
+
+/// What is remarked on figures: the name of each, of which figure it is a share, from which percentage on, and the remark.
+const REMARKS: [(&str, &str, u32, &str); 2] = [
+    (
+        "cached_tokens",
+        "input_tokens",
+        5,
+        "of the prompts' tokens were in the server's cache, though prompts share nothing (its own template may be in front of all, or another \
+         load sends the same): ttft is that of a warm cache",
+    ),
+    (
+        "usage_odd",
+        "output_length",
+        1,
+        "of the answers have a usage that does not fit their text: no tokens, or more tokens than bytes (tokens that nobody sees, or a \
+         count that is wrong); their figures of tokens are estimates",
+    ),
+];
 
 /// The figures for thresholds.
 pub fn declared(terms: FigureTerms) -> Vec<DeclaredFigure> {
-    let FigureTerms { has_objectives, has_turns } = terms;
+    let FigureTerms { has_objectives, has_turns, prompts_differ } = terms;
+    let remark = |name: &str| {
+        let (_, of, from_percent, message) = REMARKS.iter().find(|(figure, ..)| *figure == name)?;
+        let applies = prompts_differ || name != "cached_tokens";
+        let (of, message) = ((*of).to_owned(), (*message).to_owned());
+        applies.then_some(DeclaredRemark { of, from_percent: *from_percent, message })
+    };
     let one = |(_, name, kind, unit): &(Name, &str, OwnKind, &str)| DeclaredFigure {
         leads: matches!(*name, "ttft" | "output_tokens") || has_objectives && *name == "attainment",
         drawn: matches!(*name, "ttft" | "itl" | "output_tokens" | "goodput") || has_objectives && *name == "attainment",
         has_knee: *name == "goodput",
         minor: MINOR.contains(name),
+        remark: remark(name),
         ..DeclaredFigure::new(name, *kind, unit)
     };
     FIGURES.iter().filter(|(_, name, ..)| has_turns || !OF_TURNS.contains(name)).map(one).collect()

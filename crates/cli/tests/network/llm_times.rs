@@ -163,6 +163,39 @@ fn a_table_of_burstgpt_is_a_trace() {
     assert!(own(&report, "attainment")["ratio"] == 1.0);
 }
 
+/// What a report remarks on the figures of its protocol.
+fn remarks_on_figures(report: &Report) -> Vec<String> {
+    let all = report.at("/remarks").as_array().unwrap().iter();
+    all.filter(|remark| remark["about"] == "own_figure").map(|remark| remark["message"].to_string()).collect()
+}
+
+#[test]
+fn a_cache_that_knows_prompts_which_share_nothing_is_a_finding() {
+    let config = || ModelConfig { prefix_cache: true, ..model(1) };
+    let flags = ["-c", "1", "-n", "4", "--input-tokens", "160", "--output-tokens", "2", "--seed", "7"];
+    let server = start(config());
+    let first = run(0, &server, &flags);
+    assert_eq!(remarks_on_figures(&first), [""; 0]);
+    // A warm-up, and a run before with the same seed, have prompts of their own.
+    let again = run(0, &server, &[&flags[..], &["-w", "300ms"]].concat());
+    assert_eq!(remarks_on_figures(&again), [""; 0]);
+    // What the server puts in front of all prompts is in its cache.
+    let templated = start(ModelConfig { template_tokens: 32, ..config() });
+    let templated = run(0, &templated, &flags);
+    let said = remarks_on_figures(&templated);
+    assert!(said.len() == 1 && said[0].contains("% of the prompts' tokens were in the server's cache"), "{said:?}");
+    // Prompts that are told to share their beginning, and a dataset of the user's, may be in a cache.
+    let shared = run(0, &server, &[&flags[..], &["--prefix-tokens", "64"]].concat());
+    assert!(number(&shared, "cached_tokens", "sum") > 0.0);
+    assert_eq!(remarks_on_figures(&shared), [""; 0]);
+    let directory = Directory::new();
+    let text = vec!["word"; 64].join(" ");
+    let file = directory.file("same.txt", format!("{text}\n{text}\n"));
+    let same = run(0, &server, &["-c", "1", "-n", "4", "--output-tokens", "2", "--dataset", &file]);
+    assert!(number(&same, "cached_tokens", "sum") > 0.0);
+    assert_eq!(remarks_on_figures(&same), [""; 0]);
+}
+
 #[test]
 fn whole_bodies_of_a_file_are_sent_with_what_the_run_decides() {
     let directory = Directory::new();

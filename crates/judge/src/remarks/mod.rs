@@ -4,6 +4,7 @@ mod answers;
 mod connecting;
 mod episodes;
 mod limits;
+mod own;
 mod patterns;
 #[cfg(test)]
 mod shapes;
@@ -83,6 +84,8 @@ pub enum About {
     Connecting,
     /// The run was so short that the throughput lacks a part: calls that were in flight at its end.
     CutOff,
+    /// A figure of the protocol's own is larger than what was asked for explains.
+    OwnFigure,
     /// The run's outcome: calls that succeeded or failed, and thresholds that held.
     Outcome,
     /// An end that was not as planned.
@@ -253,6 +256,7 @@ pub(crate) fn find(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark
     remarks.extend(cut_off(plan, run, total).filter(|_| !is_disturbed));
     remarks.extend(patterns::all(plan, run, total, is_disturbed));
     remarks.extend(connecting::find(total));
+    remarks.extend(own::find(plan, total));
     remarks
 }
 

@@ -261,3 +261,15 @@ fn figures_are_declared_in_the_order_of_their_names() {
     }
     assert!(declared(FigureTerms::default()).iter().any(|figure| figure.name == "ttft" && figure.unit == "ms"));
 }
+
+#[test]
+fn tokens_in_a_cache_are_remarked_on_where_prompts_differ() {
+    let remarks = |terms| {
+        let remark = |figure: DeclaredFigure| figure.remark.map(|remark| (figure.name, remark.of));
+        declared(terms).into_iter().filter_map(remark).collect::<Vec<_>>()
+    };
+    let [cached, odd] = [("cached_tokens", "input_tokens"), ("usage_odd", "output_length")]
+        .map(|(figure, of)| (figure.to_owned(), of.to_owned()));
+    assert_eq!(remarks(FigureTerms::default()), std::slice::from_ref(&odd));
+    assert_eq!(remarks(FigureTerms { prompts_differ: true, ..FigureTerms::default() }), [cached, odd]);
+}
