@@ -167,7 +167,20 @@ mod tests {
         for text in ["512", "normal:512,64", "lognormal:300,200", "uniform:100,900"] {
             assert_eq!(text.parse::<Length>().unwrap().to_string(), text);
         }
-        for wrong in ["", "0", "-1", "x", "normal:512", "normal:0,3", "uniform:9,3", "gamma:1,2", "3000000", "NaN", "2.5", "uniform:1.5,3"] {
+        for wrong in [
+            "",
+            "0",
+            "-1",
+            "x",
+            "normal:512",
+            "normal:0,3",
+            "uniform:9,3",
+            "gamma:1,2",
+            "3000000",
+            "NaN",
+            "2.5",
+            "uniform:1.5,3",
+        ] {
             let problem = wrong.parse::<Length>().unwrap_err();
             assert!(problem.ends_with(&format!("not '{wrong}'")), "{problem}");
         }

@@ -11,7 +11,7 @@
 //! | `conversation.rs`, [`turns`], [`think`], [`reply`] | turns that repeat the answers before them, and traces at their own times |
 //! | [`dialect`], `request.rs`, [`event`] | bodies and the requests around them, and what answers say |
 //! | [`client`] | the client of a connection, above that of HTTP |
-//! | [`meter`], [`objectives`] | the figures |
+//! | [`meter`], [`objectives`], [`timelines`] | the figures, and single answers token by token |
 //!
 //! ```
 //! use brunt_llm::length::Length;
@@ -37,6 +37,7 @@ pub mod prompt;
 pub mod reply;
 mod request;
 pub mod think;
+pub mod timelines;
 pub mod turns;
 
 use std::sync::Arc;
@@ -56,6 +57,7 @@ use brunt_protocol::replay::WorkerReplay;
 use brunt_protocol::source::{Message, RequestSource, SourceEnd};
 use brunt_protocol::{Client, OptionsError, OwnTimes, Prepared, Protocol, Scheme, read_options};
 use brunt_record::SECOND_NS;
+use brunt_record::call_timeline::CallTimeline;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -66,6 +68,7 @@ use crate::meter::TokenMeter;
 use crate::objectives::Objectives;
 use crate::options::{LlmOptions, Question};
 use crate::request::{Request, Requests};
+use crate::timelines::SharedTimelines;
 use crate::turns::Lost;
 
 /// How long an answer may take by default: long ones take minutes.
@@ -197,6 +200,7 @@ impl Protocol for Llm {
             plan: Arc::new(plan.clone()),
             times: times.into(),
             lost: Lost::default(),
+            timelines: SharedTimelines::default(),
             shares,
         }))
     }
@@ -223,6 +227,7 @@ struct PreparedLlm {
     /// When the requests of a trace are due, in nanoseconds.
     times: Arc<[u64]>,
     lost: Lost,
+    timelines: SharedTimelines,
     /// The objectives of thresholds, by the names of their figures.
     shares: Vec<(String, Objectives)>,
 }
@@ -257,10 +262,14 @@ impl Prepared for PreparedLlm {
     fn meter(&self) -> Option<Box<dyn Meter>> {
         let objectives = self.options.objectives.unwrap_or_default();
         let meter = || {
-            let meter = TokenMeter::new(objectives).with_shares(&self.shares);
+            let meter = TokenMeter::new(objectives).with_shares(&self.shares).choosing(&self.timelines);
             if self.options.turns.is_some() { meter.of_turns(&self.lost) } else { meter }
         };
         self.options.asks.is_none().then(|| Box::new(meter()) as Box<dyn Meter>)
+    }
+
+    fn timelines(&self) -> Vec<CallTimeline> {
+        timelines::lock(&self.timelines).all()
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {

@@ -26,12 +26,14 @@ use brunt_plan::random::ByNumber;
 use brunt_plan::scenario::{DeclaredFigure, DeclaredRemark};
 use brunt_protocol::AnswerParts;
 use brunt_protocol::meter::{Meter, MeteredEnd, MeteredSecond, Reading};
+use brunt_record::call_timeline::CallTimeline;
 use brunt_record::figures::{OwnFigures, OwnKind};
 use brunt_record::histogram::Histogram;
 
 use crate::event::{Finish, TextKind};
 use crate::facts::{self, Ended};
 use crate::objectives::{Objectives, Times};
+use crate::timelines::{SharedTimelines, Timelines, lock};
 use crate::turns::Lost;
 
 /// The most events of an answer whose tokens wait for its end.
@@ -180,12 +182,34 @@ struct Chunk {
 struct Flow {
     chunks: Vec<Chunk>,
     first_due_ns: u64,
+    /// From due to sent.
+    sent_ns: u64,
     first_at_ns: u64,
     last_at_ns: u64,
     has_other_text: bool,
     has_content: bool,
     /// Tokens counted so far within the measured time, before the answer's own count was known.
     counted: f64,
+}
+
+impl Flow {
+    /// The answer by itself, with these tokens in its events.
+    fn timeline(&self, chosen: &str, tokens: &[u64], reading: &Reading) -> CallTimeline {
+        let (mut at_ns, mut so_far) = (self.first_due_ns, 0);
+        let place = |(chunk, tokens): (&Chunk, &u64)| {
+            at_ns += chunk.gap_ns;
+            so_far += tokens;
+            (at_ns, so_far)
+        };
+        let call = CallTimeline {
+            chosen: chosen.to_owned(),
+            unit: "tokens".to_owned(),
+            sent_ns: self.sent_ns,
+            places: self.chunks.iter().zip(tokens).map(place).collect(),
+            ended_ns: reading.after_due_ns,
+        };
+        call.thinned()
+    }
 }
 
 /// The figures since they were last taken, in the order of [`FIGURES`].
@@ -229,6 +253,9 @@ pub struct TokenMeter {
     events: f64,
     /// Turns of conversations that were lost, if requests are turns.
     lost: Option<Lost>,
+    /// The answers that are shown one by one: this worker's since they were last taken, and those of all workers.
+    timelines: Timelines,
+    shared_timelines: SharedTimelines,
 }
 
 impl TokenMeter {
@@ -244,6 +271,8 @@ impl TokenMeter {
             tokens: 0.0,
             events: 0.0,
             lost: None,
+            timelines: Timelines::default(),
+            shared_timelines: SharedTimelines::default(),
         }
     }
 
@@ -251,6 +280,12 @@ impl TokenMeter {
     #[must_use]
     pub fn of_turns(self, lost: &Lost) -> Self {
         Self { lost: Some(Lost::clone(lost)), ..self }
+    }
+
+    /// The same meter, which chooses answers that are shown one by one.
+    #[must_use]
+    pub fn choosing(self, timelines: &SharedTimelines) -> Self {
+        Self { shared_timelines: SharedTimelines::clone(timelines), ..self }
     }
 
     /// The same, with the shares of requests that met these objectives, by the names of their figures.
@@ -289,7 +324,8 @@ impl TokenMeter {
         let (mut so_far, mut before) = (0.0, 0.0_f64);
         let share = |chunk: &Chunk| {
             so_far += f64::from(chunk.bytes.max(1));
-            let dealt = (all * so_far / bytes).round();
+            // The first event has text, and the first token with it.
+            let dealt = (all * so_far / bytes).round().max(1.0);
             let tokens = dealt - before;
             before = dealt;
             tokens.max(0.0) as u64
@@ -348,6 +384,9 @@ impl TokenMeter {
                 }
             }
         }
+        if reading.counts && !tokens.is_empty() {
+            self.timelines.consider(flow.first_due_ns, reading.at_ns, |chosen| flow.timeline(chosen, &tokens, reading));
+        }
         tpot_ns.map(|tpot_ns| tpot_ns as u64)
     }
 
@@ -394,6 +433,7 @@ impl Meter for TokenMeter {
         if is_first {
             flow.first_at_ns = at.max(1);
             flow.first_due_ns = reading.after_due_ns;
+            flow.sent_ns = reading.after_due_ns.saturating_sub(reading.after_sent_ns.unwrap_or(0));
         }
         flow.last_at_ns = at.max(flow.last_at_ns);
         if reading.counts {
@@ -473,6 +513,7 @@ impl Meter for TokenMeter {
 
     fn take(&mut self, second: &MeteredSecond, add: &mut dyn FnMut(&str, &OwnFigures)) {
         self.recorded.record(Name::Attainment, 0.0, second.unsent, second.ends_ns);
+        lock(&self.shared_timelines).merge(std::mem::take(&mut self.timelines));
         // Whichever worker asks first records them.
         let lost = self.lost.as_ref().map_or(0, |lost| lost.swap(0, Ordering::Relaxed));
         if lost > 0 {

@@ -8,6 +8,7 @@ use brunt_plan::replay::LogReplay as Trace;
 use brunt_plan::scenario::DeclaredFigure;
 use brunt_plan::share::Share;
 use brunt_plan::target::Target;
+use brunt_record::call_timeline::CallTimeline;
 use brunt_record::outcome::OkStatus;
 
 use crate::client::{Client, Direction};
@@ -292,6 +293,11 @@ pub trait Prepared: Send + Sync {
 
     /// The names to offer in the TLS handshake (ALPN, RFC 7301), by preference.
     fn alpn(&self) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+
+    /// Single calls of the run so far, with the times of the parts of their answers, where [`Prepared::meter`] writes some down.
+    fn timelines(&self) -> Vec<CallTimeline> {
         Vec::new()
     }
 

@@ -103,6 +103,11 @@ fn own_figures_have_values_by_second_in_every_output_and_when_read_back() {
     for title in [">ttft ", ">itl ", ">output_tokens a second ", ">goodput a second ", ">attainment "] {
         assert!(shown.contains(title), "no panel {title}");
     }
+    // Single answers are drawn token by token: those with the latest first tokens, and some by chance.
+    let section =
+        shown.split("<section id=\"timelines\"").nth(1).expect("no single answers").split("</section>").next().unwrap();
+    assert!(section.contains(">slowest<") && section.contains(">sample<"), "{section}");
+    assert!(section.contains("20 tokens"), "{section}");
     let again = directory.path("again.html");
     program::run(["show", &json, "-o", &again]).with_status(0);
     assert_eq!(std::fs::read_to_string(&again).unwrap(), shown);

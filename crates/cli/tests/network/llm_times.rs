@@ -91,8 +91,13 @@ fn conversations_that_wait_for_connections_are_not_blamed_on_the_server() {
     let about: Vec<_> = remarks.iter().map(|remark| remark["about"].as_str().unwrap()).collect();
     assert!(about.contains(&"connections"), "{remarks:?}");
     assert!(["freeze", "slowness", "overload"].iter().all(|blame| !about.contains(blame)), "{remarks:?}");
-    let with_room = run(0, &server, &[&["-c", "8", "-r", "2", "-d", "2s", "--arrivals", "uniform"], &talk[..]].concat());
-    assert_eq!(with_room.outcome("waited_for_connection"), 0, "a conversation makes its connection, and waits for nobody");
+    let with_room =
+        run(0, &server, &[&["-c", "8", "-r", "2", "-d", "2s", "--arrivals", "uniform"], &talk[..]].concat());
+    assert_eq!(
+        with_room.outcome("waited_for_connection"),
+        0,
+        "a conversation makes its connection, and waits for nobody"
+    );
 }
 
 #[test]

@@ -28,11 +28,7 @@ impl Model {
         drop(free);
         let port = address.trim_end_matches('/').rsplit(':').next().unwrap().to_owned();
         let mut command = Command::new(python);
-        command
-            .args([SERVE, folder, &port])
-            .args(PROMPTS)
-            .stdout(Stdio::piped())
-            .env("PYTHONDONTWRITEBYTECODE", "1");
+        command.args([SERVE, folder, &port]).args(PROMPTS).stdout(Stdio::piped()).env("PYTHONDONTWRITEBYTECODE", "1");
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

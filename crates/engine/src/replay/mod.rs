@@ -316,7 +316,8 @@ impl Replaying {
                     return;
                 }
                 let slot = network.call(id).map(|call| call.tag.slot);
-                let is_starved = slot.and_then(|slot| self.sessions.get(slot)).is_some_and(|session| session.is_starved);
+                let is_starved =
+                    slot.and_then(|slot| self.sessions.get(slot)).is_some_and(|session| session.is_starved);
                 let reason = if is_starved { NO_PLACE } else { NO_TURN };
                 network.complete(self, id, End::Failed(Failure::Timeout, reason), expires);
             }

@@ -117,7 +117,8 @@ impl<D: Driver> Workload<D> for Replaying {
         if self.phase == Phase::Warmup {
             return;
         }
-        let starved = self.sessions.all().filter(|session| session.is_starved).map(|session| session.queue.len() as u64);
+        let starved =
+            self.sessions.all().filter(|session| session.is_starved).map(|session| session.queue.len() as u64);
         let starved = starved.sum();
         network.recorder_mut().snapshot.numbers.add(Counter::WaitedForConnection, starved);
         let waiting: Vec<_> = self.sessions.all().flat_map(|session| session.queue.drain(..)).collect();

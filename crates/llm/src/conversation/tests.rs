@@ -264,5 +264,8 @@ fn a_trace_comes_at_its_times_and_a_warm_up_takes_its_beginning() {
     // The last request is due after 1.5 s, and somebody has to be measured.
     assert!(Llm.prepare(&at(|plan| plan.warmup_ns = 1_500_000_000)).is_ok());
     let refused = Llm.prepare(&at(|plan| plan.warmup_ns = 1_500_000_001)).err().unwrap().0;
-    assert!(refused.contains("the last request of the trace comes after 1.50s: nothing would be measured"), "{refused}");
+    assert!(
+        refused.contains("the last request of the trace comes after 1.50s: nothing would be measured"),
+        "{refused}"
+    );
 }

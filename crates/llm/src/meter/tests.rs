@@ -103,6 +103,18 @@ fn tokens_of_an_event_share_its_gap() {
 }
 
 #[test]
+fn a_first_event_has_a_token_however_short_its_text() {
+    // Two tokens in three events: tokenizers of bytes cut characters.
+    let mut told = Told::new("");
+    for (at, bytes) in [(100, 1), (110, 10), (120, 10)] {
+        told.said(1, at, TextKind::Content, bytes, None);
+    }
+    told.ended(1, 121, Some(2));
+    let all = told.figures(0);
+    assert_eq!((all["itl"].count, means(&all, &["itl", "tpot"])), (1, vec![20.0, 20.0]));
+}
+
+#[test]
 fn tokens_that_the_server_counts_as_it_goes_are_not_estimated() {
     let mut told = Told::new("");
     for (at, output) in [(100, 1), (140, 5), (200, 6)] {

@@ -375,9 +375,7 @@ pub(super) struct Names {
 impl Names {
     pub(super) const fn new(searched: Searched) -> Self {
         match searched {
-            Searched::Rate => {
-                Self { title: "Rates", column: "rate/s", at_one: "at one rate", noun: "rate" }
-            }
+            Searched::Rate => Self { title: "Rates", column: "rate/s", at_one: "at one rate", noun: "rate" },
             Searched::Connections => Self {
                 title: "Connections",
                 column: "connections",

@@ -48,7 +48,8 @@ pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Conten
         line("spoiled by brunt", "faint", Sign::Ring, Outcome::Spoiled),
     ];
     lines.retain(|line| !line.places.is_empty());
-    let axis = Axis::through(levels(capacity), capacity::unit(plan, capacity.settings.searched), super::super::runs::rate);
+    let axis =
+        Axis::through(levels(capacity), capacity::unit(plan, capacity.settings.searched), super::super::runs::rate);
     let chart = Chart {
         title: "p99".into(),
         note: format!("of each trial, against its {}", names.noun),
