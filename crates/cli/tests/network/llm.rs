@@ -1,6 +1,8 @@
 //! Load on language models, against the simulated one: every figure by arithmetic, and what goes wrong by its name.
 
-use brunt_testbed::llm::{Answers, ModelConfig, Speed};
+use std::time::Duration;
+
+use brunt_testbed::llm::{Answers, ModelConfig, Quirks, Speed};
 use brunt_testbed::server::{self, Server};
 use serde_json::Value;
 
@@ -253,6 +255,17 @@ fn answers_that_go_wrong_have_a_name_and_are_not_good() {
     let server = start(config);
     let refused = program::run([&flags[..], &[&url(&server)]].concat());
     assert!(refused.stderr.contains("the server cannot be asked before the load"), "{refused:?}");
+}
+
+#[test]
+fn comments_without_an_event_are_a_stall() {
+    let default = model(1);
+    // Half a second to read a prompt, and signs of life all the time.
+    let quirks = Quirks { comments: Some(Duration::from_millis(20)), ..default.quirks.clone() };
+    let server = start(ModelConfig { speed: Speed { prefill: 100.0, ..default.speed }, quirks, ..default });
+    let flags = ["-c", "1", "-n", "2", "--model", "m", "--input-tokens", "300", "--output-tokens", "2"];
+    let report = run(3, &server, &[&flags[..], &["--stall-timeout", "500ms"]].concat());
+    assert_eq!(report.failures().get("stalled"), Some(&2), "{:?}", report.failures());
 }
 
 #[test]

@@ -187,6 +187,16 @@ fn streams_that_go_wrong_have_a_name() {
 }
 
 #[test]
+fn half_a_character_is_no_json() {
+    let whole = streamed(&["data: {\"choices\":[{\"delta\":{\"content\":\"\u{1f980}!\"}}]}"], false);
+    let place = whole.windows(4).position(|bytes| bytes == "\u{1f980}".as_bytes()).unwrap();
+    // As long as before, so that its chunk is whole.
+    let cut: Vec<u8> = [&whole[..place + 2], b"  ", &whole[place + 4..]].concat();
+    let told = read(prepared(ApiDialect::Chat, true).as_ref(), &cut, &[place + 1]);
+    assert_eq!(told, [Told::Failed(Failure::Protocol, NOT_JSON.to_owned(), false)]);
+}
+
+#[test]
 fn a_stream_without_its_last_event_is_whole_and_counted() {
     let prepared = prepared(ApiDialect::Chat, true);
     let (mut client, mut user, mut out) = (prepared.client(false), prepared.user(), Vec::new());
