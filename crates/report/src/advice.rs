@@ -57,6 +57,7 @@ words! {
     LookBehindProxy => "a proxy's own server fails or is slow: look behind the proxy",
     SeeTargetsLogs => "the server, or a proxy before it, refuses work: see its logs",
     WarmUp => "begin with a warm-up as long as calls take (-w), or measure for longer (-d)",
+    LongerWarmUp { seconds } => "warm up for as long as calls take: -w {seconds}s",
     RaiseConnections { needed } => "raise -c to about {needed}, or leave it out: a rate opens as many as it takes",
     GiveConnections => "give a number with -c, and more descriptors (ulimit -Hn) if it takes them",
     MoreConnections => "they would do on average, so the target was slow for a while: more of them (-c) would have asked it in time",

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan};
-use brunt_plan::units::{count, counted};
+use brunt_plan::units::{Duration, ExactDuration, count, counted};
 use brunt_record::SECOND_NS;
 use brunt_record::agents::AgentEnd;
 use brunt_record::catalogue::Counter;
@@ -84,6 +84,8 @@ pub enum About {
     Connecting,
     /// The run was so short that the throughput lacks a part: calls that were in flight at its end.
     CutOff,
+    /// The warm-up was shorter than calls take.
+    ShortWarmUp,
     /// A figure of the protocol's own is larger than what was asked for explains.
     OwnFigure,
     /// The run's outcome: calls that succeeded or failed, and thresholds that held.
@@ -168,7 +170,8 @@ impl About {
             | Self::NotAdmitted
             | Self::OutOfRows
             | Self::Stopped
-            | Self::NotSettled => Side::Run,
+            | Self::NotSettled
+            | Self::ShortWarmUp => Side::Run,
             _ => Side::Target,
         }
     }
@@ -182,7 +185,13 @@ impl About {
     pub const fn is_note(self) -> bool {
         matches!(
             self,
-            Self::SlowRequest | Self::Modes | Self::FailureTimes | Self::Closes | Self::Connecting | Self::CutOff
+            Self::SlowRequest
+                | Self::Modes
+                | Self::FailureTimes
+                | Self::Closes
+                | Self::Connecting
+                | Self::CutOff
+                | Self::ShortWarmUp
         )
     }
 }
@@ -257,6 +266,7 @@ pub(crate) fn find(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark
     remarks.extend(patterns::all(plan, run, total, is_disturbed));
     remarks.extend(connecting::find(total));
     remarks.extend(own::find(plan, total));
+    remarks.extend(short_warm_up(plan, total));
     remarks
 }
 
@@ -389,6 +399,21 @@ fn cut_off(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
         share * 100.0
     );
     Some(Remark { calls: Some(in_flight), advice: Some(Advice::WarmUp), ..Remark::new(About::CutOff, message) })
+}
+
+/// A warm-up in which not as many calls ended as run at once: those of its beginning, which find a target at rest, were still under way
+/// when the measured part began.
+fn short_warm_up(plan: &Plan, total: &Snapshot) -> Option<Remark> {
+    let p95_ns = total.response_quantile(0.95)?.value;
+    let is_flood = plan.scenarios.is_none() && !matches!(plan.load, Load::Replay(_));
+    if !is_flood || plan.warmup_ns == 0 || plan.warmup_ns >= p95_ns {
+        return None;
+    }
+    let (warm_up, p95) = (ExactDuration(plan.warmup_ns), Duration(p95_ns));
+    let message =
+        format!("the warm-up of {warm_up} was over before as many calls had ended as run at once: p95 is {p95}");
+    let seconds = p95_ns.div_ceil(SECOND_NS);
+    Some(Remark { advice: Some(Advice::LongerWarmUp { seconds }), ..Remark::new(About::ShortWarmUp, message) })
 }
 
 /// Calls that were due while every connection was busy.
@@ -534,6 +559,20 @@ mod tests {
         let (mut plan, none_is_fine) = answered(&[(302, 2000)]);
         plan.ok_status = "2xx".parse::<OkStatus>().unwrap();
         assert_eq!(remarks((plan, none_is_fine))[0].0, About::NoSuccess);
+    }
+
+    #[test]
+    fn a_warm_up_is_as_long_as_calls_take() {
+        let (mut plan, mut run) = answered(&[(200, 2000)]);
+        run.measured.times.set_known(Timing::Response, brunt_record::histogram::Histogram::new());
+        run.measured.times.record_n(Timing::Response, 2_500_000_000, 2000);
+        plan.load = Load::Closed {};
+        let told = |warmup_ns: u64, plan: &Plan| {
+            let told = remarks((Plan { warmup_ns, ..plan.clone() }, run.clone())).into_iter();
+            told.filter(|(about, ..)| *about == About::ShortWarmUp).map(|(_, _, advice)| advice).collect::<Vec<_>>()
+        };
+        assert_eq!(told(2 * SECOND_NS, &plan), [Some(Advice::LongerWarmUp { seconds: 3 })]);
+        assert_eq!((told(3 * SECOND_NS, &plan), told(0, &plan)), (vec![], vec![]));
     }
 
     #[test]
