@@ -23,6 +23,7 @@ pub struct CallTimeline {
 
 impl CallTimeline {
     /// Leaves out parts evenly, but for the first and the last, where there are too many.
+    #[must_use]
     pub fn thinned(mut self) -> Self {
         let last = self.places.len().saturating_sub(1);
         let each = self.places.len().div_ceil(MOST_PLACES - 1).max(1);

@@ -52,6 +52,7 @@ type ReplayNetwork<D> = Network<D, Tag>;
 type Thinking = Reverse<(Tick, u32)>;
 
 /// One worker's part of a log.
+#[expect(clippy::struct_excessive_bools, reason = "independent properties of one state")]
 pub(crate) struct Replaying {
     log: Box<dyn WorkerReplay>,
     /// The next call, once the log has it.

@@ -8,6 +8,7 @@ use brunt_plan::target::Url;
 use brunt_protocol::meter::MeteredSecond;
 use brunt_protocol::{AnswerParts, Protocol};
 use brunt_record::SECOND_NS;
+use serde_json::Value;
 
 use super::*;
 use crate::Llm;
