@@ -83,7 +83,7 @@ fn conversations_that_wait_for_connections_are_not_blamed_on_the_server() {
     let server = start(model(1));
     // One conversation holds the connection for more than a second, and four a second come.
     let talk = ["--turns", "2", "--think-time", "1s", "--input-tokens", "10", "--output-tokens", "2"];
-    let report = run(1, &server, &[&["-c", "1", "-r", "4", "-d", "4s", "--arrivals", "uniform"], &talk[..]].concat());
+    let report = run(0, &server, &[&["-c", "1", "-r", "4", "-d", "4s", "--arrivals", "uniform"], &talk[..]].concat());
     assert_eq!(report.outcome("due") - report.outcome("answered"), report.outcome("unsent"));
     let waited = report.outcome("waited_for_connection");
     assert!(waited >= report.outcome("unsent") && waited < report.outcome("due"), "{waited}");
@@ -144,7 +144,7 @@ fn a_trace_is_replayed_at_its_times_and_ends_the_run() {
     assert!(faster.at("/measured/length_ns").as_f64().unwrap() < measured_s * 1e9 * 0.8);
     // A rate, or a number of connections, takes the place of its times.
     let done = program::run(["--dataset", file, "-c", "1", "-n", "3", &url(&server)]).with_status(0);
-    assert!(done.stderr.contains("are not used, since -c says when requests are due"), "{done:?}");
+    assert!(done.stderr.contains("are not used, since -c says when calls are due"), "{done:?}");
     let refused = program::run(["--dataset", file, "-r", "5", "--speed", "2x", &url(&server)]);
     assert!(refused.stderr.contains("-r takes their place: leave one out"), "{refused:?}");
     let lone = program::run(["--speed", "2x", &url(&server)]);
