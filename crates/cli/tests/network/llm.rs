@@ -67,7 +67,12 @@ fn tokens_and_their_times_are_those_of_the_formulas() {
         assert_eq!(number(&report, "itl", "count"), 12.0 * later as f64);
         assert_eq!(number(&report, "chunk_gap", "count"), 12.0 * (24 / chunk - 1) as f64);
         let all_ms = |name: &str| number(&report, name, "mean") * number(&report, name, "count");
-        assert!((all_ms("itl") - all_ms("chunk_gap")).abs() < 0.01, "{chunk}: {} {}", all_ms("itl"), all_ms("chunk_gap"));
+        assert!(
+            (all_ms("itl") - all_ms("chunk_gap")).abs() < 0.01,
+            "{chunk}: {} {}",
+            all_ms("itl"),
+            all_ms("chunk_gap")
+        );
         // All answers have as many tokens, so that the mean of their means is that of all tokens.
         assert!((number(&report, "tpot", "mean") - number(&report, "itl", "mean")).abs() < 0.01, "{chunk}");
         assert_eq!(number(&report, "finish_length", "sum"), 12.0);

@@ -13,8 +13,7 @@ use std::str::FromStr;
 use brunt_plan::units;
 use serde::{Deserialize, Serialize};
 
-use super::figures::LEAST_BEYOND;
-use super::{Comparison, LeftOutCause, Metric};
+use super::{Comparison, LEAST_BEYOND, LeftOutCause, Metric};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Limit {

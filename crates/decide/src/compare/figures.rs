@@ -8,7 +8,7 @@ use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
 
 use super::own::{self, OwnValue};
-use super::{LeftOut, LeftOutCause, Metric};
+use super::{LEAST_BEYOND, LeftOut, LeftOutCause, Metric};
 use crate::evidence::{Evidence, Leading};
 
 /// Into how many blocks a run is cut.
@@ -35,8 +35,6 @@ impl Blocks {
         if self.are_short { DOUBT } else { 0.0 }
     }
 }
-/// The fewest calls beyond a quantile; with fewer, it is the chance of a few calls.
-pub(super) const LEAST_BEYOND: f64 = 5.0;
 
 /// The figures of a run, or of a block of its seconds.
 #[derive(Debug, Clone, PartialEq)]
@@ -141,11 +139,6 @@ impl ComparedFigures {
             unreliable: Vec::new(),
             own: Vec::new(),
         }
-    }
-
-    /// An own figure.
-    pub(super) fn own(&self, name: &str) -> Option<&OwnValue> {
-        self.own.iter().find(|own| own.of.name == name)
     }
 
     /// The logarithm of a metric, or why there is none.

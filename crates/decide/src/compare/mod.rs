@@ -46,6 +46,8 @@ pub const LEAST_RUNS: usize = 3;
 const SINGLE: f64 = 1.2;
 /// The standard deviation, as a ratio, that the histogram's slots (1/1024 wide) add to the quotient of two figures.
 const RESOLUTION: f64 = 0.0004;
+/// The fewest calls beyond a quantile; with fewer, it is the chance of a few calls.
+const LEAST_BEYOND: f64 = 5.0;
 
 /// The difference of error rates above which no other figure counts.
 const OUTWEIGHS: f64 = 0.01;
@@ -362,6 +364,11 @@ impl Comparison {
     }
 }
 
+/// The figures of the protocol's own of each run, or of each block.
+fn own_of(all: &[ComparedFigures]) -> Vec<&[OwnValue]> {
+    all.iter().map(|figures| figures.own.as_slice()).collect()
+}
+
 /// How much larger B's values are than A's, which are no finer than a resolution.
 type Estimator<'a> = &'a dyn Fn(&[f64], &[f64], f64) -> Option<Estimate>;
 
@@ -394,7 +401,7 @@ fn compare(
             }
         }
     }
-    let (mut own, own_left_out) = own::compare(a, b, design, estimate);
+    let (mut own, own_left_out) = own::compare(&own_of(a), &own_of(b), design, estimate);
     let mut errors = errors(a, b, estimate);
     let of_own = own.iter().map(|(difference, _)| difference.p_value);
     let family: Vec<_> = differences

@@ -8,8 +8,7 @@ use brunt_record::histogram::AtLeast;
 use brunt_record::series::Point;
 use serde::{Deserialize, Serialize};
 
-use super::figures::{ComparedFigures, LEAST_BEYOND};
-use super::{Design, Estimator, RESOLUTION, enough_of, geometric_mean};
+use super::{Design, Estimator, LEAST_BEYOND, RESOLUTION, enough_of, geometric_mean};
 use crate::evidence::{Evidence, Leading};
 
 /// How far the percentiles of blocks may be off, since those of single seconds are packed.
@@ -104,23 +103,29 @@ pub(super) fn of_block(points: &[Point], asked: &[Leading]) -> Vec<OwnValue> {
     asked.iter().filter(|of| !of.figure.is_empty()).filter_map(value).collect()
 }
 
-/// The differences that could be estimated, and what could not be compared.
+/// The figure of this name, if a run or a block has it.
+fn named<'a>(all: &'a [OwnValue], name: &str) -> Option<&'a OwnValue> {
+    all.iter().find(|own| own.of.name == name)
+}
+
+/// The differences that could be estimated between runs or blocks, and what could not be compared.
 pub(super) fn compare(
-    a: &[ComparedFigures],
-    b: &[ComparedFigures],
+    a: &[&[OwnValue]],
+    b: &[&[OwnValue]],
     design: Design,
     estimate: Estimator<'_>,
 ) -> (Vec<(OwnDifference, Estimate)>, Vec<OwnLeftOut>) {
     let (mut found, mut left_out) = (Vec::new(), Vec::new());
     let mut names: Vec<&Leading> = Vec::new();
-    for value in a.iter().chain(b).flat_map(|figures| &figures.own) {
+    for value in a.iter().chain(b).copied().flatten() {
         if !names.iter().any(|known| known.name == value.of.name) {
             names.push(&value.of);
         }
     }
     for of in names {
-        let believed =
-            |all: &[ComparedFigures]| all.iter().map(|f| f.own(&of.name).is_none_or(|own| !own.is_spoiled)).collect();
+        let believed = |all: &[&[OwnValue]]| {
+            all.iter().map(|own| named(own, &of.name).is_none_or(|own| !own.is_spoiled)).collect()
+        };
         let (a_counts, b_counts) = enough_of(believed(a), believed(b), design);
         let logarithms = logarithms(of, a, &a_counts).and_then(|a| Ok((a, logarithms(of, b, &b_counts)?)));
         match logarithms {
@@ -137,10 +142,10 @@ pub(super) fn compare(
 }
 
 /// The logarithm of a figure in each of `all` that `counts`; otherwise why it cannot be compared.
-fn logarithms(of: &Leading, all: &[ComparedFigures], counts: &[bool]) -> Result<Vec<f64>, String> {
-    let all: Vec<_> = all.iter().zip(counts).filter(|(_, counts)| **counts).map(|(figures, _)| figures).collect();
-    let logarithm = |figures: &&ComparedFigures| {
-        let own = figures.own(&of.name).ok_or("nothing was recorded")?;
+fn logarithms(of: &Leading, all: &[&[OwnValue]], counts: &[bool]) -> Result<Vec<f64>, String> {
+    let all: Vec<_> = all.iter().zip(counts).filter(|(_, counts)| **counts).map(|(own, _)| *own).collect();
+    let logarithm = |all: &&[OwnValue]| {
+        let own = named(all, &of.name).ok_or("nothing was recorded")?;
         match own.of.quantile() {
             _ if own.is_spoiled => Err("brunt's own delays spoil it"),
             Some(q) if own.of.count as f64 * (1.0 - q) < LEAST_BEYOND => Err("too few values"),

@@ -82,7 +82,7 @@ fn point(shown: Shown<'_>, stretch: &Stretch, moment: &Moment, axis: Across) -> 
         .chain([format!("{} ok/s", Number(stretch.flow.ok / stretch.seconds()))])
         .chain(not_ok)
         .chain([format!("{} under way", count(stretch.flow.waiting.round() as u64))])
-        .chain(own::words(shown, moment))
+        .chain(own::words(shown, &moment.own))
         .chain(watched::words(shown, moment));
     Point { from: axis.x(stretch.from_ns), to: axis.x(stretch.to_ns), words: words.collect::<Vec<_>>().join(", ") }
 }

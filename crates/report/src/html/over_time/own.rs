@@ -6,7 +6,6 @@ use brunt_record::histogram::AtLeast;
 use brunt_record::series::Point;
 
 use super::super::shown::Shown as OfPage;
-use super::Moment;
 use super::flow::round;
 use crate::numbers::clean;
 use crate::own::{self, Shown};
@@ -132,10 +131,10 @@ pub(super) fn values(shown: OfPage<'_>) -> Vec<(usize, String, String, Shown)> {
     each.collect()
 }
 
-/// The text for a moment: `ttft p50 10.4ms, ttft p99 11.6ms, output_tokens/s 808/s`.
-pub(super) fn words(shown: OfPage<'_>, moment: &Moment) -> impl Iterator<Item = String> {
+/// The text for the values of a moment, in the order of those that charts have: `ttft p50 10.4ms, ttft p99 11.6ms, output_tokens/s 808/s`.
+pub(super) fn words(shown: OfPage<'_>, own: &[(OwnPoint, u64)]) -> impl Iterator<Item = String> {
     let words = values(shown).into_iter().filter_map(|(at, what, unit, shown)| {
-        let (values, length_ns) = moment.own.get(at)?;
+        let (values, length_ns) = own.get(at)?;
         let value = shown.value(values, *length_ns)?;
         let what = what.trim_end_matches("/s");
         Some(format!("{what} {}", shown.text(&unit, value)))
