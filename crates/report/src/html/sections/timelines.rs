@@ -5,6 +5,7 @@ use brunt_record::call_timeline::CallTimeline;
 
 use super::super::shown::Shown;
 use crate::csv::Row;
+use crate::numbers::clean;
 use crate::page::{ACROSS, Label, Panel, Plots, Scale, Section, Tool};
 
 /// The height of a call's row, and of the marks in it.
@@ -16,7 +17,7 @@ pub(super) fn timelines(shown: Shown<'_>) -> Section {
     let calls = &shown.summary.run.timelines;
     let mut section = Section::new("timelines", "Single answers");
     let Some(first) = calls.first() else { return section };
-    section.note = format!("{}, from when each was due", first.unit);
+    section.note = format!("{}, from when each was due", clean(&first.unit));
     plots(calls).write(&mut section.body);
     section.tools.push(Tool::csv("timelines", &csv(calls)));
     section.is_drawn = true;
@@ -36,7 +37,7 @@ fn plots(calls: &[CallTimeline]) -> Plots {
     for (nth, call) in calls.iter().enumerate() {
         let middle = ROW * (nth as f64 + 0.5);
         let first_ns = call.places.first().map_or(call.ended_ns, |(at_ns, _)| *at_ns);
-        panel.lines.push((middle, call.chosen.clone()));
+        panel.lines.push((middle, clean(&call.chosen).into_owned()));
         // It waits, first for its turn to be sent and then for the first part.
         for (class, from, to) in [("line faint dashed", 0, call.sent_ns), ("line orange", call.sent_ns, first_ns)] {
             panel.plot.raw("<path class=\"").raw(class).raw("\" d=\"M").place(x(from)).raw(" ").place(middle);
@@ -48,7 +49,7 @@ fn plots(calls: &[CallTimeline]) -> Plots {
         }
         panel.plot.raw("\"/>");
         let amount = call.places.last().map_or(0, |(_, amount)| *amount);
-        let text = format!("{}, {} {}", Duration(first_ns), count(amount), call.unit);
+        let text = format!("{}, {} {}", Duration(first_ns), count(amount), clean(&call.unit));
         panel.labels.push(Label { class: "faint", y: middle, text });
     }
     let step = axis.round(6);
@@ -68,7 +69,8 @@ fn words(calls: &[CallTimeline]) -> String {
         let first_ns = call.places.first().map_or(call.ended_ns, |(at_ns, _)| *at_ns);
         let amount = call.places.last().map_or(0, |(_, amount)| *amount);
         let (first, last) = (Duration(first_ns), Duration(last_ns(call)));
-        format!("{}: the first after {first}, {} {} after {last}", call.chosen, count(amount), call.unit)
+        let (chosen, unit) = (clean(&call.chosen), clean(&call.unit));
+        format!("{chosen}: the first after {first}, {} {unit} after {last}", count(amount))
     };
     calls.iter().map(one).collect::<Vec<_>>().join("; ")
 }
