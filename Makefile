@@ -64,7 +64,7 @@ site-test: site test-packages
 # Everything that can fail, against real servers. `cargo test` alone leaves out what needs other programs, and names it.
 # Three tests at once even on two cores: most of them wait.
 test: test-packages
-	BRUNT_SEEDS=1000 TWO_CLIENTS_SECONDS=60 RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} cargo --config .ci/tests.toml test --workspace --features brunt/schema --locked --no-fail-fast -- --include-ignored --skip every_broken_rule_is_found
+	BRUNT_SEEDS=1000 TWO_CLIENTS_SECONDS=60 RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} cargo --config .ci/tests.toml test --workspace --features brunt/schema --locked --no-fail-fast -- --include-ignored --skip every_broken_rule_is_found --skip real_llm
 	cd crates/javascript && node --no-warnings --experimental-vm-modules --test tests/library/*.test.mjs
 	cd web && npm ci --silent && npm test --silent
 	fuzz/smoke.sh
@@ -114,7 +114,7 @@ moving: test-packages
 
 # Language models against a real server with a tiny model. Some 6 GB of packages, or PYTHON with torch and `transformers[serving]`.
 llm-real:
-	$(if $(PYTHON),,python3 -m venv target/llm-real && target/llm-real/bin/pip install --quiet torch accelerate 'transformers[serving]')
+	$(if $(PYTHON),,python3 -m venv target/llm-real && target/llm-real/bin/pip install --quiet -r crates/cli/tests/network/peers/llm/requirements.txt)
 	BRUNT_LLM_PYTHON=$(or $(PYTHON),$(CURDIR)/target/llm-real/bin/python) cargo --config .ci/tests.toml test --workspace --features brunt/schema --locked --test network -- --include-ignored real_llm
 
 # Makes docs/gallery: runs of known shapes, each with its page's first screen and its text.

@@ -221,7 +221,8 @@ pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<ComparedRuns> {
     let comparison = match (a.results.as_slice(), b.results.as_slice()) {
         ([a_one], [b_one]) => {
             let blocks = |name: &str, result: &Summary| {
-                compare::blocks(result.run.series.points()).ok_or_else(|| {
+                let own = Evidence::from_summary(result).leading;
+                compare::blocks(result.run.series.points(), &own).ok_or_else(|| {
                     anyhow!(
                         "{name} is too short to be compared by itself: {BLOCKS} s or more are needed (-d), or several \
                          results of each in a directory, or both run in turn by brunt compare with two URLs"

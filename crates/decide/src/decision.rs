@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::capacity::{Answer, Capacity};
 use crate::compare::ComparedRuns;
 use crate::evidence::Evidence;
+use crate::knee::{Knee, knees};
 use crate::short::Lacking;
 use crate::sweep::Sweep;
 
@@ -50,6 +51,17 @@ impl Decision<'_> {
     /// When its first run began, in milliseconds since 1970-01-01 UTC; `None` without a run.
     pub fn started_unix_ms(&self) -> Option<u64> {
         self.runs().iter().map(|run| run.started_unix_ms).min()
+    }
+
+    /// Where figures of its protocol stop growing with the load; nothing of a comparison, which has one load.
+    pub fn knees(&self) -> Vec<Knee> {
+        match self {
+            Self::Capacity(_, capacity) => knees(capacity.trials.iter().map(|trial| (trial.level, &trial.evidence))),
+            Self::Sweep(_, sweep) => {
+                knees(sweep.steps.iter().filter_map(|step| Some((step.value as f64, step.evidence.as_ref()?))))
+            }
+            Self::Comparison(_) => Vec::new(),
+        }
     }
 
     /// The runs that it rests on.

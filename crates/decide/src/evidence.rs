@@ -87,7 +87,8 @@ pub struct Evidence {
     /// What was watched beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watched: Vec<WatchedSummary>,
-    /// The figures with which its protocol's report begins: p50 and p99 of a time, a second of a counter, the share of a rate.
+    /// The figures with which its protocol's report begins, and those that its charts have: p50 and p99 of a time, a second of a counter, the
+    /// share of a rate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leading: Vec<Leading>,
     /// Its latency spectrum, and its p99 over time.
@@ -184,27 +185,93 @@ pub struct Leading {
     pub unit: String,
     /// In its unit.
     pub value: f64,
+    /// Whether the true value may be larger; left out where it is not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
+    /// The figure that it is of: `ttft`; left out in files of versions that did not write it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub figure: String,
+    /// What it is of that figure, as thresholds have it: `p50`, `p99`, `rate`, `share`, `last`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub statistic: String,
+    /// How often something was recorded.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub count: u64,
+    /// Whether charts have it; left out where they do not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_drawn: bool,
+    /// Whether it has a knee over the load; left out where it has none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_knee: bool,
+}
+
+impl Leading {
+    /// Its quantile, 0 to 1; `None` if it is not a percentile.
+    pub fn quantile(&self) -> Option<f64> {
+        match self.statistic.as_str() {
+            "p50" => Some(0.5),
+            "p99" => Some(0.99),
+            _ => None,
+        }
+    }
+}
+
+/// What decisions have of an own figure of this kind: its name behind the figure's, what it is, and how it is found.
+pub(crate) const fn of_kind(kind: OwnKind) -> &'static [(&'static str, &'static str)] {
+    match kind {
+        OwnKind::Trend => &[(" p50", "p50"), (" p99", "p99")],
+        OwnKind::Counter => &[("/s", "rate")],
+        OwnKind::Rate => &[("", "share")],
+        OwnKind::Gauge => &[("", "last")],
+    }
 }
 
 fn leading(summary: &Summary) -> Vec<Leading> {
-    let mut all = Vec::new();
-    for own in summary.breakdown.own.iter().filter(|own| own.leads) {
+    let chosen = summary.breakdown.own.iter().filter(|own| own.leads || own.is_drawn);
+    let each = chosen.flat_map(|own| {
         let figures = &own.figures;
-        let mut put = |what: &str, unit: &str, value: Option<f64>| {
-            let name = format!("{}{what}", own.name);
-            all.extend(value.map(|value| Leading { name, unit: unit.to_owned(), value }));
-        };
-        match figures.kind {
-            OwnKind::Trend => {
-                put(" p50", &figures.unit, figures.quantile(0.5));
-                put(" p99", &figures.unit, figures.quantile(0.99));
-            }
-            OwnKind::Counter => put("/s", "", own.per_s),
-            OwnKind::Rate => put("", "ratio", figures.share()),
-            OwnKind::Gauge => put("", &figures.unit, figures.last()),
-        }
-    }
-    all
+        of_kind(figures.kind).iter().filter_map(move |(behind, statistic)| {
+            let value = match *statistic {
+                "p50" => figures.quantile(0.5),
+                "p99" => figures.quantile(0.99),
+                "rate" => own.per_s.map(AtLeast::exactly),
+                "share" => figures.share().map(AtLeast::exactly),
+                _ => figures.last().map(AtLeast::exactly),
+            }?;
+            let unit = match figures.kind {
+                OwnKind::Counter => "",
+                OwnKind::Rate => "ratio",
+                OwnKind::Trend | OwnKind::Gauge => figures.unit.as_str(),
+            };
+            Some(Leading {
+                name: format!("{}{behind}", own.name),
+                unit: unit.to_owned(),
+                value: value.value,
+                at_least: value.at_least,
+                figure: own.name.clone(),
+                statistic: (*statistic).to_owned(),
+                count: figures.count,
+                is_drawn: own.is_drawn,
+                has_knee: own.has_knee,
+            })
+        })
+    });
+    // A counter of which nothing was counted is 0, and has no record.
+    let is_known = |name: &str| summary.breakdown.own.iter().any(|own| own.name == name);
+    let declared = summary.plan.own.iter().filter(|figure| figure.leads || figure.drawn);
+    let nothing =
+        declared.filter(|figure| figure.kind == OwnKind::Counter && !is_known(&figure.name)).map(|figure| Leading {
+            name: format!("{}/s", figure.name),
+            unit: String::new(),
+            value: 0.0,
+            at_least: false,
+            figure: figure.name.clone(),
+            statistic: "rate".to_owned(),
+            count: 0,
+            is_drawn: figure.drawn,
+            has_knee: figure.has_knee,
+        });
+    each.chain(nothing.filter(|_| summary.answered())).collect()
 }
 
 /// Such as `timeout: no answer in 10s`, or `status 503`.

@@ -1,7 +1,7 @@
 //! What several runs of brunt decide: plain arithmetic, without I/O, clock or async.
 //!
 //! A decision rests on an [`evidence::Evidence`] of each run: the highest rate that a target bears ([`capacity`]), whether one
-//! target is slower than another ([`compare`]), how one scales ([`sweep`]); and that the runs were made as they were to be ([`short`]). [`kept`] is what lists show of runs and decisions that
+//! target is slower than another ([`compare`]), how one scales ([`sweep`]), and where good answers become no more ([`knee`]); and that the runs were made as they were to be ([`short`]). [`kept`] is what lists show of runs and decisions that
 //! are kept, [`packing`] how these are written.
 //!
 //! Making the runs is the caller's; what is here is given their figures, so that kept runs decide as live ones do:
@@ -21,6 +21,7 @@ pub mod compare;
 pub mod decision;
 pub mod evidence;
 pub mod kept;
+pub mod knee;
 pub mod outline;
 pub mod packing;
 pub mod short;

@@ -155,6 +155,7 @@ fn flood<M: Machine>(
         }
     };
     run.status_names = prepared.status_names();
+    run.timelines = prepared.timelines();
     run.redirected_to = prepared.redirected_to().map(|to| plan.secrets().hide(&absolute(plan, &to)).into_owned());
     if let Some(seen) = seen {
         seen.finish(&run);

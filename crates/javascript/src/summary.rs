@@ -152,13 +152,13 @@ fn values(own: &OwnFigures, seconds: f64, statistics: &[String]) -> Value {
             let (passes, fails) = passes(own);
             json!({ "rate": own.share().unwrap_or(0.0), "passes": passes, "fails": fails })
         }
-        OwnKind::Gauge => json!({ "value": own.last(), "min": own.min(), "max": own.max() }),
+        OwnKind::Gauge => json!({ "value": own.last(), "min": own.min(), "max": own.max().map(|most| most.value) }),
         OwnKind::Trend => {
             let of = |name: &String| {
                 let value = match name.as_str() {
-                    "avg" => own.mean(),
+                    "avg" => own.mean().map(|mean| mean.value),
                     "min" => own.min(),
-                    "max" => own.max(),
+                    "max" => own.max().map(|most| most.value),
                     "med" => quantile(own, 0.5),
                     "count" => Some(own.count as f64),
                     other => {
@@ -178,7 +178,7 @@ fn quantile(own: &OwnFigures, q: f64) -> Option<f64> {
     let count = own.count as f64;
     let place = q.clamp(0.0, 1.0) * (count - 1.0).max(0.0);
     // Half a rank away from its neighbours, so that no rounding error leads to them.
-    let value = |place: f64| own.quantile((place + 0.5) / count);
+    let value = |place: f64| own.quantile((place + 0.5) / count).map(|value| value.value);
     let below = value(place.floor())?;
     let share = place.fract();
     if share == 0.0 { Some(below) } else { Some(below + (value(place.floor() + 1.0)? - below) * share) }

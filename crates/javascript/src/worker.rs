@@ -289,7 +289,7 @@ mod tests {
             worker.record(gauge, value);
         }
         let (_, own) = worker.take_own().pop().unwrap();
-        assert_eq!((own.last(), own.max()), (Some(5.0), Some(9.0)));
+        assert_eq!((own.last(), own.max().map(|most| most.value)), (Some(5.0), Some(9.0)));
         worker.resume(2_000);
         worker.record(gauge, 1.0);
         assert_eq!(worker.take_own().pop().unwrap().1.last(), Some(1.0));

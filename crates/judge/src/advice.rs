@@ -84,6 +84,11 @@ pub enum Advice {
     SeeTargetsLogs,
     /// Calls were cut off at the end.
     WarmUp,
+    /// The warm-up was shorter than calls take.
+    LongerWarmUp {
+        /// About as long as they take, in seconds.
+        seconds: u64,
+    },
     /// Too few connections for the rate.
     RaiseConnections {
         /// About as many as it takes.
@@ -93,6 +98,8 @@ pub enum Advice {
     GiveConnections,
     /// Enough connections on average, and too few for a while.
     MoreConnections,
+    /// Conversations had every connection, and others waited.
+    MoreConversations,
     /// Calls waited for a connection that users share.
     RaisePool,
     /// Users were not admitted.

@@ -288,6 +288,7 @@ pub struct Traceback {
 
 /// A figure of a script's or a protocol's own.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent properties of a figure's declaration")]
 pub struct OwnBreakdown {
     /// Its name.
     pub name: String,
@@ -297,6 +298,10 @@ pub struct OwnBreakdown {
     pub per_s: Option<f64>,
     /// Whether a report begins with it.
     pub leads: bool,
+    /// Whether charts have it.
+    pub is_drawn: bool,
+    /// Whether it has a knee over the load.
+    pub has_knee: bool,
     /// Whether only the whole report shows it.
     pub is_minor: bool,
 }
@@ -372,6 +377,8 @@ fn own(plan: &Plan, total: &Figures, seconds: f64) -> Vec<OwnBreakdown> {
             figures: figures.clone(),
             per_s: per_s(figures),
             leads: declared.is_some_and(|figure| figure.leads),
+            is_drawn: declared.is_some_and(|figure| figure.drawn),
+            has_knee: declared.is_some_and(|figure| figure.has_knee),
             is_minor: declared.is_some_and(|figure| figure.minor),
         };
         (place.unwrap_or(usize::MAX), own)

@@ -2,9 +2,9 @@
 
 use brunt_http1::HTTP;
 use brunt_http1::options::{Options as Http, Version};
-use brunt_plan::content::Content;
 use brunt_plan::plan::ProtocolOptions;
 use brunt_plan::replay::LogReplay as Trace;
+use brunt_plan::units::parse_factor;
 use brunt_protocol::discovery::DiscoveryReply;
 use brunt_protocol::flags::{Flag, FlagValues, ValueKind};
 use brunt_protocol::headers::{HEADER, Header, headers};
@@ -17,7 +17,7 @@ use crate::event::{of_ollama, of_openai};
 use crate::length::Length;
 use crate::objectives::Objectives;
 use crate::options::{LlmOptions, Question};
-use crate::prompt::{PromptSource, Prompts, Rate, kind_of_trace, of_words, read_file};
+use crate::prompt::{Prompts, Rate, kind_of_trace, read_file};
 use crate::think::Think;
 use crate::turns::Turns;
 
@@ -109,13 +109,8 @@ fn think(text: &str) -> Result<(), String> {
     text.parse::<Think>().map(drop)
 }
 
-/// A factor, as `brunt replay` takes it.
-fn read_factor(text: &str) -> Option<f64> {
-    text.strip_suffix('x').unwrap_or(text).parse().ok().filter(|factor| (1e-6..=1e6).contains(factor))
-}
-
 fn factor(text: &str) -> Result<(), String> {
-    read_factor(text).map(drop).ok_or_else(|| "expected how many times as much, such as 2x or 0.5x".to_owned())
+    parse_factor(text).map(drop).map_err(|error| error.to_string())
 }
 
 fn objectives(text: &str) -> Result<(), String> {
@@ -142,11 +137,14 @@ fn wrong(flag: &'static str) -> impl Fn(String) -> OptionsError {
     move |problem| OptionsError(format!("--{flag}: {problem}"))
 }
 
-/// When calls made by these flags are due.
+/// When calls made by these flags are due. The dataset has to be right for that, before anybody is asked.
 pub(super) fn own_times(given: &FlagValues) -> Result<OwnTimes, OptionsError> {
-    let speed = given.text("speed").map(|text| read_factor(text).unwrap_or(1.0));
+    let speed = given.text("speed").map(|text| parse_factor(text).unwrap_or(1.0));
     let file = given.file("dataset");
     let all = file.map(|(name, content)| read_file(name, &content.0)).transpose()?.unwrap_or_default();
+    if turns(given)?.is_some() && !all.is_empty() && all.iter().all(|entry| entry.turns.len() == 1) {
+        return Err(OptionsError("--turns: no entry of --dataset has more than one prompt of its user".to_owned()));
+    }
     if let (Some((name, _)), Some(first)) = (file, all.first())
         && all.iter().all(|entry| entry.at_ns.is_some())
     {
@@ -181,7 +179,7 @@ pub(super) fn options(given: &FlagValues) -> Result<ProtocolOptions, OptionsErro
     let api = given.text("api").and_then(ApiDialect::named);
     let extra = given.bytes("extra-body").map(|text| read_object(&text).map_err(wrong("extra-body"))).transpose()?;
     let http = http(given, api)?;
-    let prompts = match given.file("dataset") {
+    let mut prompts = match given.file("dataset") {
         Some((file, content)) => {
             Prompts::Given { file: file.to_owned(), content: content.clone(), rate: Rate::default() }
         }
@@ -191,33 +189,28 @@ pub(super) fn options(given: &FlagValues) -> Result<ProtocolOptions, OptionsErro
             rate: Rate::default(),
         },
     };
-    let turns = turns(given)?;
+    // Questions do not take a dataset along.
+    let first = Prompts::of_words(FEW_WORDS);
     let mut options = LlmOptions {
         api,
-        model: given.text("model").unwrap_or_default().to_owned(),
         stream: !given.has("no-stream"),
-        prompts,
-        turns,
+        turns: turns(given)?,
         output: Some(of_length("output-tokens", USUAL_OUTPUT)?),
         ignore_eos: given.has("ignore-eos"),
         extra: extra.unwrap_or_default(),
-        taken: Taken::default(),
         objectives: given.text("objectives").map(str::parse).transpose().map_err(wrong("objectives"))?,
         stall_ns: stall_timeout(given)?,
-        http: Value::Null,
-        asks: None,
+        ..LlmOptions::new(given.text("model").unwrap_or_default(), first)
     };
-    // A dataset has to be right before anybody is asked.
-    if let (PromptSource::Given { all, .. }, Some(_)) = (options.prompts.ready(0, 0)?, turns)
-        && all.iter().all(|entry| entry.turns.len() == 1)
-    {
-        return Err(OptionsError("--turns: no entry of --dataset has more than one prompt of its user".to_owned()));
-    }
     let server = Server { given, http: &http };
     if options.model.is_empty() {
         options.model = server.model(&options)?;
     }
-    server.learn(&mut options)?;
+    if let Some(by) = server.learn(&mut options)? {
+        let (Prompts::Made { rate, .. } | Prompts::Given { rate, .. }) = &mut prompts;
+        *rate = by;
+    }
+    options.prompts = prompts;
     Ok(options.to_protocol(&http))
 }
 
@@ -276,16 +269,13 @@ impl Server<'_> {
         })
     }
 
-    /// Learns what the server takes, and how many tokens words are: by three calls.
-    fn learn(&self, options: &mut LlmOptions) -> Result<(), OptionsError> {
+    /// Learns what the server takes, and returns how many tokens words are, where it counts them: by three calls, or a fourth where it
+    /// refuses the first.
+    fn learn(&self, options: &mut LlmOptions) -> Result<Option<Rate>, OptionsError> {
         let question = |options: &LlmOptions, words: u32, stream: bool| LlmOptions {
             asks: Some(Question::Answer),
             stream,
-            prompts: Prompts::Given {
-                file: "a first prompt".to_owned(),
-                content: Content(of_words(u64::from(words), words).into_bytes()),
-                rate: Rate::default(),
-            },
+            prompts: Prompts::of_words(words),
             output: Some(Length::fixed(1.0)),
             ignore_eos: false,
             turns: None,
@@ -302,7 +292,7 @@ impl Server<'_> {
         }
         // A server that is broken or busy may answer others: that is what the load is to show.
         if few.status == 429 || few.status >= 500 {
-            return Ok(());
+            return Ok(None);
         }
         if few.status != 200 {
             return Err(OptionsError(format!(
@@ -315,13 +305,9 @@ impl Server<'_> {
         if options.stream && self.ask(&question(options, FEW_WORDS, true)).is_ok_and(|reply| reply.status == 400) {
             options.taken.stream_options = false;
         }
-        if let Some(tokens) = input_tokens(&few.kept.body) {
-            let many = self.ask(&question(options, MANY_WORDS, false))?;
-            let by = input_tokens(&many.kept.body).and_then(|many| Rate::by((FEW_WORDS, tokens), (MANY_WORDS, many)));
-            let (Prompts::Made { rate, .. } | Prompts::Given { rate, .. }) = &mut options.prompts;
-            *rate = by.unwrap_or(*rate);
-        }
-        Ok(())
+        let Some(tokens) = input_tokens(&few.kept.body) else { return Ok(None) };
+        let many = self.ask(&question(options, MANY_WORDS, false))?;
+        Ok(input_tokens(&many.kept.body).and_then(|many| Rate::by((FEW_WORDS, tokens), (MANY_WORDS, many))))
     }
 }
 

@@ -113,7 +113,7 @@ impl FromStr for Length {
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || {
             format!(
-                "expected a number from 1 to {MOST_TOKENS}, or normal:512,64, lognormal:512,64 (mean and deviation) or \
+                "expected a whole number from 1 to {MOST_TOKENS}, or normal:512,64, lognormal:512,64 (mean and deviation) or \
                  uniform:100,900, not '{text}'"
             )
         };
@@ -122,11 +122,19 @@ impl FromStr for Length {
             number.filter(|number| (0.0..=MOST_TOKENS).contains(number)).ok_or_else(expected)
         };
         let positive = |number: f64| if number >= 1.0 { Ok(number) } else { Err(expected()) };
-        let Some((name, numbers)) = text.split_once(':') else { return positive(number(text)?).map(Self::fixed) };
+        let is_whole = |distribution: Distribution| match distribution {
+            Distribution::Fixed(number) => number.fract() == 0.0,
+            Distribution::Uniform(least, most) => least.fract() == 0.0 && most.fract() == 0.0,
+            Distribution::Normal(..) | Distribution::LogNormal(..) => true,
+        };
+        let whole = |spread: Distribution| Some(Self(spread)).filter(|_| is_whole(spread)).ok_or_else(expected);
+        let Some((name, numbers)) = text.split_once(':') else {
+            return whole(Distribution::Fixed(positive(number(text)?)?));
+        };
         let make = Distribution::named(name.trim()).ok_or_else(expected)?;
         let (first, second) = numbers.split_once(',').ok_or_else(expected)?;
         let spread = make(positive(number(first)?)?, number(second)?);
-        Some(Self(spread)).filter(|_| spread.is_possible()).ok_or_else(expected)
+        if spread.is_possible() { whole(spread) } else { Err(expected()) }
     }
 }
 
@@ -159,7 +167,20 @@ mod tests {
         for text in ["512", "normal:512,64", "lognormal:300,200", "uniform:100,900"] {
             assert_eq!(text.parse::<Length>().unwrap().to_string(), text);
         }
-        for wrong in ["", "0", "-1", "x", "normal:512", "normal:0,3", "uniform:9,3", "gamma:1,2", "3000000", "NaN"] {
+        for wrong in [
+            "",
+            "0",
+            "-1",
+            "x",
+            "normal:512",
+            "normal:0,3",
+            "uniform:9,3",
+            "gamma:1,2",
+            "3000000",
+            "NaN",
+            "2.5",
+            "uniform:1.5,3",
+        ] {
             let problem = wrong.parse::<Length>().unwrap_err();
             assert!(problem.ends_with(&format!("not '{wrong}'")), "{problem}");
         }

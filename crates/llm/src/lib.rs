@@ -11,7 +11,7 @@
 //! | `conversation.rs`, [`turns`], [`think`], [`reply`] | turns that repeat the answers before them, and traces at their own times |
 //! | [`dialect`], `request.rs`, [`event`] | bodies and the requests around them, and what answers say |
 //! | [`client`] | the client of a connection, above that of HTTP |
-//! | [`meter`], [`objectives`] | the figures |
+//! | [`meter`], [`objectives`], [`timelines`] | the figures, and single answers token by token |
 //!
 //! ```
 //! use brunt_llm::length::Length;
@@ -37,6 +37,7 @@ pub mod prompt;
 pub mod reply;
 mod request;
 pub mod think;
+pub mod timelines;
 pub mod turns;
 
 use std::sync::Arc;
@@ -47,6 +48,8 @@ use brunt_http1::options::{Content, Options as Http};
 use brunt_plan::plan::{Load, Plan, ProtocolOptions};
 use brunt_plan::scenario::DeclaredFigure;
 use brunt_plan::share::Share;
+use brunt_plan::threshold::Threshold;
+use brunt_plan::units::{Duration, ExactDuration};
 use brunt_protocol::flags::{Flag, FlagValues};
 use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_protocol::meter::Meter;
@@ -54,6 +57,7 @@ use brunt_protocol::replay::WorkerReplay;
 use brunt_protocol::source::{Message, RequestSource, SourceEnd};
 use brunt_protocol::{Client, OptionsError, OwnTimes, Prepared, Protocol, Scheme, read_options};
 use brunt_record::SECOND_NS;
+use brunt_record::call_timeline::CallTimeline;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -61,8 +65,10 @@ use crate::client::LlmClient;
 use crate::conversation::OwnCalls;
 use crate::dialect::{ApiDialect, Asked};
 use crate::meter::TokenMeter;
+use crate::objectives::Objectives;
 use crate::options::{LlmOptions, Question};
 use crate::request::{Request, Requests};
+use crate::timelines::SharedTimelines;
 use crate::turns::Lost;
 
 /// How long an answer may take by default: long ones take minutes.
@@ -109,11 +115,20 @@ impl Protocol for Llm {
 
     fn own_figures(&self, options: &ProtocolOptions) -> Vec<DeclaredFigure> {
         let has = |option: &str| options.shown().get(option).is_some();
-        meter::declared(meter::FigureTerms { has_objectives: has("objectives"), has_turns: has("turns") })
+        let prefix = options.shown().pointer("/prompts/made/prefix").and_then(Value::as_u64);
+        meter::declared(meter::FigureTerms {
+            has_objectives: has("objectives"),
+            has_turns: has("turns"),
+            prompts_differ: prefix == Some(0) && !has("turns"),
+        })
     }
 
     fn own_times(&self, given: &FlagValues) -> Result<OwnTimes, OptionsError> {
         flags::own_times(given)
+    }
+
+    fn check_objectives(&self, limits: &str) -> Result<(), OptionsError> {
+        limits.parse::<Objectives>().map(drop).map_err(OptionsError)
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
@@ -164,10 +179,19 @@ impl Protocol for Llm {
                 let times = prompts.source.times().ok_or_else(|| {
                     OptionsError("the plan replays a trace, and not all of its requests have times".to_owned())
                 })?;
-                times.into_iter().map(|at_ns| (at_ns as f64 / replay.speed) as u64).collect()
+                let times: Vec<u64> = times.into_iter().map(|at_ns| (at_ns as f64 / replay.speed) as u64).collect();
+                check_warm_up(plan.warmup_ns, &times)?;
+                times
             }
             Load::Closed {} | Load::Open { .. } => Vec::new(),
         };
+        let mut shares: Vec<(String, Objectives)> = Vec::new();
+        for limits in plan.conditions().filter_map(Threshold::objectives) {
+            let name = format!("within({limits})");
+            if !shares.iter().any(|(known, _)| *known == name) {
+                shares.push((name, limits.parse().map_err(OptionsError)?));
+            }
+        }
         Ok(Arc::new(PreparedLlm {
             http,
             dialect,
@@ -176,7 +200,21 @@ impl Protocol for Llm {
             plan: Arc::new(plan.clone()),
             times: times.into(),
             lost: Lost::default(),
+            timelines: SharedTimelines::default(),
+            shares,
         }))
+    }
+}
+
+/// Refuses a warm-up after whose end no request of a trace is due, in nanoseconds.
+fn check_warm_up(warmup_ns: u64, times: &[u64]) -> Result<(), OptionsError> {
+    match times.last() {
+        Some(last) if *last < warmup_ns => Err(OptionsError(format!(
+            "the warm-up (-w) takes {}, and the last request of the trace comes after {}: nothing would be measured",
+            ExactDuration(warmup_ns),
+            Duration(*last)
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -189,6 +227,9 @@ struct PreparedLlm {
     /// When the requests of a trace are due, in nanoseconds.
     times: Arc<[u64]>,
     lost: Lost,
+    timelines: SharedTimelines,
+    /// The objectives of thresholds, by the names of their figures.
+    shares: Vec<(String, Objectives)>,
 }
 
 impl Prepared for PreparedLlm {
@@ -221,10 +262,14 @@ impl Prepared for PreparedLlm {
     fn meter(&self) -> Option<Box<dyn Meter>> {
         let objectives = self.options.objectives.unwrap_or_default();
         let meter = || {
-            let meter = TokenMeter::new(objectives);
+            let meter = TokenMeter::new(objectives).with_shares(&self.shares).choosing(&self.timelines);
             if self.options.turns.is_some() { meter.of_turns(&self.lost) } else { meter }
         };
         self.options.asks.is_none().then(|| Box::new(meter()) as Box<dyn Meter>)
+    }
+
+    fn timelines(&self) -> Vec<CallTimeline> {
+        timelines::lock(&self.timelines).all()
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {

@@ -6,7 +6,7 @@
 //! | `ttft_sent` | the same from when it was sent |
 //! | `ttft_content` | the same as `ttft` to the first text of the answer itself, where others came before |
 //! | `ttft_first_turn`, `ttft_later_turns` | the same as `ttft` of first turns of conversations, and of later ones |
-//! | `turns_lost` | turns that were never asked, since one before them failed or the conversation became too long |
+//! | `turns_lost` | turns that were never asked, since one before them failed or had no text, or the conversation became too long |
 //! | `chunk_gap` | from one event with text to the next |
 //! | `itl` | a gap g before an event of k tokens counts k times, as g / k: their sum is the time from the first event to the last |
 //! | `tpot` | (last − first) / (n − k₁), of an answer of n tokens, k₁ of them in its first event; none where n = k₁ |
@@ -17,21 +17,23 @@
 //!
 //! `usage_odd` has the answers whose count does not fit their text: no tokens, which is not believed, or more tokens than bytes.
 //!
-//! A request without a first token when its time was over is in `ttft` with the time that it waited: as long at least.
+//! A request that failed, or was cut off, before its first token is in `ttft` as a lower bound: it would have taken longer than it waited.
+//! Percentiles that such requests can move are marked as at least as long. `ttft_sent` is of requests with a first token, as in other tools.
 
 use std::sync::atomic::Ordering;
 
 use brunt_plan::random::ByNumber;
-use brunt_plan::scenario::DeclaredFigure;
+use brunt_plan::scenario::{DeclaredFigure, DeclaredRemark};
 use brunt_protocol::AnswerParts;
 use brunt_protocol::meter::{Meter, MeteredEnd, MeteredSecond, Reading};
+use brunt_record::call_timeline::CallTimeline;
 use brunt_record::figures::{OwnFigures, OwnKind};
 use brunt_record::histogram::Histogram;
-use brunt_record::outcome::Failure;
 
 use crate::event::{Finish, TextKind};
 use crate::facts::{self, Ended};
 use crate::objectives::{Objectives, Times};
+use crate::timelines::{SharedTimelines, Timelines, lock};
 use crate::turns::Lost;
 
 /// The most events of an answer whose tokens wait for its end.
@@ -122,14 +124,43 @@ pub struct FigureTerms {
     pub has_objectives: bool,
     /// Requests are turns of conversations.
     pub has_turns: bool,
+    /// No prompt begins as another does, so that none of their tokens should be in a cache.
+    pub prompts_differ: bool,
 }
+
+/// What is remarked on figures: the name of each, of which figure it is a share, from which percentage on, and the remark.
+const REMARKS: [(&str, &str, u32, &str); 2] = [
+    (
+        "cached_tokens",
+        "input_tokens",
+        5,
+        "of the prompts' tokens were in the server's cache, though prompts share nothing (its own template may be in front of all, or another \
+         load sends the same): ttft is that of a warm cache",
+    ),
+    (
+        "usage_odd",
+        "output_length",
+        1,
+        "of the answers have a usage that does not fit their text: no tokens, or more tokens than bytes (tokens that nobody sees, or a \
+         count that is wrong); their figures of tokens are estimates",
+    ),
+];
 
 /// The figures for thresholds.
 pub fn declared(terms: FigureTerms) -> Vec<DeclaredFigure> {
-    let FigureTerms { has_objectives, has_turns } = terms;
+    let FigureTerms { has_objectives, has_turns, prompts_differ } = terms;
+    let remark = |name: &str| {
+        let (_, of, from_percent, message) = REMARKS.iter().find(|(figure, ..)| *figure == name)?;
+        let applies = prompts_differ || name != "cached_tokens";
+        let (of, message) = ((*of).to_owned(), (*message).to_owned());
+        applies.then_some(DeclaredRemark { of, from_percent: *from_percent, message })
+    };
     let one = |(_, name, kind, unit): &(Name, &str, OwnKind, &str)| DeclaredFigure {
         leads: matches!(*name, "ttft" | "output_tokens") || has_objectives && *name == "attainment",
+        drawn: matches!(*name, "ttft" | "itl" | "output_tokens" | "goodput") || has_objectives && *name == "attainment",
+        has_knee: *name == "goodput",
         minor: MINOR.contains(name),
+        remark: remark(name),
         ..DeclaredFigure::new(name, *kind, unit)
     };
     FIGURES.iter().filter(|(_, name, ..)| has_turns || !OF_TURNS.contains(name)).map(one).collect()
@@ -151,12 +182,34 @@ struct Chunk {
 struct Flow {
     chunks: Vec<Chunk>,
     first_due_ns: u64,
+    /// From due to sent.
+    sent_ns: u64,
     first_at_ns: u64,
     last_at_ns: u64,
     has_other_text: bool,
     has_content: bool,
     /// Tokens counted so far within the measured time, before the answer's own count was known.
     counted: f64,
+}
+
+impl Flow {
+    /// The answer by itself, with these tokens in its events.
+    fn timeline(&self, chosen: &str, tokens: &[u64], reading: &Reading) -> CallTimeline {
+        let (mut at_ns, mut so_far) = (self.first_due_ns, 0);
+        let place = |(chunk, tokens): (&Chunk, &u64)| {
+            at_ns += chunk.gap_ns;
+            so_far += tokens;
+            (at_ns, so_far)
+        };
+        let call = CallTimeline {
+            chosen: chosen.to_owned(),
+            unit: "tokens".to_owned(),
+            sent_ns: self.sent_ns,
+            places: self.chunks.iter().zip(tokens).map(place).collect(),
+            ended_ns: reading.after_due_ns,
+        };
+        call.thinned()
+    }
 }
 
 /// The figures since they were last taken, in the order of [`FIGURES`].
@@ -173,6 +226,13 @@ impl Recorded {
         }
     }
 
+    /// A time that would have been at least as long.
+    fn record_bound_ns(&mut self, name: Name, least_ns: u64) {
+        if let Some(figure) = self.0.get_mut(name as usize) {
+            figure.record_bound(least_ns as f64 / 1e6);
+        }
+    }
+
     fn record_ns(&mut self, name: Name, ns: u64, at_ns: u64) {
         self.record(name, ns as f64 / 1e6, 1, at_ns);
     }
@@ -183,6 +243,8 @@ pub struct TokenMeter {
     flows: ByNumber<Flow>,
     recorded: Recorded,
     objectives: Objectives,
+    /// Further objectives, and how many requests met them, by the names of their figures.
+    shares: Vec<(String, Objectives, OwnFigures)>,
     /// All gaps so far, and what is a stall by them, in nanoseconds.
     gaps: Histogram,
     stall_ns: u64,
@@ -191,6 +253,9 @@ pub struct TokenMeter {
     events: f64,
     /// Turns of conversations that were lost, if requests are turns.
     lost: Option<Lost>,
+    /// The answers that are shown one by one: this worker's since they were last taken, and those of all workers.
+    timelines: Timelines,
+    shared_timelines: SharedTimelines,
 }
 
 impl TokenMeter {
@@ -200,11 +265,14 @@ impl TokenMeter {
             flows: ByNumber::default(),
             recorded: Recorded::new(),
             objectives,
+            shares: Vec::new(),
             gaps: Histogram::default(),
             stall_ns: u64::MAX,
             tokens: 0.0,
             events: 0.0,
             lost: None,
+            timelines: Timelines::default(),
+            shared_timelines: SharedTimelines::default(),
         }
     }
 
@@ -212,6 +280,21 @@ impl TokenMeter {
     #[must_use]
     pub fn of_turns(self, lost: &Lost) -> Self {
         Self { lost: Some(Lost::clone(lost)), ..self }
+    }
+
+    /// The same meter, which chooses answers that are shown one by one.
+    #[must_use]
+    pub fn choosing(self, timelines: &SharedTimelines) -> Self {
+        Self { shared_timelines: SharedTimelines::clone(timelines), ..self }
+    }
+
+    /// The same, with the shares of requests that met these objectives, by the names of their figures.
+    #[must_use]
+    pub fn with_shares(mut self, shares: &[(String, Objectives)]) -> Self {
+        let share =
+            |(name, objectives): &(String, Objectives)| (name.clone(), *objectives, OwnFigures::new(OwnKind::Rate, ""));
+        self.shares = shares.iter().map(share).collect();
+        self
     }
 
     /// The tokens that an event has, as far as is known before the end.
@@ -241,7 +324,8 @@ impl TokenMeter {
         let (mut so_far, mut before) = (0.0, 0.0_f64);
         let share = |chunk: &Chunk| {
             so_far += f64::from(chunk.bytes.max(1));
-            let dealt = (all * so_far / bytes).round();
+            // The first event has text, and the first token with it.
+            let dealt = (all * so_far / bytes).round().max(1.0);
             let tokens = dealt - before;
             before = dealt;
             tokens.max(0.0) as u64
@@ -300,6 +384,9 @@ impl TokenMeter {
                 }
             }
         }
+        if reading.counts && !tokens.is_empty() {
+            self.timelines.consider(flow.first_due_ns, reading.at_ns, |chosen| flow.timeline(chosen, &tokens, reading));
+        }
         tpot_ns.map(|tpot_ns| tpot_ns as u64)
     }
 
@@ -346,6 +433,7 @@ impl Meter for TokenMeter {
         if is_first {
             flow.first_at_ns = at.max(1);
             flow.first_due_ns = reading.after_due_ns;
+            flow.sent_ns = reading.after_due_ns.saturating_sub(reading.after_sent_ns.unwrap_or(0));
         }
         flow.last_at_ns = at.max(flow.last_at_ns);
         if reading.counts {
@@ -402,10 +490,9 @@ impl Meter for TokenMeter {
             self.answered(&ended, flow.as_ref().map_or(0, |flow| flow.chunks.len()), reading);
         }
         // It would have come later, if at all.
-        let waited_in_vain =
-            matches!(end, MeteredEnd::CutShort | MeteredEnd::Failed(Failure::Timeout | Failure::Stalled));
+        let waited_in_vain = matches!(end, MeteredEnd::CutShort | MeteredEnd::Failed(_));
         if flow.is_none() && waited_in_vain && reading.counts && reading.after_sent_ns.is_some() {
-            self.recorded.record_ns(Name::Ttft, reading.after_due_ns, reading.at_ns);
+            self.recorded.record_bound_ns(Name::Ttft, reading.after_due_ns);
         }
         let times = Times {
             ttft_ns: flow.as_ref().map(|flow| flow.first_due_ns).or(Some(reading.after_due_ns)),
@@ -415,6 +502,9 @@ impl Meter for TokenMeter {
         let is_good = is_ok && self.objectives.are_met(&times);
         if reading.counts && end != MeteredEnd::Unsent {
             self.recorded.record(Name::Attainment, f64::from(u8::from(is_good)), 1, reading.at_ns);
+            for (_, objectives, share) in &mut self.shares {
+                share.record(f64::from(u8::from(is_ok && objectives.are_met(&times))), reading.at_ns);
+            }
         }
         if is_good && reading.is_within {
             self.recorded.record(Name::Good, 1.0, 1, reading.at_ns);
@@ -423,10 +513,18 @@ impl Meter for TokenMeter {
 
     fn take(&mut self, second: &MeteredSecond, add: &mut dyn FnMut(&str, &OwnFigures)) {
         self.recorded.record(Name::Attainment, 0.0, second.unsent, second.ends_ns);
+        lock(&self.shared_timelines).merge(std::mem::take(&mut self.timelines));
         // Whichever worker asks first records them.
         let lost = self.lost.as_ref().map_or(0, |lost| lost.swap(0, Ordering::Relaxed));
         if lost > 0 {
             self.recorded.record(Name::TurnsLost, lost as f64, 1, second.ends_ns);
+        }
+        for (name, _, share) in &mut self.shares {
+            share.record_times(0.0, second.unsent, second.ends_ns);
+            if share.count > 0 {
+                add(name, share);
+                *share = OwnFigures::new(OwnKind::Rate, "");
+            }
         }
         if self.gaps.count() >= FEWEST_GAPS {
             self.stall_ns = self.gaps.quantile(0.5).unwrap_or(u64::MAX).max(1).saturating_mul(STALL);

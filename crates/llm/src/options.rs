@@ -63,6 +63,25 @@ pub enum Question {
 }
 
 impl LlmOptions {
+    /// Streamed answers of as many tokens as the server likes, asked for in the dialect of the target's path.
+    pub fn new(model: &str, prompts: Prompts) -> Self {
+        Self {
+            api: None,
+            model: model.to_owned(),
+            stream: true,
+            prompts,
+            turns: None,
+            output: None,
+            ignore_eos: false,
+            extra: Map::new(),
+            taken: Taken::default(),
+            objectives: None,
+            stall_ns: None,
+            http: Value::Null,
+            asks: None,
+        }
+    }
+
     /// The options as part of a plan: `http` whole for the engine, without secrets for everything else.
     pub fn to_protocol(&self, http: &Http) -> ProtocolOptions {
         let http = http.to_protocol();

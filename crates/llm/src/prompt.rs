@@ -144,6 +144,12 @@ pub const BLOCK_TOKENS: u32 = 512;
 const MOST_TIME_NS: f64 = 4e18;
 
 impl Prompts {
+    /// One prompt of so many words.
+    pub fn of_words(words: u32) -> Self {
+        let content = Content(of_words(u64::from(words), words).into_bytes());
+        Self::Given { file: "a first prompt".to_owned(), content, rate: Rate::default() }
+    }
+
     /// Makes them ready.
     ///
     /// # Errors
@@ -215,7 +221,7 @@ impl PromptSource {
 }
 
 /// A prompt of so many words.
-pub fn of_words(number: u64, words: u32) -> String {
+fn of_words(number: u64, words: u32) -> String {
     of_number("", number, words, &mut Random::new(0, number))
 }
 
@@ -303,8 +309,7 @@ pub fn read_file(file: &str, content: &[u8]) -> Result<Vec<Given>, OptionsError>
             // A request without an answer had failed.
             all.extend(row);
         }
-    } else if text.trim_start().starts_with('[') && serde_json::from_str::<Vec<Value>>(text).is_ok() {
-        let entries: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
+    } else if let Some(entries) = list(text) {
         for (entry, number) in entries.iter().zip(1..) {
             all.extend(of_entry(entry).map_err(|expected| wrong(format!(", entry {number}"), expected))?);
         }
@@ -333,6 +338,11 @@ pub fn read_file(file: &str, content: &[u8]) -> Result<Vec<Given>, OptionsError>
         return Err(wrong(String::new(), &problem));
     }
     Ok(all)
+}
+
+/// The entries of a file that is a list in JSON. Other texts may begin with a bracket, too.
+fn list(text: &str) -> Option<Vec<Value>> {
+    serde_json::from_str(text).ok().filter(|_| text.trim_start().starts_with('['))
 }
 
 /// What an entry of a file may be.
@@ -387,7 +397,7 @@ fn whole_body(entry: &Value) -> Option<&Map<String, Value>> {
     entry.as_object().filter(|_| is_body)
 }
 
-/// The conversations of an entry: none of one without a prompt, which `ShareGPT` has, or whose request had no answer.
+/// The conversations of an entry: none where it has no prompt, as some of `ShareGPT`'s have none, or where its request had no answer.
 ///
 /// # Errors
 /// What was expected in its place.

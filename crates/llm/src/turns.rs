@@ -18,7 +18,8 @@ pub struct Turns {
     pub think: Think,
 }
 
-/// Turns that were never asked, as their conversations ended before.
+/// Turns of the measured part that were never asked: an earlier turn failed or was answered without text, or their conversation became too
+/// long. What the end of the run, or its number of requests, cuts off is not lost.
 pub type Lost = Arc<AtomicU64>;
 
 /// The hint of a turn after the first, to a client.

@@ -80,6 +80,7 @@ pub struct Scenarios {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent properties, each a field of the plan")]
 pub struct DeclaredFigure {
     /// Its name.
     pub name: String,
@@ -92,6 +93,15 @@ pub struct DeclaredFigure {
     /// Whether a report begins with it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub leads: bool,
+    /// Whether charts have it: over time in a run, and over the load in several.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub drawn: bool,
+    /// Whether it counts calls that were as good as they should be, so that there is a load beyond which they become no more: its knee.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub has_knee: bool,
+    /// The remark that reports make on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remark: Option<DeclaredRemark>,
     /// Whether only the whole report shows it (`-v`).
     #[serde(default, skip_serializing_if = "is_false")]
     pub minor: bool,
@@ -100,11 +110,34 @@ pub struct DeclaredFigure {
     pub holds_unrecorded: bool,
 }
 
+/// A remark on a figure of a protocol's own that makes up a large share of another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DeclaredRemark {
+    /// The figure of whose sum it is a share; of one without a sum its values are counted.
+    pub of: String,
+    /// The percentage from which on it is remarked on.
+    pub from_percent: u32,
+    /// The observation, behind the share: `17% ` and this.
+    pub message: String,
+}
+
 impl DeclaredFigure {
     /// A figure among the others of a report, whose thresholds fail where nothing was recorded.
     pub fn new(name: &str, kind: OwnKind, unit: &str) -> Self {
         let (name, unit) = (name.to_owned(), unit.to_owned());
-        Self { name, kind, unit, leads: false, minor: false, holds_unrecorded: false }
+        Self {
+            name,
+            kind,
+            unit,
+            leads: false,
+            drawn: false,
+            has_knee: false,
+            remark: None,
+            minor: false,
+            holds_unrecorded: false,
+        }
     }
 
     /// Whether this is its name, or the name of its values with some tags: `basket{page=a}` of `basket`.

@@ -17,6 +17,7 @@ const COUNT: &str = "a whole number such as 64, 10k, 2M or 1G";
 const NUMBER: &str = "a number such as 200, 1.5k or 2M";
 const SIZE: &str = "a size in bytes such as 512, 64k, 1M or 2G";
 const RATIO: &str = "a share such as 0.1% or 0.001";
+const FACTOR: &str = "how many times as much, such as 2x or 0.5x";
 
 /// The longest duration of a plan: 30 days. A histogram measures up to 2^44 ns, a little under five hours.
 pub const LONGEST_NS: u64 = 30 * 24 * 3600 * brunt_record::SECOND_NS;
@@ -125,6 +126,14 @@ pub fn parse_ratio(text: &str) -> Result<f64, UnitError> {
         Some((number, "%")) => Ok(number / 100.0),
         Some((number, "")) => Ok(number),
         _ => Err(error(RATIO, text)),
+    }
+}
+
+/// Reads how many times as much, from a millionth to a million: `2x`, `0.5`.
+pub fn parse_factor(text: &str) -> Result<f64, UnitError> {
+    match split(text) {
+        Some((number, "x" | "")) if (1e-6..=1e6).contains(&number) => Ok(number),
+        _ => Err(error(FACTOR, text)),
     }
 }
 
@@ -307,6 +316,10 @@ mod tests {
         );
         assert!(parse_number(&format!("{}G", "9".repeat(302))).is_err(), "no number is infinite");
         assert!(parse_ratio("5ms").is_err());
+        assert_eq!((parse_factor("2x"), parse_factor("0.5"), parse_factor(" 1.5 x")), (Ok(2.0), Ok(0.5), Ok(1.5)));
+        for text in ["", "x", "0x", "-2x", "2xx", "5%", "2000000x"] {
+            assert!(parse_factor(text).is_err(), "{text}");
+        }
         assert!(parse_size("1.3").is_err());
     }
 

@@ -8,6 +8,7 @@ use brunt_plan::replay::LogReplay as Trace;
 use brunt_plan::scenario::DeclaredFigure;
 use brunt_plan::share::Share;
 use brunt_plan::target::Target;
+use brunt_record::call_timeline::CallTimeline;
 use brunt_record::outcome::OkStatus;
 
 use crate::client::{Client, Direction};
@@ -182,6 +183,15 @@ pub trait Protocol: Send + Sync {
         Vec::new()
     }
 
+    /// Checks objectives of a call, such as `ttft<500ms,tpot<50ms`, for a threshold `within(ttft<500ms,tpot<50ms)>90%`. Where they are known,
+    /// [`Prepared::meter`] records a rate by the name `within(ttft<500ms,tpot<50ms)`: of the calls that were due, those that met all of them.
+    ///
+    /// # Errors
+    /// Says which objectives it measures, if any.
+    fn check_objectives(&self, _limits: &str) -> Result<(), OptionsError> {
+        Err(OptionsError(format!("{} measures no objectives of single calls", self.name())))
+    }
+
     /// Its library in scenarios, if it has words of its own there. Otherwise it is `brunt.SCHEME`, by its first scheme,
     /// and its options and calls have the names of its flags: `brunt.memcached{ address = … }:call{ item = "a" }`.
     fn dialect(&self) -> Option<Box<dyn Dialect>> {
@@ -283,6 +293,11 @@ pub trait Prepared: Send + Sync {
 
     /// The names to offer in the TLS handshake (ALPN, RFC 7301), by preference.
     fn alpn(&self) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+
+    /// Single calls of the run so far, with the times of the parts of their answers, where [`Prepared::meter`] writes some down.
+    fn timelines(&self) -> Vec<CallTimeline> {
         Vec::new()
     }
 

@@ -7,16 +7,25 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::histogram::{AtLeast, Censored, Histogram, MAX_VALUE_NS, MOST_VALUES, push_leb128, rank, take_leb128};
 
-/// The distinct values from which on a packed histogram becomes coarser. The seconds of ten minutes stay under a megabyte so.
-const ENOUGH: usize = 96;
+/// How fine packed values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fineness {
+    /// The distinct values from which on they become coarser.
+    pub(crate) distinct: usize,
+    /// How many of their significant bits are dropped at most, up to [`COARSEST`].
+    pub(crate) coarsest: u8,
+}
+
+/// Of the times of calls: the seconds of ten minutes stay under a megabyte, and a value is within 0.8% of what was measured.
+const USUAL: Fineness = Fineness { distinct: 96, coarsest: 4 };
 /// The significant bits of a histogram's values.
 const FINEST_BITS: u32 = 11;
-/// How many of them are dropped at most: then a value is within 0.8% of what was measured.
-const COARSEST: u8 = 4;
+/// How many of them are dropped at most, of any packed values.
+const COARSEST: u8 = 5;
 
 /// A histogram at rest: a few bytes for each distinct value, instead of pages.
 ///
-/// It is as fine as [`Histogram`] while it has few distinct values, and as coarse as 0.8% where it has many. The extremes
+/// It is as fine as [`Histogram`] while it has few distinct values, and as coarse as its [`Fineness`] where it has many. The extremes
 /// are exact. Merging is commutative and associative: how coarse a whole is depends on its values alone.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Packed {
@@ -32,7 +41,12 @@ pub struct Packed {
 impl Packed {
     /// Packs a histogram. The exact sum is lost here; the total keeps it.
     pub fn from_histogram(histogram: &Histogram) -> Self {
-        let (bytes, coarse) = fitting(0, || histogram.values());
+        Self::within(USUAL, histogram)
+    }
+
+    /// The same, as fine as this.
+    pub(crate) fn within(fineness: Fineness, histogram: &Histogram) -> Self {
+        let (bytes, coarse) = fitting(fineness, 0, || histogram.values());
         Self {
             bytes,
             coarse,
@@ -55,6 +69,12 @@ impl Packed {
     /// The values of both.
     #[must_use]
     pub fn merged(&self, other: &Self) -> Self {
+        self.merged_within(USUAL, other)
+    }
+
+    /// The same, as fine as this, which is the fineness of both.
+    #[must_use]
+    pub(crate) fn merged_within(&self, fineness: Fineness, other: &Self) -> Self {
         if self.is_empty() {
             return other.clone();
         }
@@ -69,7 +89,7 @@ impl Packed {
                 _ => ours.next(),
             })
         };
-        let (bytes, coarse) = fitting(self.coarse.max(other.coarse), both);
+        let (bytes, coarse) = fitting(fineness, self.coarse.max(other.coarse), both);
         let (min, max) = (self.min.min(other.min), self.max.max(other.max));
         Self { bytes, coarse, count: self.count + other.count, min, max }
     }
@@ -97,7 +117,7 @@ impl Packed {
         Self {
             min: end(left.first(), self.min, part.min),
             max: end(left.last(), self.max, part.max),
-            bytes: packed(left.into_iter(), self.coarse),
+            bytes: packed(left.into_iter(), USUAL.distinct, self.coarse),
             coarse: self.coarse,
             count,
         }
@@ -207,20 +227,21 @@ const fn last_alike(value: u64, coarse: u8) -> u64 {
 ///
 /// A controller packs thousands of histograms a second. So values are looked at twice, and not remembered, and from within
 /// their iterator (`for_each`), since it is a chain of several.
-fn fitting<I: Iterator<Item = (u64, u64)>>(coarse: u8, values: impl Fn() -> I) -> (Box<[u8]>, u8) {
-    let coarse = coarse_enough(coarse.min(COARSEST), values());
-    (packed(values(), coarse), coarse)
+fn fitting<I: Iterator<Item = (u64, u64)>>(fineness: Fineness, coarse: u8, values: impl Fn() -> I) -> (Box<[u8]>, u8) {
+    let coarse = coarse_enough(fineness, coarse.min(fineness.coarsest), values());
+    (packed(values(), fineness.distinct, coarse), coarse)
 }
 
 /// How coarse values have to be, at least `coarse`, so that few enough of them are distinct. `values` go from low to high.
-fn coarse_enough(coarse: u8, mut values: impl Iterator<Item = (u64, u64)>) -> u8 {
-    if coarse == COARSEST {
+fn coarse_enough(fineness: Fineness, coarse: u8, mut values: impl Iterator<Item = (u64, u64)>) -> u8 {
+    let Fineness { distinct: enough, coarsest } = fineness;
+    if coarse == coarsest {
         return coarse;
     }
     let mut levels = [(0_usize, None); COARSEST as usize];
     let mut best = coarse;
     values.any(|(value, _)| {
-        for (level, (distinct, last)) in (0..COARSEST).zip(&mut levels).skip(usize::from(best)) {
+        for (level, (distinct, last)) in (0..coarsest).zip(&mut levels).skip(usize::from(best)) {
             let value = Some(rounded(value, level));
             // What is one value here is one at each coarser level.
             if *last == value {
@@ -228,19 +249,19 @@ fn coarse_enough(coarse: u8, mut values: impl Iterator<Item = (u64, u64)>) -> u8
             }
             *last = value;
             *distinct += 1;
-            if *distinct > ENOUGH {
+            if *distinct > enough {
                 best = level + 1;
             }
         }
         // Then the rest says nothing more.
-        best == COARSEST
+        best == coarsest
     });
     best
 }
 
 /// Values from low to high with their counts, as bytes.
-fn packed(values: impl Iterator<Item = (u64, u64)>, coarse: u8) -> Box<[u8]> {
-    let mut bytes = Vec::with_capacity(4 * ENOUGH);
+fn packed(values: impl Iterator<Item = (u64, u64)>, distinct: usize, coarse: u8) -> Box<[u8]> {
+    let mut bytes = Vec::with_capacity(4 * distinct);
     let (mut previous, mut current, mut last, mut count) = (0, 0, 0, 0);
     let mut put = |value: u64, n: u64| {
         push_leb128(&mut bytes, value - previous);
@@ -338,7 +359,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_few_values_keep_the_resolution_of_a_histogram(values in prop::collection::vec(0_u64..1 << 43, 0..ENOUGH)) {
+        fn a_few_values_keep_the_resolution_of_a_histogram(values in prop::collection::vec(0_u64..1 << 43, 0..USUAL.distinct)) {
             let whole = histogram(&values);
             let packed = packed_of(&values);
             prop_assert!(packed.unpack().values().eq(whole.values()));
@@ -357,7 +378,7 @@ mod tests {
                 counts
             };
             let packed = Packed::from_histogram(&whole);
-            let finest = (0..COARSEST).find(|level| at(*level).len() <= ENOUGH).unwrap_or(COARSEST);
+            let finest = (0..USUAL.coarsest).find(|level| at(*level).len() <= USUAL.distinct).unwrap_or(USUAL.coarsest);
             prop_assert_eq!(packed.coarse, finest);
             prop_assert!(packed.slots().eq(at(finest)));
         }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::SECOND_NS;
 use crate::agents::AgentPart;
+use crate::call_timeline::CallTimeline;
 use crate::catalogue::Counter;
 use crate::change::Change;
 use crate::delivery::Delivery;
@@ -150,6 +151,9 @@ pub struct Recording {
     /// Changes of the run, and named moments, in the order of their times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
+    /// Single calls of a protocol that measures parts of answers, part by part; of a run without agents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timelines: Vec<CallTimeline>,
     /// A replay's account of its log, and how the answers differ from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Box<Replayed>>,
@@ -251,6 +255,7 @@ impl Recording {
             status_names: BTreeMap::new(),
             redirected_to: None,
             changes: Vec::new(),
+            timelines: Vec::new(),
             replayed: None,
             agents: Vec::new(),
             deliveries: Vec::new(),

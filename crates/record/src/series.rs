@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::SECOND_NS;
 use crate::catalogue::{Counter, Numbers, Timing};
 use crate::drilldown::Drilldown;
+use crate::figures::{NamedFigures, OTHERS, OwnFigures, OwnKind, OwnPoint};
 use crate::histogram::{AtLeast, Censored, Histogram};
 use crate::instrument::BoundedTimes;
 use crate::outcome::OkStatus;
@@ -16,6 +17,10 @@ use crate::watched::WatchedPoint;
 
 /// The most points kept. When there are more, neighbours are merged in pairs and points become twice as long.
 const MOST_POINTS: usize = 3600;
+
+/// How much own figures may weigh that have values in each point: a trend weighs [`TREND`], any other figure 1.
+const MOST_OWN: usize = 80;
+const TREND: usize = 4;
 
 /// What happened in one stretch of the measured part, usually a second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,6 +60,9 @@ pub struct Point {
     /// Figures watched beside the run, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub watched: BTreeMap<String, WatchedPoint>,
+    /// Figures of the script's or the protocol's own, by name. Where there are very many, only those that were recorded first.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub own: BTreeMap<String, OwnPoint>,
 }
 
 impl Point {
@@ -83,6 +91,7 @@ impl Point {
             service: Packed::from_histogram(BoundedTimes::of_service(&snapshot.times).ended()),
             lag: Packed::from_histogram(snapshot.times.known(Timing::Lag)),
             watched: snapshot.watched.iter().map(|(name, figure)| (name.to_owned(), figure.into())).collect(),
+            own: BTreeMap::new(),
         }
     }
 
@@ -144,6 +153,9 @@ impl Point {
         for (name, values) in &next.watched {
             self.watched.entry(name.clone()).or_default().absorb(*values);
         }
+        for (name, values) in &next.own {
+            self.own.entry(name.clone()).or_default().absorb(values);
+        }
     }
 
     /// Adds the figures of another place in the same stretch.
@@ -188,6 +200,11 @@ pub struct Series {
     most_points: usize,
     #[serde(skip, default = "yes")]
     is_drilled: bool,
+    /// The own figures that have values in points, and whether one had no room.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    own: BTreeMap<String, OwnKind>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    is_own_crowded: bool,
     /// Virtual users alive at its end, and the most alive at any time.
     users: i64,
     most_users: i64,
@@ -202,6 +219,8 @@ impl Default for Series {
             resolution_ns: SECOND_NS,
             most_points: MOST_POINTS,
             is_drilled: true,
+            own: BTreeMap::new(),
+            is_own_crowded: false,
             users: 0,
             most_users: 0,
             drilldown: Drilldown::default(),
@@ -215,6 +234,11 @@ const fn most_points() -> usize {
 
 const fn yes() -> bool {
     true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes what it may leave out by reference")]
+const fn is_false(is_so: &bool) -> bool {
+    !*is_so
 }
 
 impl Series {
@@ -233,7 +257,8 @@ impl Series {
         if self.is_drilled {
             self.drilldown.push(length_ns, snapshot, ok);
         }
-        let point = Point::from_snapshot(start_ns, length_ns, snapshot, ok, self.users());
+        let mut point = Point::from_snapshot(start_ns, length_ns, snapshot, ok, self.users());
+        point.own = self.own_points(&snapshot.figures.own);
         match self.points.last_mut() {
             Some(last) if last.length_ns < self.resolution_ns => last.absorb(&point),
             _ => self.points.push(point),
@@ -241,6 +266,29 @@ impl Series {
         if self.points.len() > self.most_points {
             self.halve();
         }
+    }
+
+    /// The values of own figures in a stretch, of those that have room.
+    fn own_points(&mut self, figures: &NamedFigures<OwnFigures>) -> BTreeMap<String, OwnPoint> {
+        let mut points = BTreeMap::new();
+        for (name, figure) in figures.iter().filter(|(name, _)| *name != OTHERS) {
+            if !self.own.contains_key(name) {
+                let weight = |kind: OwnKind| if kind == OwnKind::Trend { TREND } else { 1 };
+                let so_far: usize = self.own.values().map(|kind| weight(*kind)).sum();
+                if so_far + weight(figure.kind) > MOST_OWN {
+                    self.is_own_crowded = true;
+                    continue;
+                }
+                self.own.insert(name.to_owned(), figure.kind);
+            }
+            points.insert(name.to_owned(), figure.into());
+        }
+        points
+    }
+
+    /// Whether there were more own figures than points have values of.
+    pub const fn is_own_crowded(&self) -> bool {
+        self.is_own_crowded
     }
 
     /// Sets the number of open connections at the end of the last stretch.
@@ -284,9 +332,10 @@ impl Series {
             }
         }
         // Each had its maximum at a time of its own.
+        let is_own_crowded = series.clone().any(|one| one.is_own_crowded);
         let most_users = series.map(|one| one.most_users).sum();
         let users = merged.last().map_or(0, |point| point.users.cast_signed());
-        Self { points: merged, resolution_ns, users, most_users, ..Self::default() }
+        Self { points: merged, resolution_ns, users, most_users, is_own_crowded, ..Self::default() }
     }
 
     fn at_resolution(&self, resolution_ns: u64) -> Vec<Point> {
@@ -357,6 +406,35 @@ mod tests {
             assert_eq!(point.start_ns, end);
             end += point.length_ns;
         }
+    }
+
+    #[test]
+    fn own_figures_have_values_in_each_point_and_their_number_is_bounded() {
+        let mut series = Series::default();
+        let seconds = MOST_POINTS as u64 + 2;
+        for i in 0..seconds {
+            let mut snapshot = second(1000);
+            *snapshot.figures.own.named("sold") = OwnFigures::new(OwnKind::Counter, "eur");
+            snapshot.figures.own.named("sold").record(2.0, i);
+            *snapshot.figures.own.named("age") = OwnFigures::new(OwnKind::Trend, "ms");
+            snapshot.figures.own.named("age").record(if i % 2 == 0 { 10.0 } else { 30.0 }, i);
+            series.push(SECOND_NS, &snapshot, &OkStatus::default());
+        }
+        assert!(!series.is_own_crowded());
+        let sold: f64 = series.points().iter().filter_map(|point| point.own["sold"].sum()).sum();
+        assert_eq!(sold, 2.0 * seconds as f64, "folding loses nothing");
+        let [p25, p99] = series.points()[0].own["age"].quantiles([0.25, 0.99]);
+        assert!((p25.unwrap().value / 10.0 - 1.0).abs() < 0.01 && (p99.unwrap().value / 30.0 - 1.0).abs() < 0.01);
+        // Two machines in the same seconds.
+        let both = Series::beside([&series, &series].into_iter());
+        assert_eq!(both.points()[0].own["sold"].sum(), Some(8.0));
+        let mut crowded = Snapshot::default();
+        for i in 0..2 * MOST_OWN {
+            *crowded.figures.own.named(&format!("n{i}")) = OwnFigures::new(OwnKind::Trend, "");
+            crowded.figures.own.named(&format!("n{i}")).record(1.0, 0);
+        }
+        series.push(SECOND_NS, &crowded, &OkStatus::default());
+        assert!(series.is_own_crowded() && series.own.len() < MOST_OWN / TREND + 2);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! One table for data frames and spreadsheets. `kind` is the kind of a row's subject, `name` its name, and every other
 //! column holds numbers only:
-//! holds numbers alone:
 //!
 //! | `kind` | `name` | |
 //! | --- | --- | --- |
@@ -13,7 +12,8 @@
 //! | `scenario` | the scenario | response: iterations; due: begun, answered: finished, `not_ok`: ended by an error; users: started, `not_admitted` and `out_of_rows`: how many of them arrived and found no place, or no row of data |
 //! | `messages` | `first_message`, `message_gap`, `each_message` or `last_message`, of a request with its name before it: `chat:message_gap` | response: this time; due: how often it was recorded; rate: messages a second |
 //! | `watched` | a figure that was watched, in each second; without a `second` its `mean`, `min`, `max` and `last`: `cpu:max` | value: in its unit, empty where there is none |
-//! | `figure` | of the script's own, as thresholds call it: `basket:p95` | value: in its unit; due: how often it was recorded |
+//! | `figure` | of the script's or the protocol's own, as thresholds call it: `basket:p95` | value: in its unit; due: how often it was recorded |
+//! | `figure_second` | the same in each second: percentiles `p50` and `p99`, the `rate` of a counter, a `share`, the `last` of a gauge | likewise |
 //!
 //! Times are nanoseconds. Empty is what was not measured. `at_least` names the columns of a row that are lower bounds.
 //! `spoiled` is 1 where the generator spoiled the row's figures, in `total` where the verdict is anything but
@@ -119,7 +119,8 @@ fn rows(summary: &Summary) -> Vec<String> {
     let has_users = !summary.breakdown.scenarios.is_empty();
     let seconds = summary.run.series.points().iter().map(|point| second(point, has_users));
     let rows = seconds.chain([total(summary)]).chain(statuses(summary)).chain(names(summary));
-    let rows = rows.chain(messages(summary)).chain(values::own(summary)).chain(values::watched(summary));
+    let rows = rows.chain(messages(summary)).chain(values::own(summary)).chain(values::own_seconds(summary));
+    let rows = rows.chain(values::watched(summary));
     let label = label(summary);
     rows.map(|row| {
         let further = row.further();
@@ -198,6 +199,17 @@ impl Row {
         let value_at = COLUMNS.iter().position(|column| *column == "value").unwrap_or(COLUMNS.len());
         (put..value_at).for_each(|_| self.put(""));
         self.put(value);
+    }
+
+    /// The same of an own figure, which may be a lower bound.
+    fn put_own(&mut self, put: usize, value: AtLeast<f64>) {
+        let bounds_at = COLUMNS.iter().position(|column| *column == "at_least").unwrap_or(COLUMNS.len());
+        if !value.at_least {
+            return self.put_value(put, value.value);
+        }
+        (put..bounds_at).for_each(|_| self.put(""));
+        self.put("value");
+        self.put_value(bounds_at + 1, value.value);
     }
 
     /// The values of further columns, each after a comma.

@@ -18,10 +18,10 @@ use brunt_plan::units::{Clock, Duration, ExactDuration, Number};
 use brunt_record::SECOND_NS;
 use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::Counter;
-use brunt_record::histogram::fewest_calls;
+use brunt_record::histogram::{AtLeast, fewest_calls};
 use brunt_record::recording::Ending;
 
-use crate::numbers::{brief, clean, count, counted, percent};
+use crate::numbers::{bound, brief, clean, count, counted, percent};
 use crate::style::Role;
 use crate::{failed, made};
 
@@ -416,13 +416,14 @@ fn rate(summary: &Summary) -> String {
     for own in summary.breakdown.own.iter().filter(|own| own.leads) {
         let name = own.name.replace('_', " ");
         let time = |value: f64| own.figures.unit_ns().map(|ns| Duration((value * ns).round() as u64).to_string());
+        let at_least = |value: AtLeast<f64>| {
+            format!("{}{}", bound(value.at_least), time(value.value).unwrap_or_else(|| Number(value.value).to_string()))
+        };
         let is_of_few = own.figures.count < fewest_calls(0.99);
         let few = if is_of_few { format!(" of {}", counted(own.figures.count, "value")) } else { String::new() };
         parts.extend(match (own.per_s, own.figures.quantile(0.99)) {
             (Some(per_s), _) => Some(format!("{} {name}/s", Number(per_s))),
-            (None, Some(p99)) => {
-                Some(format!("{name} p99 {}{few}", time(p99).unwrap_or_else(|| Number(p99).to_string())))
-            }
+            (None, Some(p99)) => Some(format!("{name} p99 {}{few}", at_least(p99))),
             (None, None) => own.figures.share().map(|share| format!("{name} {}", percent(share))),
         });
     }

@@ -56,6 +56,7 @@ mod made;
 pub mod markdown;
 mod markup;
 mod numbers;
+mod own;
 mod page;
 pub mod schema;
 mod skipped;

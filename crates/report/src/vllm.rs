@@ -100,6 +100,7 @@ fn value(figures: &OwnFigures, what: Statistic) -> Option<f64> {
         Statistic::Stdev => figures.stdev(),
         Statistic::At(percentile) => figures.quantile(percentile.share()),
     }
+    .map(|value| value.value)
 }
 
 fn milliseconds(times: &Distribution, what: Statistic) -> Option<f64> {

@@ -71,6 +71,22 @@ fn capacities() {
 }
 
 #[test]
+fn a_rate_of_conversations_is_none_of_calls() {
+    let all = decisions::capacities().into_iter();
+    let answered = all.filter(|(name, ..)| matches!(*name, "found" | "generator" | "silent"));
+    for (name, mut plan, capacity) in answered {
+        plan.own_times = true;
+        let decision = Decision::Capacity(&plan, &capacity);
+        for format in [DecisionFormat::Text, DecisionFormat::Markdown, DecisionFormat::Junit, DecisionFormat::Html] {
+            let view = rendered(format, decision, false);
+            assert!(!view.contains("calls/s"), "{name}: {view}");
+        }
+        let is_found = rendered(DecisionFormat::Text, decision, false).contains("conversations/s");
+        assert!(is_found || name != "found", "{name}");
+    }
+}
+
+#[test]
 fn comparisons() {
     for (name, compared) in decisions::comparisons() {
         check_views(&format!("comparison-{name}"), Decision::Comparison(&compared));

@@ -120,10 +120,7 @@ pub fn tokens(text: &str) -> Read<u64> {
 
 /// How many times as much: `2x`, `0.5`.
 pub fn factor(text: &str) -> Read<f64> {
-    let number = text.strip_suffix('x').unwrap_or(text).parse::<f64>().ok();
-    number
-        .filter(|factor| (1e-6..=1e6).contains(factor))
-        .ok_or_else(|| "expected how many times as much, such as 2x or 0.5x".to_owned())
+    units::parse_factor(text).map_err(|e| e.to_string())
 }
 
 /// A name and a value for scripts; a bare name is a variable, whose value is taken. Any other text may be a secret, and

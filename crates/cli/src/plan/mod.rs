@@ -20,10 +20,12 @@ use brunt_plan::plan::{
 };
 use brunt_plan::profile::Profile;
 use brunt_plan::random::Random;
+use brunt_plan::scenario::DeclaredFigure;
 use brunt_plan::secret::{REDACTED, Template};
 use brunt_plan::target::{Target, Url};
 use brunt_protocol::{OwnTimes, Registry, options_of, redact_loaded};
 use brunt_record::SECOND_NS;
+use brunt_record::figures::OwnKind;
 
 use self::asking::Probe;
 use crate::args::bench::{Bench, Connecting, Saving};
@@ -53,6 +55,7 @@ pub fn from_flags(bench: &Bench, program: &Program) -> Result<Plan> {
     plan.max_error_rate = bench.output.most_errors()?.unwrap_or(plan.max_error_rate);
     plan.max_less_ratio = bench.output.allow_less.unwrap_or(plan.max_less_ratio);
     plan.origin = origin(&bench.saving);
+    declare_objectives(&mut plan, program)?;
     if bench.trial.once {
         make_single(&mut plan);
         // A single call is made to see its answer, whatever that is.
@@ -60,6 +63,21 @@ pub fn from_flags(bench: &Bench, program: &Program) -> Result<Plan> {
     }
     plan.validate()?;
     Ok(plan)
+}
+
+/// Declares the figures of thresholds on objectives of a call, which the target's protocol measures if it knows them.
+fn declare_objectives(plan: &mut Plan, program: &Program) -> Result<()> {
+    let Some((protocol, _)) = program.registry.find(&plan.target.scheme) else { return Ok(()) };
+    let asked: Vec<_> = plan.conditions().filter(|condition| condition.objectives().is_some()).cloned().collect();
+    for condition in asked {
+        let Some(limits) = condition.objectives() else { continue };
+        protocol.check_objectives(limits).with_context(|| format!("threshold '{condition}'"))?;
+        let name = format!("within({limits})");
+        if !plan.own.iter().any(|figure| figure.name == name) {
+            plan.own.push(DeclaredFigure::new(&name, OwnKind::Rate, ""));
+        }
+    }
+    Ok(())
 }
 
 /// The length of a run of `plan`, in nanoseconds, as far as it is known.

@@ -1,6 +1,8 @@
 //! Load on language models, against the simulated one: every figure by arithmetic, and what goes wrong by its name.
 
-use brunt_testbed::llm::{Answers, ModelConfig, Speed};
+use std::time::Duration;
+
+use brunt_testbed::llm::{Answers, ModelConfig, Quirks, Speed};
 use brunt_testbed::server::{self, Server};
 use serde_json::Value;
 
@@ -63,11 +65,116 @@ fn tokens_and_their_times_are_those_of_the_formulas() {
         // The gaps of tokens add up to the time between the first event and the last: 10 ms a token.
         let later = 24 - chunk;
         assert_eq!(number(&report, "itl", "count"), 12.0 * later as f64);
-        assert!(number(&report, "tpot", "min") >= 8.0 && number(&report, "tpot", "mean") >= 9.9, "{chunk}");
         assert_eq!(number(&report, "chunk_gap", "count"), 12.0 * (24 / chunk - 1) as f64);
+        let all_ms = |name: &str| number(&report, name, "mean") * number(&report, name, "count");
+        assert!(
+            (all_ms("itl") - all_ms("chunk_gap")).abs() < 0.01,
+            "{chunk}: {} {}",
+            all_ms("itl"),
+            all_ms("chunk_gap")
+        );
+        // All answers have as many tokens, so that the mean of their means is that of all tokens.
+        assert!((number(&report, "tpot", "mean") - number(&report, "itl", "mean")).abs() < 0.01, "{chunk}");
         assert_eq!(number(&report, "finish_length", "sum"), 12.0);
         assert_eq!(own(&report, "attainment")["ratio"], 1.0);
     }
+}
+
+#[test]
+fn own_figures_have_values_by_second_in_every_output_and_when_read_back() {
+    let server = start(model(1));
+    let directory = program::Directory::new();
+    let (json, csv, page) = (directory.path("run.json"), directory.path("run.csv"), directory.path("run.html"));
+    let load = ["-c", "4", "-d", "3s", "--input-tokens", "100", "--output-tokens", "20", "--objectives", "ttft<5s"];
+    let files = ["-o", &json, "-o", &csv, "-o", &page, &url(&server)];
+    program::run([&load[..], &files].concat()).with_status(0);
+    let result: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let series = result["series"].as_array().unwrap();
+    let second = |at: usize, name: &str, what: &str| series[at]["own"][name][what].as_f64();
+    for at in 0..3 {
+        assert!(second(at, "ttft", "p99").unwrap() >= 9.9 && second(at, "itl", "p99").unwrap() > 0.0, "{at}");
+        assert_eq!(second(at, "attainment", "ratio"), Some(1.0));
+    }
+    assert_eq!(series[0]["own"].get("chunk_gap"), None, "what only the whole report shows is in the recording alone");
+    let sum: f64 = (0..series.len()).filter_map(|at| second(at, "output_tokens", "sum")).sum();
+    let all = result["names"]["own"].as_array().unwrap();
+    let whole = all.iter().find(|own| own["name"] == "output_tokens").unwrap()["sum"].as_f64().unwrap();
+    // An answer that ends in the drain puts right what was counted of it.
+    assert!(sum > 100.0 && (sum - whole).abs() <= 20.0, "{sum} of {whole}");
+    let table = std::fs::read_to_string(&csv).unwrap();
+    for name in ["ttft:p50", "ttft:p99", "output_tokens:rate", "goodput:rate", "attainment:share", "chunk_gap:p99"] {
+        assert_eq!(
+            table.lines().filter(|line| line.starts_with(&format!("figure_second,{name},"))).count(),
+            3,
+            "{name}"
+        );
+    }
+    let shown = std::fs::read_to_string(&page).unwrap();
+    for title in [">ttft ", ">itl ", ">output_tokens a second ", ">goodput a second ", ">attainment "] {
+        assert!(shown.contains(title), "no panel {title}");
+    }
+    // Single answers are drawn token by token: those with the latest first tokens, and some by chance.
+    let section =
+        shown.split("<section id=\"timelines\"").nth(1).expect("no single answers").split("</section>").next().unwrap();
+    assert!(section.contains(">slowest<") && section.contains(">sample<"), "{section}");
+    assert!(section.contains("20 tokens"), "{section}");
+    let again = directory.path("again.html");
+    program::run(["show", &json, "-o", &again]).with_status(0);
+    assert_eq!(std::fs::read_to_string(&again).unwrap(), shown);
+}
+
+#[test]
+fn the_first_token_of_an_answer_that_timed_out_is_a_lower_bound() {
+    // One answer at a time, of three seconds: the others wait for it in vain, and a prompt takes half a second to read.
+    let default = model(1);
+    let server = start(ModelConfig { slots: 1, speed: Speed { prefill: 400.0, ..default.speed }, ..default });
+    let flags = ["-c", "4", "-n", "4", "--input-tokens", "200", "--output-tokens", "300", "--timeout", "1s"];
+    let report = run(3, &server, &flags);
+    let ttft = own(&report, "ttft");
+    assert_eq!((ttft["count"].as_u64(), ttft["bounds"].as_u64()), (Some(4), Some(3)));
+    assert_eq!((&ttft["quantiles"][0]["name"], &ttft["quantiles"][0]["at_least"]), (&"p50".into(), &true.into()));
+    let text = program::run([&flags[..], &[&url(&server)]].concat()).with_status(3);
+    assert!(text.stdout.lines().any(|line| line.starts_with("  ttft ") && line.contains('≥')), "{text:#?}");
+}
+
+#[test]
+fn a_threshold_on_objectives_is_the_share_of_requests_that_met_them() {
+    let server = start(model(1));
+    let flags = ["-c", "2", "-n", "8", "--input-tokens", "100", "--output-tokens", "10"];
+    let held = run(0, &server, &[&flags[..], &["--threshold", "within(ttft<5s, tpot<5s)>90%"]].concat());
+    assert_eq!(own(&held, "within(ttft<5s,tpot<5s)")["ratio"], 1.0);
+    let missed = run(1, &server, &[&flags[..], &["--threshold", "within(ttft<5s,tpot<1ms)>90%"]].concat());
+    assert_eq!(missed.at("/thresholds/0/held"), false);
+    for (wrong, said) in [("within(x<1s)>90%", "expected limits such as ttft<500ms"), ("within(ttft<1s)>fast", "fast")]
+    {
+        let refused = program::run([&flags[..], &["--threshold", wrong, &url(&server)]].concat()).with_status(2);
+        assert!(refused.stderr.contains(said), "{refused:#?}");
+    }
+    let of_http = program::run(["-n", "1", "--threshold", "within(ttft<1s)>90%", &server.url()]).with_status(2);
+    assert!(of_http.stderr.contains("measures no objectives of single calls"), "{of_http:#?}");
+}
+
+#[test]
+fn decisions_have_own_figures_over_the_load_and_the_knee_of_goodput() {
+    // Four answers at once; a fifth waits.
+    let server = start(ModelConfig { slots: 4, ..model(1) });
+    let directory = program::Directory::new();
+    let (json, csv, page) = (directory.path("sweep.json"), directory.path("sweep.csv"), directory.path("sweep.html"));
+    let load = ["-d", "2s", "--input-tokens", "100", "--output-tokens", "20", "--objectives", "ttft<100ms"];
+    let files = ["-o", &json, "-o", &csv, "-o", &page, &url(&server)];
+    let done = program::run([&["sweep", "--vary", "connections=1,4,16"], &load[..], &files].concat()).with_status(0);
+    assert!(done.stdout.contains("goodput has its knee at 4 connections"), "{}", done.stdout);
+    assert!(["ttft p99", "itl p50", "goodput/s"].iter().all(|column| done.stdout.contains(column)), "{}", done.stdout);
+    let result: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert_eq!((&result["knees"][0]["figure"], result["knees"][0]["at"].as_f64()), (&"goodput/s".into(), Some(4.0)));
+    let head = std::fs::read_to_string(&csv).unwrap();
+    let head = head.lines().next().unwrap();
+    assert!(
+        head.ends_with("ttft:p50,ttft:p99,itl:p50,itl:p99,output_tokens:rate,goodput:rate,attainment:share"),
+        "{head}"
+    );
+    let shown = std::fs::read_to_string(&page).unwrap();
+    assert!(shown.contains("knee of goodput/s") && shown.contains("against connections"));
 }
 
 #[test]
@@ -157,6 +264,17 @@ fn answers_that_go_wrong_have_a_name_and_are_not_good() {
     let server = start(config);
     let refused = program::run([&flags[..], &[&url(&server)]].concat());
     assert!(refused.stderr.contains("the server cannot be asked before the load"), "{refused:?}");
+}
+
+#[test]
+fn comments_without_an_event_are_a_stall() {
+    let default = model(1);
+    // Half a second to read a prompt, and signs of life all the time.
+    let quirks = Quirks { comments: Some(Duration::from_millis(20)), ..default.quirks.clone() };
+    let server = start(ModelConfig { speed: Speed { prefill: 100.0, ..default.speed }, quirks, ..default });
+    let flags = ["-c", "1", "-n", "2", "--input-tokens", "300", "--output-tokens", "2"];
+    let report = run(3, &server, &[&flags[..], &["--stall-timeout", "500ms"]].concat());
+    assert_eq!(report.failures().get("stalled"), Some(&2), "{:?}", report.failures());
 }
 
 #[test]

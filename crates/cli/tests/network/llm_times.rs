@@ -79,6 +79,28 @@ fn a_turn_that_fails_costs_its_conversation_the_rest() {
 }
 
 #[test]
+fn conversations_that_wait_for_connections_are_not_blamed_on_the_server() {
+    let server = start(model(1));
+    // One conversation holds the connection for more than a second, and four a second come.
+    let talk = ["--turns", "2", "--think-time", "1s", "--input-tokens", "10", "--output-tokens", "2"];
+    let report = run(0, &server, &[&["-c", "1", "-r", "4", "-d", "4s", "--arrivals", "uniform"], &talk[..]].concat());
+    assert_eq!(report.outcome("due") - report.outcome("answered"), report.outcome("unsent"));
+    let waited = report.outcome("waited_for_connection");
+    assert!(waited >= report.outcome("unsent") && waited < report.outcome("due"), "{waited}");
+    let remarks = report.at("/remarks").as_array().unwrap();
+    let about: Vec<_> = remarks.iter().map(|remark| remark["about"].as_str().unwrap()).collect();
+    assert!(about.contains(&"connections"), "{remarks:?}");
+    assert!(["freeze", "slowness", "overload"].iter().all(|blame| !about.contains(blame)), "{remarks:?}");
+    let with_room =
+        run(0, &server, &[&["-c", "8", "-r", "2", "-d", "2s", "--arrivals", "uniform"], &talk[..]].concat());
+    assert_eq!(
+        with_room.outcome("waited_for_connection"),
+        0,
+        "a conversation makes its connection, and waits for nobody"
+    );
+}
+
+#[test]
 fn conversations_of_a_file_are_played_with_the_servers_answers() {
     let directory = Directory::new();
     let talk = |said: &[&str]| {
@@ -122,11 +144,14 @@ fn a_trace_is_replayed_at_its_times_and_ends_the_run() {
     assert!(faster.at("/measured/length_ns").as_f64().unwrap() < measured_s * 1e9 * 0.8);
     // A rate, or a number of connections, takes the place of its times.
     let done = program::run(["--dataset", file, "-c", "1", "-n", "3", &url(&server)]).with_status(0);
-    assert!(done.stderr.contains("are not used, since -c says when requests are due"), "{done:?}");
+    assert!(done.stderr.contains("are not used, since -c says when calls are due"), "{done:?}");
     let refused = program::run(["--dataset", file, "-r", "5", "--speed", "2x", &url(&server)]);
     assert!(refused.stderr.contains("-r takes their place: leave one out"), "{refused:?}");
     let lone = program::run(["--speed", "2x", &url(&server)]);
     assert!(lone.stderr.contains("--speed divides the times of a trace"), "{lone:?}");
+    // Its end is the trace's, so that only a warm-up says when it is measured.
+    let warmed = program::run(["--dataset", file, "-w", "100ms", &url(&server)]).with_status(0);
+    assert!(warmed.stdout.contains(", after 100ms of warm-up"), "{}", warmed.stdout);
 }
 
 #[test]
@@ -141,6 +166,39 @@ fn a_table_of_burstgpt_is_a_trace() {
     assert_eq!(number(&report, "input_tokens", "sum"), 100.0);
     assert_eq!(number(&report, "output_tokens", "sum"), 5.0);
     assert!(own(&report, "attainment")["ratio"] == 1.0);
+}
+
+/// What a report remarks on the figures of its protocol.
+fn remarks_on_figures(report: &Report) -> Vec<String> {
+    let all = report.at("/remarks").as_array().unwrap().iter();
+    all.filter(|remark| remark["about"] == "own_figure").map(|remark| remark["message"].to_string()).collect()
+}
+
+#[test]
+fn a_cache_that_knows_prompts_which_share_nothing_is_a_finding() {
+    let config = || ModelConfig { prefix_cache: true, ..model(1) };
+    let flags = ["-c", "1", "-n", "4", "--input-tokens", "160", "--output-tokens", "2", "--seed", "7"];
+    let server = start(config());
+    let first = run(0, &server, &flags);
+    assert_eq!(remarks_on_figures(&first), [""; 0]);
+    // A warm-up, and a run before with the same seed, have prompts of their own.
+    let again = run(0, &server, &[&flags[..], &["-w", "300ms"]].concat());
+    assert_eq!(remarks_on_figures(&again), [""; 0]);
+    // What the server puts in front of all prompts is in its cache.
+    let templated = start(ModelConfig { template_tokens: 32, ..config() });
+    let templated = run(0, &templated, &flags);
+    let said = remarks_on_figures(&templated);
+    assert!(said.len() == 1 && said[0].contains("% of the prompts' tokens were in the server's cache"), "{said:?}");
+    // Prompts that are told to share their beginning, and a dataset of the user's, may be in a cache.
+    let shared = run(0, &server, &[&flags[..], &["--prefix-tokens", "64"]].concat());
+    assert!(number(&shared, "cached_tokens", "sum") > 0.0);
+    assert_eq!(remarks_on_figures(&shared), [""; 0]);
+    let directory = Directory::new();
+    let text = vec!["word"; 64].join(" ");
+    let file = directory.file("same.txt", format!("{text}\n{text}\n"));
+    let same = run(0, &server, &["-c", "1", "-n", "4", "--output-tokens", "2", "--dataset", &file]);
+    assert!(number(&same, "cached_tokens", "sum") > 0.0);
+    assert_eq!(remarks_on_figures(&same), [""; 0]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! brunt against a server of a real, if tiny, language model: `transformers serve`. `make llm-real` runs it; without the packages in
-//! `BRUNT_LLM_PYTHON`, which take gigabytes, it is skipped and says so.
+//! brunt against a server of a real, if tiny, language model: `transformers serve`. `make llm-real` installs its packages, which take
+//! gigabytes, and runs it; `make test` leaves it out.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;
@@ -28,20 +28,18 @@ impl Model {
         drop(free);
         let port = address.trim_end_matches('/').rsplit(':').next().unwrap().to_owned();
         let mut command = Command::new(python);
-        command
-            .args([SERVE, folder, &port])
-            .args(PROMPTS)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .env("PYTHONDONTWRITEBYTECODE", "1");
+        command.args([SERVE, folder, &port]).args(PROMPTS).stdout(Stdio::piped()).env("PYTHONDONTWRITEBYTECODE", "1");
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let counts = line.split_whitespace().map(|count| count.parse().unwrap()).collect();
-        let model = Self { child, url: format!("llm://127.0.0.1:{port}"), counts };
+        let mut model = Self { child, url: format!("llm://127.0.0.1:{port}"), counts };
         for _ in 0..3000 {
             if TcpStream::connect(format!("127.0.0.1:{port}")).is_ok() {
                 return model;
+            }
+            if let Some(status) = model.child.try_wait().unwrap() {
+                panic!("the server has ended: {status}");
             }
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -63,10 +61,8 @@ impl Drop for Model {
 #[test]
 #[ignore = "needs torch and transformers: make llm-real"]
 fn a_real_server_counts_as_brunt_says() {
-    let Ok(python) = std::env::var("BRUNT_LLM_PYTHON") else {
-        eprintln!("skipped: BRUNT_LLM_PYTHON names no Python with torch and transformers; make llm-real installs one");
-        return;
-    };
+    let python = std::env::var("BRUNT_LLM_PYTHON");
+    let python = python.expect("BRUNT_LLM_PYTHON: a Python with torch and transformers, which make llm-real installs");
     let directory = Directory::new();
     let model = Model::start(&python, &directory.path("model"));
     let prompts: Vec<String> = PROMPTS.iter().map(|prompt| serde_json::json!(prompt).to_string()).collect();

@@ -8,8 +8,7 @@
 use brunt_plan::difference::DifferenceLimit;
 use serde::{Deserialize, Serialize};
 
-use super::figures::LEAST_BEYOND;
-use super::{Comparison, FailIf, LeftOutCause, Metric};
+use super::{Comparison, FailIf, LEAST_BEYOND, LeftOutCause, Metric};
 
 /// A condition and its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

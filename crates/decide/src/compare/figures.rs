@@ -7,8 +7,9 @@ use brunt_record::messages::Messages;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
 
-use super::{LeftOut, LeftOutCause, Metric};
-use crate::evidence::Evidence;
+use super::own::{self, OwnValue};
+use super::{LEAST_BEYOND, LeftOut, LeftOutCause, Metric};
+use crate::evidence::{Evidence, Leading};
 
 /// Into how many blocks a run is cut.
 pub const BLOCKS: usize = 10;
@@ -34,8 +35,6 @@ impl Blocks {
         if self.are_short { DOUBT } else { 0.0 }
     }
 }
-/// The fewest calls beyond a quantile; with fewer, it is the chance of a few calls.
-pub(super) const LEAST_BEYOND: f64 = 5.0;
 
 /// The figures of a run, or of a block of its seconds.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +52,8 @@ pub struct ComparedFigures {
     pub error_rate: f64,
     /// Metrics that the generator's own doing spoils.
     pub unreliable: Vec<Metric>,
+    /// Figures of the protocol's own.
+    pub own: Vec<OwnValue>,
 }
 
 /// The figures of a run's messages. Times are nanoseconds.
@@ -104,7 +105,8 @@ impl ComparedFigures {
         let rate = rate_to_compare(summary.is_open(), &summary.rates, summary.error_rate);
         let of = Self::new(rate, answered, summary.error_rate, &summary.total.response_times());
         let messages = MessageFigures::new(summary.total.messages(), summary.rates.messages_per_s);
-        Self { messages, ..of }.but_for(&Evidence::from_summary(summary))
+        let evidence = Evidence::from_summary(summary);
+        Self { messages, own: own::of_run(&evidence), ..of }.but_for(&evidence)
     }
 
     /// Marks the figures that the run's own evidence does not believe as unreliable.
@@ -127,7 +129,15 @@ impl ComparedFigures {
             .map(|m| m.percentile().map_or(0.5, Percentile::share));
         let [p50, p90, p99, p99_9] = response.quantiles(quantiles).map(|time| Some(time?.map(|ns| ns as f64)));
         let times = if answered > 0 { [response.mean(), p50, p90, p99, p99_9] } else { [None; 5] };
-        Self { count: response.count(), rate, times, error_rate, messages: None, unreliable: Vec::new() }
+        Self {
+            count: response.count(),
+            rate,
+            times,
+            error_rate,
+            messages: None,
+            unreliable: Vec::new(),
+            own: Vec::new(),
+        }
     }
 
     /// The logarithm of a metric, or why there is none.
@@ -197,8 +207,8 @@ pub(super) fn logarithms(metric: Metric, all: &[ComparedFigures], counts: &[bool
 }
 
 /// The seconds of a run in [`BLOCKS`] blocks, in the order of time; `None` if the run is too short for that. A last
-/// point that is shorter than the others is left out.
-pub fn blocks(points: &[Point]) -> Option<Blocks> {
+/// point that is shorter than the others is left out. `own` are the figures of the protocol's own that its evidence has.
+pub fn blocks(points: &[Point], own: &[Leading]) -> Option<Blocks> {
     let usual = points.first()?.length_ns;
     let whole = match points.split_last() {
         Some((last, rest)) if last.length_ns < usual => rest,
@@ -209,12 +219,12 @@ pub fn blocks(points: &[Point]) -> Option<Blocks> {
     }
     let block = |number: usize| {
         let (from, to) = (number * whole.len() / BLOCKS, (number + 1) * whole.len() / BLOCKS);
-        block(whole.get(from..to).unwrap_or(&[]))
+        block(whole.get(from..to).unwrap_or(&[]), own)
     };
     Some(Blocks { each: (0..BLOCKS).map(block).collect(), are_short: whole.len() < BLOCKS * LONG_BLOCK_POINTS })
 }
 
-fn block(points: &[Point]) -> ComparedFigures {
+fn block(points: &[Point], own: &[Leading]) -> ComparedFigures {
     let mut response = Censored::default();
     let (mut answered, mut not_ok, mut length_ns, mut numbers) = (0, 0, 0, Numbers::default());
     for point in points {
@@ -231,5 +241,9 @@ fn block(points: &[Point]) -> ComparedFigures {
     let messages = Snapshot { numbers, ..Snapshot::default() };
     let messages = MessageFigures::new(messages.messages(), per_s(numbers.get(Counter::EndedMessages)))
         .map(|figures| MessageFigures { is_whole: false, ..figures });
-    ComparedFigures { messages, ..ComparedFigures::new(rate, answered, error_rate.min(1.0), &response) }
+    ComparedFigures {
+        messages,
+        own: own::of_block(points, own),
+        ..ComparedFigures::new(rate, answered, error_rate.min(1.0), &response)
+    }
 }

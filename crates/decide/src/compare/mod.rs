@@ -17,6 +17,7 @@
 
 mod fail_if;
 mod figures;
+mod own;
 mod pilot;
 mod plans;
 #[cfg(test)]
@@ -30,6 +31,7 @@ use brunt_plan::plan::Origin;
 use brunt_plan::random::choice;
 pub use fail_if::{FailIfResult, fewest_calls};
 pub use figures::{BLOCKS, Blocks, ComparedFigures, MessageFigures, blocks};
+pub use own::{OwnDifference, OwnLeftOut, OwnValue};
 pub use pilot::{ratio_to_see, rounds_to_decide};
 pub use plans::differences;
 
@@ -45,6 +47,8 @@ pub const LEAST_RUNS: usize = 3;
 const SINGLE: f64 = 1.2;
 /// The standard deviation, as a ratio, that the histogram's slots (1/1024 wide) add to the quotient of two figures.
 const RESOLUTION: f64 = 0.0004;
+/// The fewest calls beyond a quantile; with fewer, it is the chance of a few calls.
+const LEAST_BEYOND: f64 = 5.0;
 
 /// The difference of error rates above which no other figure counts.
 const OUTWEIGHS: f64 = 0.01;
@@ -218,6 +222,12 @@ pub struct Comparison {
     pub left_out: Vec<LeftOut>,
     /// Runs that some metrics leave out.
     pub discarded: Vec<Discarded>,
+    /// Figures of the protocol's own; left out where it has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<OwnDifference>,
+    /// Those of them that could not be compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_left_out: Vec<OwnLeftOut>,
 }
 
 impl Comparison {
@@ -261,8 +271,14 @@ impl Comparison {
     /// Whether anything differs.
     pub fn differs(&self) -> bool {
         self.differences.iter().any(|difference| difference.differs)
+            || self.own.iter().any(|difference| difference.differs)
             || self.errors.as_ref().is_some_and(|errors| errors.differs)
     }
+}
+
+/// The figures of the protocol's own of each run, or of each block.
+fn own_of(all: &[ComparedFigures]) -> Vec<&[OwnValue]> {
+    all.iter().map(|figures| figures.own.as_slice()).collect()
 }
 
 /// How much larger B's values are than A's, which are no finer than a resolution.
@@ -297,12 +313,23 @@ fn compare(
             }
         }
     }
+    let (mut own, own_left_out) = own::compare(&own_of(a), &own_of(b), design, estimate);
     let mut errors = errors(a, b, estimate);
-    let family: Vec<_> =
-        differences.iter().map(|difference| difference.p_value).chain(errors.iter().map(|e| e.p_value)).collect();
+    let of_own = own.iter().map(|(difference, _)| difference.p_value);
+    let family: Vec<_> = differences
+        .iter()
+        .map(|difference| difference.p_value)
+        .chain(of_own)
+        .chain(errors.iter().map(|e| e.p_value))
+        .collect();
     let adjusted = holm(&family);
     let alpha = 1.0 - CONFIDENCE;
     for ((difference, estimate), p) in differences.iter_mut().zip(&estimates).zip(&adjusted) {
+        difference.adjusted_p_value = *p;
+        difference.differs = *p < alpha;
+        difference.detectable_ratio = estimate.detectable(alpha / family.len() as f64).exp();
+    }
+    for ((difference, estimate), p) in own.iter_mut().zip(adjusted.iter().skip(differences.len())) {
         difference.adjusted_p_value = *p;
         difference.differs = *p < alpha;
         difference.detectable_ratio = estimate.detectable(alpha / family.len() as f64).exp();
@@ -311,14 +338,19 @@ fn compare(
         errors.adjusted_p_value = *p;
         errors.differs = *p < alpha;
     }
-    Some(Comparison { design, differences, errors, left_out, discarded })
+    let own = own.into_iter().map(|(difference, _)| difference).collect();
+    Some(Comparison { design, differences, errors, left_out, discarded, own, own_left_out })
 }
 
 /// Which rounds, or runs and blocks of either side, count for a metric: those that the generator did not spoil. A round
 /// that is spoiled on one side is left out on both, so that neither is favoured. Where fewer than half are left, all
 /// count, and the metric is left out with the reason why.
 fn counted(metric: Metric, a: &[ComparedFigures], b: &[ComparedFigures], design: Design) -> (Vec<bool>, Vec<bool>) {
-    let (mut of_a, mut of_b) = (figures::believed(metric, a), figures::believed(metric, b));
+    enough_of(figures::believed(metric, a), figures::believed(metric, b), design)
+}
+
+fn enough_of(mut of_a: Vec<bool>, mut of_b: Vec<bool>, design: Design) -> (Vec<bool>, Vec<bool>) {
+    let (all_of_a, all_of_b) = (vec![true; of_a.len()], vec![true; of_b.len()]);
     if let Design::Rounds { .. } = design {
         let both: Vec<_> = of_a.iter().zip(&of_b).map(|(a, b)| *a && *b).collect();
         (of_a, of_b) = (both.clone(), both);
@@ -327,7 +359,7 @@ fn counted(metric: Metric, a: &[ComparedFigures], b: &[ComparedFigures], design:
         let left = counts.iter().filter(|counts| **counts).count();
         left >= counts.len().min(2) && left * 2 >= counts.len()
     };
-    if enough(&of_a) && enough(&of_b) { (of_a, of_b) } else { (vec![true; a.len()], vec![true; b.len()]) }
+    if enough(&of_a) && enough(&of_b) { (of_a, of_b) } else { (all_of_a, all_of_b) }
 }
 
 fn discarded_of(metric: Metric, a: &[bool], b: &[bool], design: Design) -> Option<Discarded> {
@@ -339,8 +371,11 @@ fn discarded_of(metric: Metric, a: &[bool], b: &[bool], design: Design) -> Optio
     (count > 0).then_some(Discarded { metric, count, of })
 }
 
+fn geometric_mean(logarithms: &[f64]) -> f64 {
+    (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp()
+}
+
 fn difference(metric: Metric, a: &[f64], b: &[f64], estimate: &Estimate) -> Difference {
-    let geometric_mean = |logarithms: &[f64]| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp();
     let (low, high) = estimate.interval();
     let p_value = estimate.p_value();
     Difference {

@@ -51,6 +51,7 @@ impl Machine {
             error_rate: 0.0,
             messages: None,
             unreliable: Vec::new(),
+            own: Vec::new(),
         }
     }
 
@@ -326,8 +327,8 @@ fn blocks_of_the_same_are_called_different_in_at_most_one_of_twenty() {
         let trials = 200;
         let mut alarms = 0;
         for seed in 0..trials {
-            let a = blocks(seconds(2 * seed, n, memory, 1.0).points()).unwrap();
-            let b = blocks(seconds(2 * seed + 1, n, memory, 1.0).points()).unwrap();
+            let a = blocks(seconds(2 * seed, n, memory, 1.0).points(), &[]).unwrap();
+            let b = blocks(seconds(2 * seed + 1, n, memory, 1.0).points(), &[]).unwrap();
             alarms += u64::from(Comparison::of_blocks(&a, &b).unwrap().differs());
         }
         assert!(alarms <= most_alarms(trials), "{alarms} of {trials} at {n} s, {memory}");
@@ -337,8 +338,8 @@ fn blocks_of_the_same_are_called_different_in_at_most_one_of_twenty() {
 #[test]
 fn blocks_find_a_tenth() {
     let found = (0..100).filter(|seed| {
-        let a = blocks(seconds(2 * seed, 60, 0.5, 1.0).points()).unwrap();
-        let b = blocks(seconds(2 * seed + 1, 60, 0.5, 1.1).points()).unwrap();
+        let a = blocks(seconds(2 * seed, 60, 0.5, 1.0).points(), &[]).unwrap();
+        let b = blocks(seconds(2 * seed + 1, 60, 0.5, 1.1).points(), &[]).unwrap();
         Comparison::of_blocks(&a, &b).unwrap().differs()
     });
     let found = found.count();
@@ -348,8 +349,8 @@ fn blocks_find_a_tenth() {
 #[test]
 fn ten_seconds_find_a_fifth_where_seconds_are_independent() {
     let found = (0..100).filter(|seed| {
-        let a = blocks(seconds(2 * seed, 10, 0.0, 1.0).points()).unwrap();
-        let b = blocks(seconds(2 * seed + 1, 10, 0.0, 1.2).points()).unwrap();
+        let a = blocks(seconds(2 * seed, 10, 0.0, 1.0).points(), &[]).unwrap();
+        let b = blocks(seconds(2 * seed + 1, 10, 0.0, 1.2).points(), &[]).unwrap();
         Comparison::of_blocks(&a, &b).unwrap().differs()
     });
     let found = found.count();
@@ -358,10 +359,10 @@ fn ten_seconds_find_a_fifth_where_seconds_are_independent() {
 
 #[test]
 fn a_run_that_is_too_short_is_not_cut_into_blocks() {
-    assert!(blocks(seconds(1, 9, 0.0, 1.0).points()).is_none());
-    assert_eq!(blocks(seconds(1, 10, 0.0, 1.0).points()).unwrap().each.len(), BLOCKS);
-    assert_eq!(blocks(seconds(1, 34, 0.0, 1.0).points()).unwrap().each.len(), BLOCKS);
-    assert!(blocks(&[]).is_none());
+    assert!(blocks(seconds(1, 9, 0.0, 1.0).points(), &[]).is_none());
+    assert_eq!(blocks(seconds(1, 10, 0.0, 1.0).points(), &[]).unwrap().each.len(), BLOCKS);
+    assert_eq!(blocks(seconds(1, 34, 0.0, 1.0).points(), &[]).unwrap().each.len(), BLOCKS);
+    assert!(blocks(&[], &[]).is_none());
 }
 
 fn figures(rate: f64) -> ComparedFigures {

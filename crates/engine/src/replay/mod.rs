@@ -34,6 +34,8 @@ const IDLE_NS: u64 = 60 * SECOND_NS;
 const LOOK_NS: u64 = 1_000_000;
 /// The reason for the failure of a call whose turn does not come in time.
 const NO_TURN: &str = "its session's calls before it took all of its time";
+/// The reason for that of a call whose session never had a connection.
+const NO_PLACE: &str = "other sessions had every connection for all of its time";
 
 /// The tag of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +52,7 @@ type ReplayNetwork<D> = Network<D, Tag>;
 type Thinking = Reverse<(Tick, u32)>;
 
 /// One worker's part of a log.
+#[expect(clippy::struct_excessive_bools, reason = "independent properties of one state")]
 pub(crate) struct Replaying {
     log: Box<dyn WorkerReplay>,
     /// The next call, once the log has it.
@@ -64,6 +67,8 @@ pub(crate) struct Replaying {
     phase: Phase,
     /// Whether the time between a session's calls is kept instead of their due times.
     thinks: bool,
+    /// Whether the protocol says when calls are due: turns follow from answers.
+    has_own_times: bool,
     timeout_ns: u64,
     sessions: Sessions,
     /// Sessions that may have a call to make.
@@ -96,6 +101,7 @@ impl Replaying {
             loading: false,
             phase: Phase::Measured,
             thinks,
+            has_own_times: plan.own_times,
             timeout_ns: plan.timeout_ns,
             sessions: Sessions::default(),
             ready: Vec::new(),
@@ -242,7 +248,8 @@ impl Replaying {
                 let waits = network.connections()[token].room(1) == 0;
                 if !(waits && is_broken(Rule::SessionsKeepTheirConnection)) {
                     session.current = Some(number);
-                    session.note_delay(network, id, waits, now);
+                    let has_waited = session.note_delay(network, id, now);
+                    self.note_wait(network, slot, waits || has_waited);
                     return network.carry(self, token, id, now);
                 }
                 network.connections_mut().release(token);
@@ -250,6 +257,7 @@ impl Replaying {
             if network.places() >= self.most && !self.close_idle(network, now) {
                 if let Some(session) = self.sessions.get(slot) {
                     session.queue.push_front(id);
+                    session.is_starved = true;
                 }
                 return self.starved.push_back(slot);
             }
@@ -262,8 +270,17 @@ impl Replaying {
         let Some(session) = self.sessions.get(slot) else { return };
         let token = network.add(OriginId::FIRST, Keeper::One(slot));
         session.current = Some(number);
-        session.note_delay(network, id, true, now);
+        session.note_delay(network, id, now);
+        self.note_wait(network, slot, true);
         network.carry(self, token, id, now);
+    }
+
+    /// Counts a call that waited for a connection. A conversation makes its own with its first turn, and is done with it before the next
+    /// turn is due: it has waited only where others had every connection.
+    fn note_wait<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, slot: u32, has_waited: bool) {
+        let is_starved = self.sessions.get(slot).is_some_and(|session| std::mem::take(&mut session.is_starved));
+        let counts = if self.has_own_times { is_starved } else { has_waited };
+        network.recorder_mut().snapshot.numbers.add(Counter::WaitedForConnection, u64::from(counts));
     }
 
     /// Closes the connection that has been idle for longest, if there is one. Returns whether there is now room for
@@ -299,7 +316,11 @@ impl Replaying {
                 if expires > now {
                     return;
                 }
-                network.complete(self, id, End::Failed(Failure::Timeout, NO_TURN), expires);
+                let slot = network.call(id).map(|call| call.tag.slot);
+                let is_starved =
+                    slot.and_then(|slot| self.sessions.get(slot)).is_some_and(|session| session.is_starved);
+                let reason = if is_starved { NO_PLACE } else { NO_TURN };
+                network.complete(self, id, End::Failed(Failure::Timeout, reason), expires);
             }
             self.waiting.pop_front();
         }
@@ -352,14 +373,13 @@ impl Replaying {
 
 impl Session {
     /// Records how late a call is by this worker's own doing, at the time when it is sent, or when its connection is
-    /// begun (`connects`).
-    fn note_delay<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, id: CallId, connects: bool, now: Tick) {
-        let Some(call) = network.call_mut(id) else { return };
+    /// begun. Returns whether it has waited for the session's connection.
+    fn note_delay<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, id: CallId, now: Tick) -> bool {
+        let Some(call) = network.call_mut(id) else { return false };
         let own = own_delay::measure(call.due, self.ready_since, self.held_up, now);
         self.held_up = own.held_up;
         (call.own_delay_ns, call.exposed_ns) = (own.call, own.call);
-        let snapshot = &mut network.recorder_mut().snapshot;
-        snapshot.times.record(Timing::Lag, own.call);
-        snapshot.numbers.add(Counter::WaitedForConnection, u64::from(connects || own.has_waited));
+        network.recorder_mut().snapshot.times.record(Timing::Lag, own.call);
+        own.has_waited
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct Session {
     pub(super) last: Option<LoggedCall>,
     pub(super) ended_at: Option<Tick>,
     pub(super) is_thinking: bool,
+    /// Whether its next call waits for a connection, as others have them all.
+    pub(super) is_starved: bool,
     /// The number of times that it has rested: an entry of the list of resting sessions with another number is
     /// outdated.
     rests: u32,

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use brunt_protocol::replay::ReplayedEnd;
 use brunt_protocol::source::{Message, SourceEnd};
+use brunt_record::catalogue::Counter;
 use brunt_record::samples::Texts;
 use brunt_record::snapshot::Phase;
 use brunt_record::time::Tick;
@@ -116,6 +117,10 @@ impl<D: Driver> Workload<D> for Replaying {
         if self.phase == Phase::Warmup {
             return;
         }
+        let starved =
+            self.sessions.all().filter(|session| session.is_starved).map(|session| session.queue.len() as u64);
+        let starved = starved.sum();
+        network.recorder_mut().snapshot.numbers.add(Counter::WaitedForConnection, starved);
         let waiting: Vec<_> = self.sessions.all().flat_map(|session| session.queue.drain(..)).collect();
         for id in waiting {
             if network.call(id).is_some_and(|call| call.place == Place::Waiting) {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use brunt_plan::share::Share;
 use brunt_plan::target::Target;
+use brunt_record::call_timeline::CallTimeline;
 use brunt_record::outcome::Failure;
 use brunt_record::recording::Recording;
 use brunt_record::time::Tick;
@@ -94,6 +95,10 @@ impl Prepared for FloodTrace {
 
     fn meter(&self) -> Option<Box<dyn Meter>> {
         self.shared.prepared.meter()
+    }
+
+    fn timelines(&self) -> Vec<CallTimeline> {
+        self.shared.prepared.timelines()
     }
 
     fn client_of(&self, number: u64, keep: bool) -> Box<dyn Client> {

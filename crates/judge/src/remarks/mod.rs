@@ -4,6 +4,7 @@ mod answers;
 mod connecting;
 mod episodes;
 mod limits;
+mod own;
 mod patterns;
 #[cfg(test)]
 mod shapes;
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan};
-use brunt_plan::units::{count, counted};
+use brunt_plan::units::{Duration, ExactDuration, count, counted};
 use brunt_record::SECOND_NS;
 use brunt_record::agents::AgentEnd;
 use brunt_record::catalogue::Counter;
@@ -85,6 +86,10 @@ pub enum About {
     Connecting,
     /// The run was so short that the throughput lacks a part: calls that were in flight at its end.
     CutOff,
+    /// The warm-up was shorter than calls take.
+    ShortWarmUp,
+    /// A figure of the protocol's own is larger than what was asked for explains.
+    OwnFigure,
     /// The run's outcome: calls that succeeded or failed, and thresholds that held.
     Outcome,
     /// An end that was not as planned.
@@ -167,7 +172,8 @@ impl About {
             | Self::NotAdmitted
             | Self::OutOfRows
             | Self::Stopped
-            | Self::NotSettled => Side::Run,
+            | Self::NotSettled
+            | Self::ShortWarmUp => Side::Run,
             Self::NoSuccess
             | Self::NoMessages
             | Self::Redirects
@@ -188,6 +194,7 @@ impl About {
             | Self::Moved
             | Self::AnotherAnswer
             | Self::Connecting
+            | Self::OwnFigure
             | Self::CutOff => Side::Target,
         }
     }
@@ -201,7 +208,13 @@ impl About {
     pub const fn is_note(self) -> bool {
         matches!(
             self,
-            Self::SlowRequest | Self::Modes | Self::FailureTimes | Self::Closes | Self::Connecting | Self::CutOff
+            Self::SlowRequest
+                | Self::Modes
+                | Self::FailureTimes
+                | Self::Closes
+                | Self::Connecting
+                | Self::CutOff
+                | Self::ShortWarmUp
         )
     }
 }
@@ -262,14 +275,21 @@ pub(crate) fn find(plan: &Plan, run: &Recording, total: &Snapshot) -> Vec<Remark
     let is_disturbed = !remarks.is_empty();
     remarks.extend(answers::another(total));
     let found: Vec<_> = found.into_iter().flatten().collect();
-    // Calls that wait for a connection of the run's own say nothing of the target, which answers those that it gets.
-    if found.iter().any(|remark| remark.about == About::Connections) && is_never_slow(total) {
-        remarks.retain(|remark| remark.about != About::Overload);
-    }
+    // Calls that wait for a connection of the run's own say nothing of the target, which answers those that it gets. A conversation may
+    // keep its connection for minutes, and the times of others from when they were due are no times of the target's.
+    let waits = found.iter().any(|remark| remark.about == About::Connections);
+    let is_of_waiting = |about: About| match about {
+        About::Overload => plan.own_times || is_never_slow(total),
+        About::Freeze | About::Slowness => plan.own_times,
+        _ => false,
+    };
+    remarks.retain(|remark| !(waits && is_of_waiting(remark.about)));
     remarks.extend(found);
     remarks.extend(cut_off(plan, run, total).filter(|_| !is_disturbed));
     remarks.extend(patterns::all(plan, run, total, is_disturbed));
     remarks.extend(connecting::find(total));
+    remarks.extend(own::find(plan, total));
+    remarks.extend(short_warm_up(plan, total));
     remarks
 }
 
@@ -404,11 +424,25 @@ fn cut_off(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     Some(Remark { calls: Some(in_flight), advice: Some(Advice::WarmUp), ..Remark::new(About::CutOff, message) })
 }
 
+/// A warm-up in which not as many calls ended as run at once: those of its beginning, which find a target at rest, were still under way
+/// when the measured part began.
+fn short_warm_up(plan: &Plan, total: &Snapshot) -> Option<Remark> {
+    let p95_ns = total.response_quantile(0.95)?.value;
+    let is_flood = plan.scenarios.is_none() && !matches!(plan.load, Load::Replay(_));
+    if !is_flood || plan.warmup_ns == 0 || plan.warmup_ns >= p95_ns {
+        return None;
+    }
+    let (warm_up, p95) = (ExactDuration(plan.warmup_ns), Duration(p95_ns));
+    let message =
+        format!("the warm-up of {warm_up} was over before as many calls had ended as run at once: p95 is {p95}");
+    let seconds = p95_ns.div_ceil(SECOND_NS);
+    Some(Remark { advice: Some(Advice::LongerWarmUp { seconds }), ..Remark::new(About::ShortWarmUp, message) })
+}
+
 /// Calls that were due while every connection was busy.
 fn busy(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     let waited = total.numbers.get(Counter::WaitedForConnection);
-    let is_rare = (waited as f64) < BUSY * total.numbers.get(Counter::Due) as f64;
-    if waited == 0 || is_rare || total.statuses.total() == 0 {
+    if !have_waited(total) || total.statuses.total() == 0 {
         return None;
     }
     if plan.scenarios.is_some() {
@@ -432,14 +466,25 @@ fn busy(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     let advice = match (plan.connections, needed(plan, run.measured_ns, total)) {
         _ if !reached => return None,
         (Connections::UpTo(_), _) => Advice::GiveConnections,
+        (Connections::Fixed(_), _) if plan.own_times => Advice::MoreConversations,
         (Connections::Fixed(_), Some(needed)) if needed > u64::from(most) => Advice::RaiseConnections { needed },
         (Connections::Fixed(_), _) => Advice::MoreConnections,
     };
     Some(Remark { advice: Some(advice), ..Remark::new(About::Connections, message) })
 }
 
+/// Whether more than a few calls were due while every connection was busy.
+fn have_waited(total: &Snapshot) -> bool {
+    let waited = total.numbers.get(Counter::WaitedForConnection);
+    waited > 0 && waited as f64 >= BUSY * total.numbers.get(Counter::Due) as f64
+}
+
 /// Whether the rate of a run takes more connections than there may be, however fast brunt is.
 pub(crate) fn are_too_few(plan: &Plan, measured_ns: u64, total: &Snapshot) -> bool {
+    // Calls alone do not say for how long a conversation keeps its connection.
+    if plan.own_times {
+        return have_waited(total);
+    }
     let is_known = plan.load.is_open() && BoundedTimes::of_service(&total.times).cover();
     is_known && needed(plan, measured_ns, total).is_some_and(|needed| needed > u64::from(plan.connections.most()))
 }
@@ -545,6 +590,42 @@ mod tests {
         let (mut plan, none_is_fine) = answered(&[(302, 2000)]);
         plan.ok_status = "2xx".parse::<OkStatus>().unwrap();
         assert_eq!(remarks((plan, none_is_fine))[0].0, About::NoSuccess);
+    }
+
+    #[test]
+    fn a_warm_up_is_as_long_as_calls_take() {
+        let (mut plan, mut run) = answered(&[(200, 2000)]);
+        run.measured.times.set_known(Timing::Response, brunt_record::histogram::Histogram::new());
+        run.measured.times.record_n(Timing::Response, 2_500_000_000, 2000);
+        plan.load = Load::Closed {};
+        let told = |warmup_ns: u64, plan: &Plan| {
+            let told = remarks((Plan { warmup_ns, ..plan.clone() }, run.clone())).into_iter();
+            told.filter(|(about, ..)| *about == About::ShortWarmUp).map(|(_, _, advice)| advice).collect::<Vec<_>>()
+        };
+        assert_eq!(told(2 * SECOND_NS, &plan), [Some(Advice::LongerWarmUp { seconds: 3 })]);
+        assert_eq!((told(3 * SECOND_NS, &plan), told(0, &plan)), (vec![], vec![]));
+    }
+
+    #[test]
+    fn conversations_that_wait_for_a_connection_are_no_fault_of_the_targets() {
+        use episodes::tests::{End, MS, carried_out, evenly};
+        // Nobody is answered for two seconds.
+        let silence = 4 * SECOND_NS..6 * SECOND_NS;
+        let end = |due: u64| End::Ok(MS + if silence.contains(&due) { silence.end - due } else { 0 });
+        let (mut plan, mut run) = carried_out(10, evenly(50, 10), end);
+        run.measured.numbers.set(Counter::WaitedForConnection, 100);
+        let found = |plan: &Plan, run: &Recording| remarks((plan.clone(), run.clone()));
+        let of_calls = found(&plan, &run);
+        assert!(of_calls.iter().any(|(about, ..)| *about == About::Freeze), "{of_calls:?}");
+        plan.own_times = true;
+        let of_conversations = found(&plan, &run);
+        let [(About::Connections, message, Some(Advice::MoreConversations))] = of_conversations.as_slice() else {
+            panic!("{of_conversations:?}")
+        };
+        assert_eq!(message, "all 64 connections were busy: 100 of 500 calls waited for one");
+        // With connections to spare they are the target's.
+        run.measured.numbers.set(Counter::WaitedForConnection, 10);
+        assert!(found(&plan, &run).iter().any(|(about, ..)| *about == About::Freeze));
     }
 
     #[test]

@@ -260,9 +260,9 @@ impl Reach<'_> {
                 own.above(limit) as f64 > (1.0 - q) * self.most_values(own.count) + 1e-6
             }
             OfOwn::Statistic(Statistic::Mean) if from_above => {
-                breaks(own.mean()? * own.count as f64 / self.most_values(own.count))
+                breaks(own.mean()?.value * own.count as f64 / self.most_values(own.count))
             }
-            OfOwn::Statistic(Statistic::Max) if from_above => breaks(own.max()?),
+            OfOwn::Statistic(Statistic::Max) if from_above => breaks(own.max()?.value),
             OfOwn::Statistic(Statistic::Min) if from_below => breaks(own.min()?),
             OfOwn::Statistic(_) | OfOwn::Last => false,
         })

@@ -36,20 +36,21 @@ pub(super) fn of_watched(figure: OfWatched, watched: &WatchedFigure) -> Option<f
 ///
 /// # Errors
 /// When figures of this kind do not have it.
-pub(super) fn of_own(figure: OfOwn, own: &OwnFigures, measured_s: f64) -> Result<Option<f64>, NoSuchFigure> {
+pub(super) fn of_own(figure: OfOwn, own: &OwnFigures, measured_s: f64) -> Result<Option<AtLeast<f64>>, NoSuchFigure> {
     if !figure.is_of(own.kind) {
         return Err(NoSuchFigure);
     }
-    Ok(match figure {
+    let exact = match figure {
         OfOwn::Count => Some(own.count as f64),
         OfOwn::Sum => own.sum(),
         OfOwn::Rate => own.sum().filter(|_| measured_s > 0.0).map(|sum| sum / measured_s),
         OfOwn::Share => own.share().or(Some(0.0)),
         OfOwn::Last => own.last(),
         OfOwn::Statistic(Statistic::Min) => own.min(),
-        OfOwn::Statistic(Statistic::Max) => own.max(),
-        OfOwn::Statistic(Statistic::Mean) => own.mean(),
-        OfOwn::Statistic(Statistic::Stdev) => own.stdev(),
-        OfOwn::Statistic(Statistic::Quantile(q)) => own.quantile(q),
-    })
+        OfOwn::Statistic(Statistic::Max) => return Ok(own.max()),
+        OfOwn::Statistic(Statistic::Mean) => return Ok(own.mean()),
+        OfOwn::Statistic(Statistic::Stdev) => return Ok(own.stdev()),
+        OfOwn::Statistic(Statistic::Quantile(q)) => return Ok(own.quantile(q)),
+    };
+    Ok(exact.map(AtLeast::exactly))
 }

@@ -211,13 +211,13 @@ impl Subject<'_> {
         match (own, figure) {
             (Some(own), Figure::Own(_) | Figure::Rate) => {
                 let of = if let Figure::Own(of) = figure { of } else { OfOwn::Rate };
-                return Ok(of_own(of, own, standing.measured_ns as f64 / 1e9)?.map(AtLeast::exactly));
+                return of_own(of, own, standing.measured_ns as f64 / 1e9);
             }
             // The limit of a figure whose values are times may be a duration.
             (Some(own), Figure::Time(_, statistic)) => {
                 let unit_ns = own.unit_ns().ok_or(NoSuchFigure)?;
                 let value = of_own(OfOwn::Statistic(statistic), own, 0.0)?;
-                return Ok(value.map(|value| AtLeast::exactly(value * unit_ns)));
+                return Ok(value.map(|value| value.map(|value| value * unit_ns)));
             }
             (Some(_), _) | (None, Figure::Own(_)) => return Err(NoSuchFigure),
             (None, _) => {}

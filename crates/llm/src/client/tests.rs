@@ -5,11 +5,9 @@ use brunt_plan::plan::Plan;
 use brunt_plan::target::Url;
 use brunt_protocol::{Prepared, Protocol};
 use proptest::prelude::*;
-use serde_json::{Map, Value};
 
 use super::*;
 use crate::Llm;
-use crate::dialect::Taken;
 use crate::event::TextKind;
 use crate::facts::{Ended, Said, read_end, read_message};
 use crate::length::Length;
@@ -18,21 +16,9 @@ use crate::prompt::{Prompts, Rate};
 
 /// A protocol made ready, with answers in this dialect.
 fn prepared(api: ApiDialect, stream: bool) -> Arc<dyn Prepared> {
-    let options = LlmOptions {
-        api: Some(api),
-        model: "m".to_owned(),
-        stream,
-        prompts: Prompts::Made { input: Length::fixed(8.0), prefix: 0, rate: Rate::default() },
-        turns: None,
-        output: Some(Length::fixed(4.0)),
-        ignore_eos: false,
-        extra: Map::new(),
-        taken: Taken::default(),
-        objectives: None,
-        stall_ns: None,
-        http: Value::Null,
-        asks: None,
-    };
+    let prompts = Prompts::Made { input: Length::fixed(8.0), prefix: 0, rate: Rate::default() };
+    let output = Some(Length::fixed(4.0));
+    let options = LlmOptions { api: Some(api), stream, output, ..LlmOptions::new("m", prompts) };
     let http = Http { method: "POST".to_owned(), ..Http::default() };
     let target = Url::parse("llm://h:1/").unwrap().target;
     Llm.prepare(&Plan::of_calls(target, options.to_protocol(&http))).unwrap()
@@ -198,6 +184,16 @@ fn streams_that_go_wrong_have_a_name() {
     ] {
         assert_eq!(failed(events), (failure, reason.to_owned(), reusable), "{events:?}");
     }
+}
+
+#[test]
+fn half_a_character_is_no_json() {
+    let whole = streamed(&["data: {\"choices\":[{\"delta\":{\"content\":\"\u{1f980}!\"}}]}"], false);
+    let place = whole.windows(4).position(|bytes| bytes == "\u{1f980}".as_bytes()).unwrap();
+    // As long as before, so that its chunk is whole.
+    let cut: Vec<u8> = [&whole[..place + 2], b"  ", &whole[place + 4..]].concat();
+    let told = read(prepared(ApiDialect::Chat, true).as_ref(), &cut, &[place + 1]);
+    assert_eq!(told, [Told::Failed(Failure::Protocol, NOT_JSON.to_owned(), false)]);
 }
 
 #[test]

@@ -8,11 +8,11 @@ use brunt_plan::target::Url;
 use brunt_protocol::meter::MeteredSecond;
 use brunt_protocol::{AnswerParts, Protocol};
 use brunt_record::SECOND_NS;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::*;
 use crate::Llm;
-use crate::dialect::{ApiDialect, Taken};
+use crate::dialect::ApiDialect;
 use crate::event::Usage;
 use crate::length::{Distribution as Numbers, Length};
 use crate::options::LlmOptions;
@@ -21,21 +21,8 @@ use crate::think::Think;
 
 /// The options of conversations in this dialect.
 fn options(api: ApiDialect, turns: Option<Turns>) -> LlmOptions {
-    LlmOptions {
-        api: Some(api),
-        model: "m".to_owned(),
-        stream: true,
-        prompts: Prompts::Made { input: Length::fixed(6.0), prefix: 0, rate: Rate::default() },
-        turns,
-        output: Some(Length::fixed(4.0)),
-        ignore_eos: false,
-        extra: Map::new(),
-        taken: Taken::default(),
-        objectives: None,
-        stall_ns: None,
-        http: Value::Null,
-        asks: None,
-    }
+    let prompts = Prompts::Made { input: Length::fixed(6.0), prefix: 0, rate: Rate::default() };
+    LlmOptions { api: Some(api), turns, output: Some(Length::fixed(4.0)), ..LlmOptions::new("m", prompts) }
 }
 
 /// The plan of these options, changed by `change`.
@@ -275,4 +262,11 @@ fn a_trace_comes_at_its_times_and_a_warm_up_takes_its_beginning() {
     assert_eq!(next(warmed.as_mut()).map(|(due, _)| due), Some(0));
     warmed.begin(Phase::Measured);
     assert_eq!(next(warmed.as_mut()).map(|(due, _)| due), Some(500_000_000));
+    // The last request is due after 1.5 s, and somebody has to be measured.
+    assert!(Llm.prepare(&at(|plan| plan.warmup_ns = 1_500_000_000)).is_ok());
+    let refused = Llm.prepare(&at(|plan| plan.warmup_ns = 1_500_000_001)).err().unwrap().0;
+    assert!(
+        refused.contains("the last request of the trace comes after 1.50s: nothing would be measured"),
+        "{refused}"
+    );
 }

@@ -1,4 +1,6 @@
 use brunt_protocol::AnswerParts;
+use brunt_record::histogram::AtLeast;
+use brunt_record::outcome::Failure;
 
 use super::*;
 use crate::event::Usage;
@@ -55,9 +57,13 @@ impl Told {
     }
 }
 
+fn exactly(value: f64) -> AtLeast<f64> {
+    AtLeast::exactly(value)
+}
+
 /// Means of these trends, in their order.
 fn means(all: &std::collections::BTreeMap<String, OwnFigures>, names: &[&str]) -> Vec<f64> {
-    names.iter().map(|name| (all[*name].mean().unwrap() * 1000.0).round() / 1000.0).collect()
+    names.iter().map(|name| (all[*name].mean().unwrap().value * 1000.0).round() / 1000.0).collect()
 }
 
 #[test]
@@ -72,7 +78,7 @@ fn an_answer_of_single_tokens_has_the_times_of_its_events() {
         means(&all, &["ttft", "ttft_sent", "tpot", "itl", "chunk_gap", "user_tokens"]),
         [100.0, 99.0, 20.0, 20.0, 20.0, 50.0]
     );
-    assert_eq!((all["itl"].count, all["itl"].max()), (3, Some(30.0)));
+    assert_eq!((all["itl"].count, all["itl"].max()), (3, Some(exactly(30.0))));
     assert_eq!(all["output_tokens"].sum(), Some(4.0));
     assert_eq!(
         (all["tokens_estimated"].share(), all["attainment"].share(), all["goodput"].sum()),
@@ -92,8 +98,20 @@ fn tokens_of_an_event_share_its_gap() {
     // (220 − 100) / (8 − 2)
     assert_eq!(means(&all, &["tpot", "itl", "chunk_gap"]), [20.0, 20.0, 60.0]);
     assert_eq!((all["itl"].count, all["tokens_estimated"].share()), (6, Some(1.0)));
-    let sum = all["itl"].mean().unwrap() * all["itl"].count as f64;
+    let sum = all["itl"].mean().unwrap().value * all["itl"].count as f64;
     assert!((sum - 120.0).abs() < 1e-6, "the gaps of tokens add up to the time between the first event and the last");
+}
+
+#[test]
+fn a_first_event_has_a_token_however_short_its_text() {
+    // Two tokens in three events: tokenizers of bytes cut characters.
+    let mut told = Told::new("");
+    for (at, bytes) in [(100, 1), (110, 10), (120, 10)] {
+        told.said(1, at, TextKind::Content, bytes, None);
+    }
+    told.ended(1, 121, Some(2));
+    let all = told.figures(0);
+    assert_eq!((all["itl"].count, means(&all, &["itl", "tpot"])), (1, vec![20.0, 20.0]));
 }
 
 #[test]
@@ -104,7 +122,7 @@ fn tokens_that_the_server_counts_as_it_goes_are_not_estimated() {
     }
     told.ended(1, 201, Some(6));
     let all = told.figures(0);
-    assert_eq!((all["itl"].count, all["itl"].min(), all["itl"].max()), (5, Some(10.0), Some(60.0)));
+    assert_eq!((all["itl"].count, all["itl"].min(), all["itl"].max()), (5, Some(10.0), Some(exactly(60.0))));
     assert_eq!((all["output_tokens"].sum(), all["tokens_estimated"].share()), (Some(6.0), Some(0.0)));
 }
 
@@ -144,9 +162,23 @@ fn what_never_came_is_in_the_time_to_the_first_token() {
     let mut told = Told::new("");
     told.meter.ended(&Told::reading(1, 800), MeteredEnd::Failed(Failure::Timeout));
     told.meter.ended(&Told::reading(2, 10), MeteredEnd::Failed(Failure::Closed));
+    told.meter.ended(&Told::reading(3, 300), MeteredEnd::CutShort);
+    let unsent = Reading { after_sent_ns: None, ..Told::reading(4, 900) };
+    told.meter.ended(&unsent, MeteredEnd::Failed(Failure::Connect));
     let all = told.figures(0);
-    assert_eq!((all["ttft"].count, all["ttft"].max()), (1, Some(800.0)));
+    assert_eq!((all["ttft"].count, all["ttft"].bounds()), (3, 3), "none of them is known");
+    assert_eq!(all["ttft"].max(), Some(AtLeast { value: 800.0, at_least: true }));
+    assert!(!all.contains_key("ttft_sent"), "which is of those with a first token, as in other tools");
     assert_eq!(all["attainment"].share(), Some(0.0));
+    // Beside 97 that came at once, the three move the p99 and not the median.
+    for call in 10..107 {
+        told.said(call, 20, TextKind::Content, 4, None);
+    }
+    told.meter.ended(&Told::reading(1, 800), MeteredEnd::Failed(Failure::Timeout));
+    told.meter.ended(&Told::reading(2, 800), MeteredEnd::Failed(Failure::Timeout));
+    let ttft = &told.figures(0)["ttft"];
+    assert_eq!(ttft.quantile(0.5).map(|p50| p50.at_least), Some(false));
+    assert_eq!(ttft.quantile(0.99), Some(AtLeast { value: 800.0, at_least: true }));
 }
 
 #[test]
@@ -169,6 +201,23 @@ fn goodput_is_of_answers_that_met_all_objectives() {
     told.ended(6, 1200, Some(1));
     let all = told.figures(2);
     assert_eq!((all["goodput"].sum(), all["attainment"].share()), (Some(3.0), Some(0.5)));
+}
+
+#[test]
+fn each_threshold_on_objectives_has_the_share_of_requests_that_met_them() {
+    let limits = ["ttft<100ms,tpot<25ms", "ttft<200ms"];
+    let shares = limits.map(|limits| (format!("within({limits})"), limits.parse().unwrap()));
+    let mut told = Told::new("");
+    told.meter = TokenMeter::new(Objectives::default()).with_shares(&shares);
+    for (call, first, gap) in [(1, 50, 20), (2, 150, 20), (3, 50, 30), (4, 250, 10)] {
+        told.said(call, first, TextKind::Content, 4, None);
+        told.said(call, first + gap, TextKind::Content, 4, None);
+        told.ended(call, first + gap, Some(2));
+    }
+    told.meter.ended(&Told::reading(5, 800), MeteredEnd::Failed(Failure::Timeout));
+    let all = told.figures(3);
+    let share = |limits: &str| all[&format!("within({limits})")].share();
+    assert_eq!((share(limits[0]), share(limits[1])), (Some(1.0 / 8.0), Some(3.0 / 8.0)), "of eight that were due");
 }
 
 #[test]
@@ -209,7 +258,7 @@ fn a_usage_that_does_not_fit_its_text_is_told() {
     // Of no tokens nothing is believed: an event is a token.
     let none = figures(Some(0));
     assert_eq!((none["usage_odd"].sum(), none["tokens_estimated"].share()), (Some(1.0), Some(1.0)));
-    assert_eq!((none["output_tokens"].sum(), none["tpot"].mean()), (Some(3.0), Some(20.0)));
+    assert_eq!((none["output_tokens"].sum(), none["tpot"].mean().map(|mean| mean.value)), (Some(3.0), Some(20.0)));
     let many = figures(Some(35));
     assert_eq!((many["usage_odd"].sum(), many["tokens_estimated"].share()), (Some(1.0), Some(1.0)));
     for output in [None, Some(1), Some(3), Some(34)] {
@@ -223,4 +272,16 @@ fn figures_are_declared_in_the_order_of_their_names() {
         assert_eq!(*name as usize, place);
     }
     assert!(declared(FigureTerms::default()).iter().any(|figure| figure.name == "ttft" && figure.unit == "ms"));
+}
+
+#[test]
+fn tokens_in_a_cache_are_remarked_on_where_prompts_differ() {
+    let remarks = |terms| {
+        let remark = |figure: DeclaredFigure| figure.remark.map(|remark| (figure.name, remark.of));
+        declared(terms).into_iter().filter_map(remark).collect::<Vec<_>>()
+    };
+    let [cached, odd] = [("cached_tokens", "input_tokens"), ("usage_odd", "output_length")]
+        .map(|(figure, of)| (figure.to_owned(), of.to_owned()));
+    assert_eq!(remarks(FigureTerms::default()), std::slice::from_ref(&odd));
+    assert_eq!(remarks(FigureTerms { prompts_differ: true, ..FigureTerms::default() }), [cached, odd]);
 }

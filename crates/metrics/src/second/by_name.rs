@@ -84,7 +84,7 @@ fn own(name: &str, figure: &OwnFigures, phase: PhaseOf) -> Option<Metric> {
         OwnKind::Trend => Data::Distribution {
             // The values are kept in millionths.
             factor: 1e-6,
-            points: vec![MetricPoint::new(phase.attributes([]), figure.histogram().clone())],
+            points: vec![MetricPoint::new(phase.attributes([]), figure.histogram().into_owned())],
         },
         OwnKind::Gauge => Data::Gauge(vec![MetricPoint::new(phase.attributes([]), figure.last()?)]),
     };

@@ -365,6 +365,11 @@ impl Plan {
         failed as f64 <= self.max_error_rate * of as f64
     }
 
+    /// The unit of its rate: each arrival is a call, or the beginning of a conversation, whose later calls follow from answers.
+    pub const fn rate_unit(&self) -> &'static str {
+        if self.own_times { "conversations/s" } else { "calls/s" }
+    }
+
     /// The longest duration of the measured part, in nanoseconds; `None` if only the number of requests ends it.
     pub fn duration_ns(&self) -> Option<u64> {
         let profile = match &self.load {

@@ -15,6 +15,8 @@
 //! this order; `request`, `tag`, `group`, `check`, `scenario` or `figure` before it says which. A request or tag has the times `response`,
 //! `service` and `failed`; a group `without_pauses` (its usual one) and `with_pauses`, a scenario `iteration`; `duration` is either's own.
 //!
+//! `within(ttft<500ms,tpot<50ms) > 90%` is the share of calls that met all these objectives, where the protocol measures them of each call.
+//!
 //! Braces hold conditions on calls; a call has to meet all of them: `{scenario=shop,status=5xx}:due < 5`. See [`Selection`].
 //!
 //! `abort` at its end lets it end the run as soon as the threshold can no longer pass, `abort-now` after the first second in which it does
@@ -44,6 +46,9 @@ use crate::units::parse_duration;
 pub use self::figure::{Count, Figure, FigureUnit, OfOwn, OfWatched, Statistic, Time};
 pub use self::guard::{Guard, GuardAction, GuardError};
 pub use self::selection::{Selection, Traits};
+
+/// What stands before the limit of `within(200ms)`, and before objectives of a call.
+const WITHIN: &str = "within(";
 
 /// The comparison of a figure with its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,6 +189,12 @@ impl FromStr for Threshold {
             let name = Some((Some(NameKind::Watched), name));
             return Ok(Self { text: text.to_owned(), words: None, name, abort, figure, operator: *operator, limit });
         }
+        if let Some(name) = within_objectives(left) {
+            let figure = Figure::Own(OfOwn::Share);
+            let limit = figure.unit().parse(right).map_err(|problem| error(problem.to_string()))?;
+            let name = Some((Some(NameKind::Own), name));
+            return Ok(Self { text: text.to_owned(), words: None, name, abort, figure, operator: *operator, limit });
+        }
         let (name, figure) = match left.rsplit_once(':') {
             Some((name, figure)) => (Some(name_of(name).map_err(error)?), figure),
             None => (None, left),
@@ -236,6 +247,12 @@ fn without_abort(right: &str) -> (&str, Option<Abort>) {
     let words = [("abort-now", Abort::AtOnce { after_ns: 0 }), ("abort", Abort::BeyondRepair)];
     let said = words.into_iter().find_map(|(word, abort)| Some((right.strip_suffix(word)?.trim_end(), Some(abort))));
     said.unwrap_or((right, None))
+}
+
+/// `within(ttft<500ms,tpot<50ms)`, without blanks: the share of calls that met all these objectives, which only the protocol knows.
+fn within_objectives(text: &str) -> Option<String> {
+    let limits = text.trim().strip_prefix(WITHIN)?.strip_suffix(')').filter(|limits| limits.contains('<'))?;
+    Some(format!("{WITHIN}{})", limits.replace(char::is_whitespace, "")))
 }
 
 /// A condition on a script's own figure, which is not known by name here: it has a name that may be one, and a plain
@@ -387,6 +404,11 @@ impl Threshold {
     /// Names the limit that another figure of this name would need, or the figures that there are.
     pub fn check_own(&self, declared: &[&DeclaredFigure]) -> Result<(), ThresholdError> {
         let Some((kind, name)) = self.subject() else { return Ok(()) };
+        if self.objectives().is_some() {
+            let problem = "the target's protocol measures no such objectives of a call".to_owned();
+            let is_declared = declared.iter().any(|figure| figure.name == name);
+            return if is_declared { Ok(()) } else { Err(ThresholdError { text: self.text.clone(), problem }) };
+        }
         if let Some(own) = declared.iter().find(|figure| figure.is_called(name)) {
             return match kind {
                 None | Some(NameKind::Own) => self.check_declared(own),
@@ -509,6 +531,14 @@ impl Threshold {
     pub fn selection(&self) -> Option<Selection> {
         let (kind, name) = self.subject()?;
         kind.filter(|kind| *kind == NameKind::Calls).and_then(|_| Selection::parse(name).ok())
+    }
+
+    /// The objectives of a call whose share of calls it limits: `ttft<500ms,tpot<50ms` of `within(ttft<500ms,tpot<50ms)>90%`.
+    pub fn objectives(&self) -> Option<&str> {
+        match self.subject() {
+            Some((Some(NameKind::Own), name)) => name.strip_prefix(WITHIN)?.strip_suffix(')'),
+            _ => None,
+        }
     }
 
     /// The figure that it limits.

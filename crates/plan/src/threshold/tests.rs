@@ -24,6 +24,26 @@ fn a_script_says_the_figure_and_the_condition_apart() {
 }
 
 #[test]
+fn objectives_of_a_call_are_a_share_that_the_protocol_has_to_declare() {
+    let threshold: Threshold = "within(ttft<500ms, tpot<50ms) > 90% abort".parse().unwrap();
+    assert_eq!(threshold.objectives(), Some("ttft<500ms,tpot<50ms"));
+    assert_eq!(
+        (threshold.measure(), threshold.operator(), threshold.limit()),
+        (Figure::Own(OfOwn::Share), Operator::Above, 0.9)
+    );
+    assert_eq!(threshold.subject(), Some((Some(NameKind::Own), "within(ttft<500ms,tpot<50ms)")));
+    assert!(threshold.aborts().is_some());
+    let declared = DeclaredFigure::new("within(ttft<500ms,tpot<50ms)", OwnKind::Rate, "");
+    assert_eq!(threshold.check_own(&[&declared]), Ok(()));
+    let error = threshold.check_own(&[]).unwrap_err().to_string();
+    assert!(error.contains("measures no such objectives"), "{error}");
+    // A limit on the response time of all calls is what it was.
+    let plain: Threshold = "within(200ms)>99%".parse().unwrap();
+    assert_eq!((plain.objectives(), plain.measure()), (None, Figure::Within(200_000_000)));
+    assert!("within(ttft<500ms)>fast".parse::<Threshold>().is_err());
+}
+
+#[test]
 fn an_unknown_figure_names_the_nearest() {
     for (text, meant) in [
         ("eror_rate<1%", "error_rate"),

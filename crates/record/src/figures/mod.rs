@@ -7,6 +7,7 @@ mod calls;
 mod flow;
 mod named;
 mod own;
+mod own_point;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ pub use calls::CallFigures;
 pub use flow::{CheckFigures, Example, GroupFigures, LONGEST_EXAMPLE, LONGEST_TRACEBACK, ScenarioFigures};
 pub use named::{FigureByName, LONGEST_NAME, MOST_NAMES, NameId, NamedFigures, OTHERS};
 pub use own::{LONGEST_UNIT, OwnFigures, OwnKind, time_unit_ns};
+pub use own_point::OwnPoint;
 
 /// All figures by name, over some time: of one worker's interval, or merged over workers, intervals and machines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

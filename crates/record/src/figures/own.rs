@@ -1,9 +1,11 @@
 //! Figures that a script declares for itself: counters, rates, trends, gauges.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::FigureByName;
-use crate::histogram::{Histogram, Percentile};
+use crate::histogram::{AtLeast, Censored, Histogram, Percentile};
 use crate::redaction::Secrets;
 
 /// Values are kept as whole millionths of their unit, so that sums do not depend on the order of merging.
@@ -44,11 +46,11 @@ impl OwnKind {
 
 /// A value of a gauge, with the time at which it was set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Reading {
+pub(super) struct Reading {
     /// In nanoseconds of the run's clock.
     at: u64,
     /// In millionths.
-    value: i64,
+    pub(super) value: i64,
 }
 
 /// The values of one figure of a script's own.
@@ -61,10 +63,13 @@ pub struct OwnFigures {
     /// How often something was recorded.
     pub count: u64,
     /// The sum of a counter, in millionths; for a rate, how often it was true.
-    sum: i64,
+    pub(super) sum: i64,
     /// The values of a trend, in millionths.
-    values: Histogram,
-    last: Option<Reading>,
+    pub(super) values: Histogram,
+    /// Lower bounds of values of a trend that nobody has seen, in millionths.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub(super) bounds: Histogram,
+    pub(super) last: Option<Reading>,
     /// The least and the greatest value of a gauge, in millionths.
     ends: Option<(i64, i64)>,
 }
@@ -84,8 +89,13 @@ fn parts(value: f64) -> i64 {
     (value * PARTS).round() as i64
 }
 
-fn whole(parts: i64) -> f64 {
+pub(super) fn whole(parts: i64) -> f64 {
     parts as f64 / PARTS
+}
+
+/// The values of a histogram as they were recorded.
+pub(super) fn of_parts(parts: AtLeast<u64>) -> AtLeast<f64> {
+    parts.map(|parts| parts as f64 / PARTS)
 }
 
 impl OwnFigures {
@@ -116,6 +126,14 @@ impl OwnFigures {
         }
     }
 
+    /// Records for a trend that there would have been a value of at least `least`: a call was cut off before it had its own.
+    pub fn record_bound(&mut self, least: f64) {
+        if self.kind == OwnKind::Trend {
+            self.count += 1;
+            self.bounds.record(parts(least).max(0).cast_unsigned());
+        }
+    }
+
     /// How many nanoseconds its unit is, if its values are times.
     pub fn unit_ns(&self) -> Option<f64> {
         time_unit_ns(&self.unit)
@@ -141,39 +159,76 @@ impl OwnFigures {
         self.ends.map(|(least, _)| whole(least)).or_else(|| self.values.min().map(|least| least as f64 / PARTS))
     }
 
-    /// The greatest value of a trend or gauge.
-    pub fn max(&self) -> Option<f64> {
-        self.ends.map(|(_, greatest)| whole(greatest)).or_else(|| self.values.max().map(|most| most as f64 / PARTS))
+    /// The greatest value of a trend or gauge; a value that is known from below counts as its bound.
+    pub fn max(&self) -> Option<AtLeast<f64>> {
+        let of_trend = || {
+            let most = self.values.max().max(self.bounds.max())?;
+            Some(self.bounded(most as f64 / PARTS))
+        };
+        self.ends.map(|(_, greatest)| AtLeast::exactly(whole(greatest))).or_else(of_trend)
     }
 
-    /// The mean of a trend.
-    pub fn mean(&self) -> Option<f64> {
-        self.values.mean().map(|mean| mean / PARTS)
+    /// The mean of a trend, likewise.
+    pub fn mean(&self) -> Option<AtLeast<f64>> {
+        self.histogram().mean().map(|mean| self.bounded(mean / PARTS))
     }
 
-    /// The standard deviation of a trend.
-    pub fn stdev(&self) -> Option<f64> {
-        self.values.stdev().map(|stdev| stdev / PARTS)
+    /// The standard deviation of a trend, likewise.
+    pub fn stdev(&self) -> Option<AtLeast<f64>> {
+        self.histogram().stdev().map(|stdev| self.bounded(stdev / PARTS))
     }
 
-    /// The value below which a share `q` of a trend's values lies, to 1 in 1024.
-    pub fn quantile(&self, q: f64) -> Option<f64> {
-        self.values.quantile(q).map(|value| value as f64 / PARTS)
+    /// Whether some values are known from below alone.
+    pub fn has_bounds(&self) -> bool {
+        !self.bounds.is_empty()
+    }
+
+    /// How many they are.
+    pub fn bounds(&self) -> u64 {
+        self.bounds.count()
+    }
+
+    fn bounded(&self, value: f64) -> AtLeast<f64> {
+        AtLeast { value, at_least: self.has_bounds() }
+    }
+
+    /// The value below which a share `q` of a trend's values lies, to 1 in 1024, with bounds as
+    /// [`Censored::quantiles`] has them.
+    pub fn quantile(&self, q: f64) -> Option<AtLeast<f64>> {
+        let [value] = self.at([q]);
+        value
+    }
+
+    fn at<const N: usize>(&self, quantiles: [f64; N]) -> [Option<AtLeast<f64>>; N] {
+        let values = if self.has_bounds() {
+            let all = Censored { known: self.values.clone(), bounds: self.bounds.clone(), ..Censored::default() };
+            all.quantiles(quantiles)
+        } else {
+            quantiles.map(|q| self.values.quantile(q).map(AtLeast::exactly))
+        };
+        values.map(|value| value.map(of_parts))
     }
 
     /// How many values of a trend are surely greater than `limit`.
     pub fn above(&self, limit: f64) -> u64 {
-        self.values.count_above(parts(limit).max(0).cast_unsigned())
+        let limit = parts(limit).max(0).cast_unsigned();
+        self.values.count_above(limit) + self.bounds.count_above(limit)
     }
 
     /// The percentiles of a trend that reports show.
-    pub fn percentiles(&self) -> Vec<(Percentile, f64)> {
-        Percentile::ALL.into_iter().filter_map(|of| Some((of, self.quantile(of.share())?))).collect()
+    pub fn percentiles(&self) -> Vec<(Percentile, AtLeast<f64>)> {
+        let values = self.at(Percentile::ALL.map(Percentile::share));
+        Percentile::ALL.into_iter().zip(values).filter_map(|(of, value)| Some((of, value?))).collect()
     }
 
-    /// The values of a trend in full, in millionths of its unit.
-    pub fn histogram(&self) -> &Histogram {
-        &self.values
+    /// The values of a trend in full, in millionths of its unit; bounds as themselves.
+    pub fn histogram(&self) -> Cow<'_, Histogram> {
+        if !self.has_bounds() {
+            return Cow::Borrowed(&self.values);
+        }
+        let mut all = self.values.clone();
+        all.merge(&self.bounds);
+        Cow::Owned(all)
     }
 }
 
@@ -190,6 +245,7 @@ impl FigureByName for OwnFigures {
         self.count += other.count;
         self.sum = self.sum.saturating_add(other.sum);
         self.values.merge(&other.values);
+        self.bounds.merge(&other.bounds);
         self.last = self.last.max(other.last);
         self.ends = match (self.ends, other.ends) {
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
@@ -242,10 +298,31 @@ mod tests {
         assert_eq!(recorded(OwnKind::Counter, &[0.1, 0.2, -0.05]).sum(), Some(0.25));
         assert_eq!(recorded(OwnKind::Rate, &[1.0, 0.0, 1.0, 1.0]).share(), Some(0.75));
         let gauge = recorded(OwnKind::Gauge, &[5.0, -2.5, 3.0]);
-        assert_eq!((gauge.last(), gauge.min(), gauge.max()), (Some(3.0), Some(-2.5), Some(5.0)));
+        let exactly = |value| Some(AtLeast::exactly(value));
+        assert_eq!((gauge.last(), gauge.min(), gauge.max()), (Some(3.0), Some(-2.5), exactly(5.0)));
         let trend = recorded(OwnKind::Trend, &[1.5, 2.5, 80.0]);
-        assert_eq!((trend.min(), trend.max(), trend.mean()), (Some(1.5), Some(80.0), Some(28.0)));
-        assert!((trend.quantile(0.5).unwrap() / 2.5 - 1.0).abs() < 0.001);
+        assert_eq!((trend.min(), trend.max(), trend.mean()), (Some(1.5), exactly(80.0), exactly(28.0)));
+        assert!((trend.quantile(0.5).unwrap().value / 2.5 - 1.0).abs() < 0.001);
         assert_eq!((trend.sum(), trend.share(), trend.last()), (None, None, None));
+    }
+
+    #[test]
+    fn values_that_nobody_saw_are_at_least_as_long_as_they_were_waited_for() {
+        let mut trend = OwnFigures::new(OwnKind::Trend, "ms");
+        (1..=90).for_each(|ms| trend.record(f64::from(ms), 0));
+        // Ten were given up after 50 ms: they take longer than that, and the p99 is not known.
+        (0..10).for_each(|_| trend.record_bound(50.0));
+        assert_eq!((trend.count, trend.has_bounds()), (100, true));
+        assert!(trend.quantile(0.3).is_some_and(|p30| (p30.value / 30.0 - 1.0).abs() < 0.001 && !p30.at_least));
+        let p99 = trend.quantile(0.99).unwrap();
+        assert!(p99.at_least && p99.value > 85.0, "{p99:?}");
+        assert!(trend.mean().unwrap().at_least && trend.max().unwrap().at_least);
+        assert_eq!((trend.above(49.0), trend.histogram().count()), (41 + 10, 100));
+        let mut others = OwnFigures::new(OwnKind::Trend, "ms");
+        others.record_bound(60.0);
+        trend.merge(&others);
+        assert_eq!((trend.count, trend.histogram().max()), (101, Some(90_000_000)));
+        let bytes = rmp_serde::to_vec_named(&trend).unwrap();
+        assert_eq!(rmp_serde::from_slice::<OwnFigures>(&bytes).unwrap(), trend);
     }
 }

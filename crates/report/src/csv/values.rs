@@ -1,21 +1,24 @@
 //! Rows of single values: figures of a script's own, and watched figures.
 
 use brunt_judge::summary::Summary;
+use brunt_record::histogram::AtLeast;
 
 use super::Row;
+use crate::own::Shown;
 
 /// A row for each value of the script's own figures.
 pub(super) fn own(summary: &Summary) -> Vec<Row> {
     let mut rows = Vec::new();
     for own in &summary.breakdown.own {
         let figures = &own.figures;
+        let exactly = |value: Option<f64>| value.map(AtLeast::exactly);
         let values = [
-            ("sum", figures.sum()),
-            ("rate", own.per_s),
-            ("share", figures.share()),
-            ("last", figures.last()),
+            ("sum", exactly(figures.sum())),
+            ("rate", exactly(own.per_s)),
+            ("share", exactly(figures.share())),
+            ("last", exactly(figures.last())),
             ("mean", figures.mean()),
-            ("min", figures.min()),
+            ("min", exactly(figures.min())),
             ("max", figures.max()),
         ];
         let percentiles = figures.percentiles().into_iter().map(|(percentile, value)| (percentile.name(), value));
@@ -27,8 +30,30 @@ pub(super) fn own(summary: &Summary) -> Vec<Row> {
             row.put("");
             row.put(summary.run.measured_ns as f64 / 1e9);
             row.put(figures.count);
-            row.put_value(5, value);
+            row.put_own(5, value);
             rows.push(row);
+        }
+    }
+    rows
+}
+
+/// A row for each value that views show of an own figure in a second.
+pub(super) fn own_seconds(summary: &Summary) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for own in &summary.breakdown.own {
+        for point in summary.run.series.points() {
+            let Some(values) = point.own.get(&own.name) else { continue };
+            for shown in Shown::of(values.kind) {
+                let Some(value) = shown.value(values, point.length_ns) else { continue };
+                let mut row = Row::default();
+                row.put("figure_second");
+                row.put(format_args!("{}:{}", own.name, shown.name()));
+                row.put(point.start_ns as f64 / 1e9);
+                row.put(point.length_ns as f64 / 1e9);
+                row.put(values.count);
+                row.put_own(5, value);
+                rows.push(row);
+            }
         }
     }
     rows

@@ -1,14 +1,17 @@
 //! The views of a capacity that was searched for.
 
 use brunt_decide::capacity::{Answer, Capacity, Length, Outcome, Searched, Trial};
+use brunt_decide::decision::Decision;
 use brunt_decide::evidence::Evidence;
+use brunt_decide::knee::Knee;
 use brunt_judge::verdict::Judgement;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan};
 
+use super::leading;
 use super::not_made::not_made;
 use super::plot::Logarithmic;
-use super::runs::{self, COLUMNS, rate};
+use super::runs::{self, rate};
 use super::table::{Cell, Table};
 use crate::csv::Row;
 use crate::numbers::{brief, clean, count, counted, percent};
@@ -19,17 +22,19 @@ use crate::text::{WIDTH, concurrency, wrapped};
 const PLOT: usize = 16;
 
 pub(super) fn text(plan: &Plan, capacity: &Capacity, label: Vec<String>, paint: Paint) -> String {
-    let mut sections = vec![[head(plan, capacity, paint), label].concat(), answer(capacity, paint)];
+    let mut sections = vec![[head(plan, capacity, paint), label].concat(), answer(plan, capacity, paint)];
     if !capacity.trials.is_empty() {
         let (role, verdicts) = verdict(capacity);
         sections.push(wrapped("", "  ", &verdicts, WIDTH).into_iter().map(|line| paint.as_(role, line)).collect());
         sections.push(rates(capacity, paint));
+        sections.push(leading::section(&by_level(capacity), &plan.target.scheme, &knees(plan, capacity), paint));
+        sections.retain(|lines| !lines.is_empty());
     }
     sections.iter().map(|lines| lines.join("\n")).collect::<Vec<_>>().join("\n\n") + "\n"
 }
 
 pub(super) fn markdown(plan: &Plan, capacity: &Capacity) -> String {
-    let (sentence, reasons) = sentence(capacity);
+    let (sentence, reasons) = sentence(plan, capacity);
     let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", clean(&reasons.join("; "))) };
     let mut parts = vec![
         format!("# Capacity of {}", clean(&plan.target.url())),
@@ -41,6 +46,7 @@ pub(super) fn markdown(plan: &Plan, capacity: &Capacity) -> String {
         parts.push(clean(&verdicts).into_owned());
         parts.push(table(capacity).markdown().trim_end().to_owned());
     }
+    parts.extend(knees(plan, capacity).into_iter().map(|(_, sentence)| sentence));
     parts.join("\n\n") + "\n"
 }
 
@@ -61,13 +67,25 @@ pub(super) fn verdict(capacity: &Capacity) -> (Role, String) {
     (Role::Good, format!("✓ brunt itself limited none of {all} trials"))
 }
 
+/// The typical trial of each level.
+fn by_level(capacity: &Capacity) -> Vec<(String, Vec<&Evidence>)> {
+    let typical = groups(capacity).into_iter().filter_map(|group| typical(&group));
+    typical.map(|trial| (level(capacity.settings.searched, trial.level), vec![&trial.evidence])).collect()
+}
+
+/// The knees of the protocol's figures over the levels.
+pub(super) fn knees(plan: &Plan, capacity: &Capacity) -> Vec<(Knee, String)> {
+    leading::knees(Decision::Capacity(plan, capacity), |value| level(capacity.settings.searched, value))
+}
+
 pub(super) fn csv(plan: &Plan, capacity: &Capacity) -> String {
     let level = match capacity.settings.searched {
         Searched::Rate => "rate_per_s",
         Searched::Connections => "connections",
     };
     let names = ["trial", level, "length", "outcome", "why"];
-    let mut text = names.into_iter().chain(COLUMNS).collect::<Vec<_>>().join(",") + "\n";
+    let own = leading::columns(capacity.trials.iter().map(|trial| &trial.evidence));
+    let mut text = runs::head(&names, &own);
     for (number, trial) in (1..).zip(&capacity.trials) {
         let mut row = Row::default();
         row.put(number);
@@ -80,6 +98,7 @@ pub(super) fn csv(plan: &Plan, capacity: &Capacity) -> String {
         });
         row.put(&trial.why);
         runs::put(&mut row, &trial.evidence, &plan.origin);
+        leading::put(&mut row, Some(&trial.evidence), &own);
         text += &row.line();
     }
     text
@@ -126,8 +145,8 @@ fn connections(level: f64) -> String {
     counted(level as u64, "connection")
 }
 
-fn answer(capacity: &Capacity, paint: Paint) -> Vec<String> {
-    let (sentence, reasons) = sentence(capacity);
+fn answer(plan: &Plan, capacity: &Capacity, paint: Paint) -> Vec<String> {
+    let (sentence, reasons) = sentence(plan, capacity);
     let (sign, role) = outcome(capacity);
     let sentence =
         wrapped(&format!("{sign} "), "  ", &clean(&sentence), WIDTH).into_iter().map(|line| paint.as_(role, line));
@@ -151,18 +170,18 @@ pub(super) fn outcome(capacity: &Capacity) -> (&'static str, Role) {
 }
 
 /// The answer in a sentence, and remarks on it.
-pub(super) fn sentence(capacity: &Capacity) -> (String, Vec<String>) {
-    let (sentence, reasons) = of_answer(capacity);
+pub(super) fn sentence(plan: &Plan, capacity: &Capacity) -> (String, Vec<String>) {
+    let (sentence, reasons) = of_answer(plan, capacity);
     let not_made = not_made(&capacity.lacking).map(|not_made| format!("; {not_made}"));
     (sentence + &not_made.collect::<String>(), reasons)
 }
 
-fn of_answer(capacity: &Capacity) -> (String, Vec<String>) {
+fn of_answer(plan: &Plan, capacity: &Capacity) -> (String, Vec<String>) {
     let searched = capacity.settings.searched;
     let named = |value: f64| level(searched, value);
-    // A capacity in calls a second, or in connections.
+    // A capacity in calls or conversations a second, or in connections.
     let whole = |value: f64| match searched {
-        Searched::Rate => format!("{} calls/s", rate(value)),
+        Searched::Rate => format!("{} {}", rate(value), plan.rate_unit()),
         Searched::Connections => connections(value),
     };
     let beyond = |met: &Option<f64>| match met {
@@ -349,8 +368,6 @@ pub(super) struct Names {
     pub(super) column: &'static str,
     /// The phrase for trials at the same level.
     pub(super) at_one: &'static str,
-    /// On an axis.
-    pub(super) axis: &'static str,
     /// The noun for a level.
     pub(super) noun: &'static str,
 }
@@ -358,17 +375,22 @@ pub(super) struct Names {
 impl Names {
     pub(super) const fn new(searched: Searched) -> Self {
         match searched {
-            Searched::Rate => {
-                Self { title: "Rates", column: "rate/s", at_one: "at one rate", axis: "calls/s", noun: "rate" }
-            }
+            Searched::Rate => Self { title: "Rates", column: "rate/s", at_one: "at one rate", noun: "rate" },
             Searched::Connections => Self {
                 title: "Connections",
                 column: "connections",
                 at_one: "with as many connections",
-                axis: "connections",
                 noun: "connections",
             },
         }
+    }
+}
+
+/// The unit of the levels of a search, on an axis.
+pub(super) const fn unit(plan: &Plan, searched: Searched) -> &'static str {
+    match searched {
+        Searched::Rate => plan.rate_unit(),
+        Searched::Connections => "connections",
     }
 }
 

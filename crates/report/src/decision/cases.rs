@@ -42,7 +42,7 @@ pub(super) fn write(out: &mut impl Write, decision: Decision<'_>) -> io::Result<
 
 fn cases(decision: Decision<'_>) -> Vec<Case> {
     let cases = match decision {
-        Decision::Capacity(_, capacity) => of_capacity(capacity),
+        Decision::Capacity(plan, capacity) => of_capacity(plan, capacity),
         Decision::Sweep(_, sweep) => of_sweep(sweep),
         Decision::Comparison(compared) => of_comparison(compared),
     };
@@ -54,9 +54,9 @@ fn case(name: impl Into<String>, why: &[String]) -> Case {
     Case { name: name.into(), failure: why.first().map(|message| (message.clone(), why.join("\n"))) }
 }
 
-fn of_capacity(found: &Capacity) -> Vec<Case> {
+fn of_capacity(plan: &Plan, found: &Capacity) -> Vec<Case> {
     let why = (!found.is_found()).then(|| {
-        let (sentence, reasons) = capacity::sentence(found);
+        let (sentence, reasons) = capacity::sentence(plan, found);
         [vec![sentence], reasons].concat()
     });
     vec![case("the capacity is known", &why.unwrap_or_default())]

@@ -2,6 +2,7 @@
 
 use brunt_decide::compare::{
     ComparedRuns, Comparison, Design, Difference, ErrorDifference, FailIfResult, LEAST_ROUNDS, LEAST_RUNS, Metric,
+    OwnDifference,
 };
 use brunt_decide::evidence::Evidence;
 use brunt_plan::units::{Duration, Number};
@@ -10,7 +11,7 @@ use super::cases::before_all;
 use super::leading;
 use super::not_made::not_made;
 use super::plot::Around;
-use super::runs::{self, COLUMNS};
+use super::runs;
 use super::table::{Cell, Table};
 use super::watched;
 use crate::csv::Row;
@@ -20,6 +21,8 @@ use crate::text::{WIDTH, wrapped};
 
 /// Room for the plot beside a ratio.
 const PLOT: usize = 21;
+/// The most own figures whose differences are told in words.
+const MOST_OWN: usize = 3;
 /// The width where names as long as `first_message.p99` stand on the left.
 const PLOT_BESIDE_LONG_NAMES: usize = 11;
 
@@ -33,7 +36,7 @@ pub(super) fn text(compared: &ComparedRuns, label: Vec<String>, paint: Paint) ->
     if let Some(comparison) = &compared.comparison {
         sections.push(differences(comparison, paint));
     }
-    sections.push(leading::section(&by_side(compared), "each side", paint));
+    sections.push(leading::section(&by_side(compared), "each side", &[], paint));
     sections.push(watched::section(&by_side(compared), paint));
     sections.push(conditions(compared, paint));
     let sections = sections.iter().filter(|lines| !lines.is_empty());
@@ -101,12 +104,14 @@ pub(super) fn code(text: &str) -> String {
 }
 
 pub(super) fn csv(compared: &ComparedRuns) -> String {
-    let mut text = ["side", "number"].into_iter().chain(COLUMNS).collect::<Vec<_>>().join(",") + "\n";
+    let own = leading::columns(compared.runs.iter().map(|run| &run.evidence));
+    let mut text = runs::head(&["side", "number"], &own);
     for run in &compared.runs {
         let mut row = Row::default();
         row.put(side(run.is_b));
         row.put(run.number);
         runs::put(&mut row, &run.evidence, &compared.origin);
+        leading::put(&mut row, Some(&run.evidence), &own);
         text += &row.line();
     }
     text
@@ -173,7 +178,9 @@ pub(super) fn found(compared: &ComparedRuns) -> Vec<String> {
     if found.is_empty() {
         found = Metric::ALL.iter().filter_map(differing).collect();
     }
-    let mut sentences: Vec<_> = found.into_iter().map(sentence).collect();
+    // Of a protocol with figures of its own these come first.
+    let own = comparison.own.iter().filter(|difference| difference.differs).take(MOST_OWN);
+    let mut sentences: Vec<_> = own.map(own_sentence).chain(found.into_iter().map(sentence)).collect();
     sentences.extend(comparison.errors.as_ref().filter(|errors| errors.differs).map(errors_sentence));
     if sentences.is_empty() {
         sentences.push(no_difference(comparison));
@@ -188,6 +195,29 @@ pub(super) fn found(compared: &ComparedRuns) -> Vec<String> {
         *first = format!("{of}{first}{doubt}");
     }
     sentences
+}
+
+/// Such as `B's ttft p99 is 24% higher [19%, 30%]`.
+fn own_sentence(difference: &OwnDifference) -> String {
+    let OwnDifference { name, ratio, low_ratio, high_ratio, .. } = difference;
+    let whose = format!("B's {} is", clean(name));
+    if !(0.5..2.0).contains(ratio) {
+        return format!("{whose} {ratio:.2} × A's [{low_ratio:.2}, {high_ratio:.2}]");
+    }
+    format!("{whose} {}", in_percent(*ratio, *low_ratio, *high_ratio, ["higher", "lower"]))
+}
+
+/// Such as `24% higher [19%, 30%]`.
+fn in_percent(ratio: f64, low_ratio: f64, high_ratio: f64, [more, less]: [&str; 2]) -> String {
+    let is_more = ratio >= 1.0;
+    let share = |ratio: f64| if is_more { ratio - 1.0 } else { 1.0 - ratio };
+    let (low, high) = if is_more { (low_ratio, high_ratio) } else { (high_ratio, low_ratio) };
+    let all = [ratio, low, high].map(|ratio| share(ratio) * 100.0);
+    // Tenths where whole percent would tell too little.
+    let [_, low, high] = all;
+    let decimals = usize::from(all[0] < 9.95 || high - low < 2.0);
+    let [is, low, high] = all.map(|percent| format!("{percent:.decimals$}%"));
+    format!("{is} {} [{low}, {high}]", if is_more { more } else { less })
 }
 
 /// Such as `B's p99 is 24% higher [19%, 30%]`.
@@ -207,23 +237,12 @@ fn sentence(difference: &Difference) -> String {
         };
         return format!("{whose} {ratio:.2} {than} [{low_ratio:.2}, {high_ratio:.2}]");
     }
-    let is_more = *ratio >= 1.0;
-    let more = match (metric, is_more) {
-        (Metric::Rate, true) => "more calls a second",
-        (Metric::Rate, false) => "fewer calls a second",
-        (Metric::MessageRate, true) => "more messages a second",
-        (Metric::MessageRate, false) => "fewer messages a second",
-        (_, true) => "higher",
-        (_, false) => "lower",
+    let words = match metric {
+        Metric::Rate => ["more calls a second", "fewer calls a second"],
+        Metric::MessageRate => ["more messages a second", "fewer messages a second"],
+        _ => ["higher", "lower"],
     };
-    let share = |ratio: f64| if is_more { ratio - 1.0 } else { 1.0 - ratio };
-    let (low, high) = if is_more { (low_ratio, high_ratio) } else { (high_ratio, low_ratio) };
-    let all = [*ratio, *low, *high].map(|ratio| share(ratio) * 100.0);
-    // Tenths where whole percent would tell too little.
-    let [_, low, high] = all;
-    let decimals = usize::from(all[0] < 9.95 || high - low < 2.0);
-    let [is, low, high] = all.map(|percent| format!("{percent:.decimals$}%"));
-    format!("{whose} {is} {more} [{low}, {high}]")
+    format!("{whose} {}", in_percent(*ratio, *low_ratio, *high_ratio, words))
 }
 
 /// The number of doubted runs, and the reason for one of them; `None` where all can be believed.
@@ -298,9 +317,11 @@ pub(super) fn notes(compared: &ComparedRuns) -> Vec<String> {
 
 fn differences(comparison: &Comparison, paint: Paint) -> Vec<String> {
     let ends = comparison.differences.iter().flat_map(|d| [d.low_ratio, d.high_ratio]);
+    let ends = ends.chain(comparison.own.iter().flat_map(|d| [d.low_ratio, d.high_ratio]));
     // Names of messages' figures take some of its room.
     let has_messages = comparison.differences.iter().any(|difference| difference.metric.is_of_messages());
-    let scale = Around::fit(ends, if has_messages { PLOT_BESIDE_LONG_NAMES } else { PLOT });
+    let has_long_names = has_messages || !comparison.own.is_empty();
+    let scale = Around::fit(ends, if has_long_names { PLOT_BESIDE_LONG_NAMES } else { PLOT });
     let what = match comparison.design {
         Design::Rounds { rounds } => format!("{rounds} rounds"),
         Design::Runs { a, b } => format!("{} of A, {b} of B", counted(a as u64, "run")),
@@ -325,6 +346,22 @@ pub(super) fn table(comparison: &Comparison, scale: Option<Around>) -> Table {
             Cell::from(d.metric.name()).as_(Role::Faint),
             value(d.metric, d.a).into(),
             value(d.metric, d.b).into(),
+            Cell::from(format!("{:.3}", d.ratio)).as_(role),
+            format!("{:.3}–{:.3}", d.low_ratio, d.high_ratio).into(),
+            probability(d.adjusted_p_value).into(),
+            last,
+        ]);
+    }
+    for d in &comparison.own {
+        let role = if d.differs { Role::Strong } else { Role::Plain };
+        let last = match scale {
+            Some(scale) => Cell::from(scale.line(d.low_ratio, d.ratio, d.high_ratio)).as_(Role::Chart),
+            None => Cell::from(if d.differs { "**yes**" } else { "no" }),
+        };
+        table.push([
+            Cell::from(clean(&d.name).into_owned()).as_(Role::Faint),
+            leading::shown(&d.unit, d.a).into(),
+            leading::shown(&d.unit, d.b).into(),
             Cell::from(format!("{:.3}", d.ratio)).as_(role),
             format!("{:.3}–{:.3}", d.low_ratio, d.high_ratio).into(),
             probability(d.adjusted_p_value).into(),
@@ -367,7 +404,8 @@ pub(super) fn probability(p: f64) -> String {
 
 pub(super) fn left_out(comparison: &Comparison) -> Option<String> {
     let each = comparison.left_out.iter().map(|left_out| format!("{} ({})", left_out.metric.name(), left_out.why));
-    let each: Vec<_> = each.collect();
+    let own = comparison.own_left_out.iter().map(|left_out| format!("{} ({})", clean(&left_out.name), left_out.why));
+    let each: Vec<_> = each.chain(own).collect();
     let discarded = comparison.discarded.iter().map(|of| format!("{} in {} of {}", of.metric.name(), of.count, of.of));
     let discarded: Vec<_> = discarded.collect();
     let parts = [("not compared", each), ("left out, as brunt was late", discarded)];

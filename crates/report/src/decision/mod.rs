@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use brunt_decide::capacity::{Capacity, LEVELS, Searched, key_of_connections};
 use brunt_decide::compare::ComparedRuns;
+use brunt_decide::knee::Knee;
 use brunt_decide::sweep::Sweep;
 use brunt_plan::plan::Plan;
 use serde::Serialize;
@@ -199,6 +200,9 @@ pub(crate) struct Envelope<T> {
 pub(crate) struct WithPlan<'a, T> {
     /// The plan of the runs, without secrets; of a sweep, of the first one.
     plan: &'a Plan,
+    /// Where figures of the protocol stop growing with the load; left out without such figures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    knees: Vec<Knee>,
     #[serde(flatten)]
     found: &'a T,
 }
@@ -208,9 +212,10 @@ impl<'a> Document<'a> {
         fn envelope<T>(content: T) -> Envelope<T> {
             Envelope { version: VERSION, brunt_version: env!("CARGO_PKG_VERSION"), content }
         }
+        let knees = decision.knees();
         match decision {
-            Decision::Sweep(plan, found) => Self::Sweep { content: envelope(WithPlan { plan, found }) },
-            Decision::Capacity(plan, found) => Self::Capacity { content: envelope(WithPlan { plan, found }) },
+            Decision::Sweep(plan, found) => Self::Sweep { content: envelope(WithPlan { plan, knees, found }) },
+            Decision::Capacity(plan, found) => Self::Capacity { content: envelope(WithPlan { plan, knees, found }) },
             Decision::Comparison(compared) => Self::Comparison { content: envelope(compared) },
         }
     }

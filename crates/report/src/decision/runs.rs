@@ -40,6 +40,18 @@ pub(super) const COLUMNS: [&str; 22] = [
     "tags",
 ];
 
+/// The first line of CSV: what names a run, [`COLUMNS`], and own figures.
+pub(super) fn head(names: &[&str], own: &[String]) -> String {
+    let mut row = Row::default();
+    for name in names.iter().chain(&COLUMNS) {
+        row.put(name);
+    }
+    for name in own {
+        row.put(name);
+    }
+    row.line()
+}
+
 /// Puts the figures of a run into a row, with the `origin` of the decision over it.
 pub(super) fn put(row: &mut Row, run: &Evidence, origin: &Origin) {
     row.put(run.measured_ns as f64 / 1e9);

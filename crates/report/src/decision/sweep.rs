@@ -1,6 +1,8 @@
 //! The views of a sweep.
 
+use brunt_decide::decision::Decision;
 use brunt_decide::evidence::Evidence;
+use brunt_decide::knee::Knee;
 use brunt_decide::sweep::{Choice, ENOUGH, Fit, FitInterval, Law, NoFit, Peak, Sweep, SweepStep};
 use brunt_plan::plan::{Load, Plan};
 
@@ -40,7 +42,8 @@ pub(super) fn text(plan: &Plan, sweep: &Sweep, label: Vec<String>, paint: Paint)
                 Some((count(step.value), vec![evidence]))
             })
             .collect();
-        sections.push(leading::section(&rows, &plan.target.scheme, paint));
+        let knees = knees(plan, sweep);
+        sections.push(leading::section(&rows, &plan.target.scheme, &knees, paint));
         sections.push(watched::section(&rows, paint));
         sections.push(latency(sweep, paint));
         sections.push(outcomes(sweep, paint));
@@ -63,15 +66,23 @@ pub(super) fn markdown(plan: &Plan, sweep: &Sweep) -> String {
     if !problems.is_empty() {
         parts.push(problems.join("\n"));
     }
+    parts.extend(knees(plan, sweep).into_iter().map(|(_, sentence)| sentence));
     if !sweep.ended.is_empty() {
         parts.push(clean(&sweep.ended).into_owned());
     }
     parts.join("\n\n") + "\n"
 }
 
+/// The knees of the protocol's figures over the values.
+pub(super) fn knees(plan: &Plan, sweep: &Sweep) -> Vec<(Knee, String)> {
+    let name = &sweep.axis.name;
+    leading::knees(Decision::Sweep(plan, sweep), |value| format!("{} {name}", count(value as u64)))
+}
+
 pub(super) fn csv(plan: &Plan, sweep: &Sweep) -> String {
     let names = [sweep.axis.name.as_str(), "thresholds_held", "problem"];
-    let mut text = names.into_iter().chain(COLUMNS).collect::<Vec<_>>().join(",") + "\n";
+    let own = leading::columns(sweep.steps.iter().filter_map(|step| step.evidence.as_ref()));
+    let mut text = runs::head(&names, &own);
     for step in &sweep.steps {
         let mut row = Row::default();
         row.put(step.value);
@@ -81,6 +92,7 @@ pub(super) fn csv(plan: &Plan, sweep: &Sweep) -> String {
             Some(run) => runs::put(&mut row, run, &plan.origin),
             None => COLUMNS.iter().for_each(|_| row.put("")),
         }
+        leading::put(&mut row, step.evidence.as_ref(), &own);
         text += &row.line();
     }
     text

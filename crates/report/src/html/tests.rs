@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use brunt_record::SECOND_NS;
+use brunt_record::call_timeline::CallTimeline;
 use brunt_record::catalogue::Counter;
 use brunt_record::change::{Action, Author, Change};
 use brunt_record::figures::{Example, FigureByName as _, OwnFigures, OwnKind};
@@ -51,12 +52,15 @@ fn hostile_text_is_shown_as_text() {
     run.series.push(SECOND_NS, &second, &plan.ok_status);
     run.measured.merge(&second);
     run.status_names.insert(503, hostile.into());
+    let places = vec![(5, 1), (u64::MAX, u64::MAX)];
+    run.timelines =
+        vec![CallTimeline { chosen: hostile.into(), unit: hostile.into(), sent_ns: 9, places, ended_ns: 0 }];
     let mut summary = Summary::new(plan, run);
     summary.thresholds[0].condition = brunt_judge::thresholds::JudgedCondition::FailIf(hostile.to_owned());
     summary.thresholds[0].got = hostile.into();
     let main = main_of(&summary);
     assert!(!main.contains("<script") && !main.contains("\" onload=\"x"));
-    assert!(main.matches("&lt;script&gt;").count() >= 14, "{}", main.matches("&lt;script&gt;").count());
+    assert!(main.matches("&lt;script&gt;").count() >= 17, "{}", main.matches("&lt;script&gt;").count());
     assert!(!main.contains('\u{202e}'), "nothing turns the direction of writing");
     let page = page_of(&summary);
     assert_eq!(page.matches("<script>").count(), 3, "those of the page alone");

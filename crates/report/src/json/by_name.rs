@@ -4,7 +4,7 @@ use brunt_judge::breakdown::{
     CallBreakdown, CheckBreakdown, GroupBreakdown, OwnBreakdown, ScenarioBreakdown, StatusCount,
 };
 use brunt_judge::summary::Summary;
-use brunt_record::histogram::Percentile;
+use brunt_record::histogram::{AtLeast, Percentile};
 use serde::Serialize;
 
 /// Figures by name; only of runs with scenarios.
@@ -34,6 +34,16 @@ pub struct Names<'a> {
     pub crowded: &'a [&'static str],
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_not(is_so: &bool) -> bool {
+    !*is_so
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_none_of_them(count: &u64) -> bool {
+    *count == 0
+}
+
 /// A figure of the script's own, in its unit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Own"))]
@@ -60,6 +70,10 @@ pub struct OwnFigure<'a> {
     pub max: Option<f64>,
     /// Of a trend.
     pub mean: Option<f64>,
+    /// Values of a trend that are known from below alone, of calls that were cut off; left out if there are none. `max` and `mean` are
+    /// lower bounds then.
+    #[serde(skip_serializing_if = "is_none_of_them")]
+    pub bounds: u64,
     /// Of a trend.
     pub quantiles: Vec<OwnQuantile>,
 }
@@ -72,6 +86,9 @@ pub struct OwnQuantile {
     pub name: Percentile,
     /// The value below which that share lies.
     pub value: f64,
+    /// Whether the true value may be larger; left out where it is not.
+    #[serde(skip_serializing_if = "is_not")]
+    pub at_least: bool,
 }
 
 impl<'a> OwnFigure<'a> {
@@ -88,10 +105,17 @@ impl<'a> OwnFigure<'a> {
             ratio: figures.share(),
             last: figures.last(),
             min: figures.min(),
-            max: figures.max(),
-            mean: figures.mean(),
-            quantiles: quantiles.into_iter().map(|(name, value)| OwnQuantile { name, value }).collect(),
+            max: figures.max().map(|most| most.value),
+            mean: figures.mean().map(|mean| mean.value),
+            bounds: figures.bounds(),
+            quantiles: quantiles.into_iter().map(|(name, value)| OwnQuantile::new(name, value)).collect(),
         }
+    }
+}
+
+impl OwnQuantile {
+    fn new(name: Percentile, value: AtLeast<f64>) -> Self {
+        Self { name, value: value.value, at_least: value.at_least }
     }
 }
 

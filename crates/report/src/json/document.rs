@@ -15,6 +15,7 @@ use brunt_record::change::Change;
 use brunt_record::counts;
 use brunt_record::delivery::Delivery;
 use brunt_record::examples::Examples;
+use brunt_record::figures::{OwnKind, OwnPoint};
 use brunt_record::histogram::AtLeast;
 use brunt_record::machine::Machine;
 use brunt_record::outcome::Failure;
@@ -287,6 +288,54 @@ pub struct SeriesPoint<'a> {
     /// Values of watched figures by name, means where the point is longer than a second; `null` without a value.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub watched: BTreeMap<&'a str, Option<f64>>,
+    /// Figures of the script's or the protocol's own by name; those that only the whole report shows are in `recording` alone.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub own: BTreeMap<&'a str, OwnSecond>,
+}
+
+/// A figure of the script's or the protocol's own in one point. Its kind says which fields it has.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OwnSecond {
+    /// Of a counter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sum: Option<f64>,
+    /// How often something was recorded for a rate or a trend.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// The share of times that a rate was true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// Of a trend.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50: Option<f64>,
+    /// Of a trend.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99: Option<f64>,
+    /// Percentiles among these that may be larger; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub at_least: Vec<&'static str>,
+    /// The last value of a gauge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<f64>,
+}
+
+impl OwnSecond {
+    fn new(point: &OwnPoint) -> Self {
+        let quantiles = point.quantiles([0.5, 0.99]);
+        let [p50, p99] = quantiles.map(|value| value.map(|value| value.value));
+        let named = ["p50", "p99"].into_iter().zip(quantiles);
+        let at_least = named.filter(|(_, value)| value.is_some_and(|value| value.at_least)).map(|(name, _)| name);
+        Self {
+            sum: point.sum(),
+            count: matches!(point.kind, OwnKind::Rate | OwnKind::Trend).then_some(point.count),
+            ratio: point.share(),
+            p50,
+            p99,
+            at_least: at_least.collect(),
+            last: point.last(),
+        }
+    }
 }
 
 impl<'a> Document<'a> {
@@ -321,7 +370,7 @@ impl<'a> Document<'a> {
             thresholds: &summary.thresholds,
             changes: &run.changes,
             plan: &summary.plan,
-            series: run.series.points().iter().map(|point| SeriesPoint::new(point, has_users)).collect(),
+            series: run.series.points().iter().map(|point| SeriesPoint::new(point, has_users, summary)).collect(),
             histograms: Histograms::from_snapshot(total),
             names: Names::from_summary(summary),
             replay: run.replayed.as_deref(),
@@ -390,7 +439,8 @@ fn further_columns() -> impl Iterator<Item = Counter> {
 }
 
 impl<'a> SeriesPoint<'a> {
-    fn new(point: &'a Point, has_users: bool) -> Self {
+    fn new(point: &'a Point, has_users: bool, summary: &Summary) -> Self {
+        let is_minor = |name: &str| summary.plan.own.iter().any(|figure| figure.minor && figure.is_called(name));
         let [p50_ns, p99_ns] = [0.5, 0.99].map(|q| point.response_quantile(q));
         Self {
             start_ns: point.start_ns,
@@ -414,6 +464,12 @@ impl<'a> SeriesPoint<'a> {
             p50_ns,
             p99_ns,
             watched: point.watched.iter().map(|(name, value)| (name.as_str(), value.mean())).collect(),
+            own: point
+                .own
+                .iter()
+                .filter(|(name, _)| !is_minor(name))
+                .map(|(name, own)| (name.as_str(), OwnSecond::new(own)))
+                .collect(),
         }
     }
 }

@@ -4,10 +4,10 @@ use brunt_judge::breakdown::OwnBreakdown;
 use brunt_judge::summary::Summary;
 use brunt_plan::units::{Duration, Number};
 use brunt_record::figures::{OwnFigures, OwnKind};
-use brunt_record::histogram::Percentile;
+use brunt_record::histogram::{AtLeast, Percentile};
 
 use crate::columns::named;
-use crate::numbers::{brief, count, percent};
+use crate::numbers::{bound, brief, count, percent};
 use crate::style::Paint;
 
 /// The widths of names, of how often a figure was recorded, and of times.
@@ -67,8 +67,8 @@ pub(super) fn of_single(summary: &Summary, paint: Paint) -> Vec<String> {
         let figures = &own.figures;
         let unit_ns = figures.unit_ns().filter(|_| is_time(figures));
         let text = match (figures.kind, unit_ns, figures.quantile(0.5)) {
-            (OwnKind::Trend, Some(unit_ns), Some(value)) => Duration((value * unit_ns).round() as u64).to_string(),
-            (OwnKind::Trend, None, Some(value)) => format!("{} {}", Number(value), brief(&figures.unit)),
+            (OwnKind::Trend, Some(unit_ns), Some(value)) => in_time(value, unit_ns),
+            (OwnKind::Trend, None, Some(value)) => format!("{} {}", in_number(value), brief(&figures.unit)),
             (OwnKind::Counter, ..) => format!("{} {}", Number(figures.sum()?), brief(&figures.unit)),
             _ => return None,
         };
@@ -88,12 +88,21 @@ fn is_time(figures: &OwnFigures) -> bool {
 fn row(own: &OwnBreakdown, paint: Paint) -> String {
     let figures = &own.figures;
     let unit_ns = figures.unit_ns().unwrap_or(1.0);
-    let cell = |value: Option<f64>| {
-        let text = value.map_or_else(|| "-".to_owned(), |value| Duration((value * unit_ns).round() as u64).to_string());
+    let cell = |value: Option<AtLeast<f64>>| {
+        let text = value.map_or_else(|| "-".to_owned(), |value| in_time(value, unit_ns));
         format!("{text:>COLUMN$}")
     };
     let cells: String = SHOWN.iter().map(|of| figures.quantile(of.share())).chain([figures.max()]).map(cell).collect();
     format!("{}{}{cells}", named(&own.name, NAME), paint.faint(format!("{:>TIMES$}", count(figures.count))))
+}
+
+/// A time, of which `unit_ns` is the unit: `≥4.71ms`.
+fn in_time(value: AtLeast<f64>, unit_ns: f64) -> String {
+    format!("{}{}", bound(value.at_least), Duration((value.value * unit_ns).round() as u64))
+}
+
+fn in_number(value: AtLeast<f64>) -> String {
+    format!("{}{}", bound(value.at_least), Number(value.value))
 }
 
 /// The value of another figure: `12 eur`, `p50 12, p95 80, p99 80, max 90 eur (of 312)`.
@@ -110,12 +119,14 @@ fn text(own: &OwnBreakdown) -> String {
         }
         OwnKind::Trend => {
             let shown = [Percentile::P50, Percentile::P95, Percentile::P99];
-            let shown = shown.iter().filter_map(|of| Some(format!("{of} {}", Number(figures.quantile(of.share())?))));
+            let shown = shown.iter().filter_map(|of| Some(format!("{of} {}", in_number(figures.quantile(of.share())?))));
             let shown: Vec<_> = shown.collect();
-            format!("{}, max {}{unit} (of {of})", shown.join(", "), number(figures.max()))
+            let most = figures.max().map_or_else(|| "-".to_owned(), in_number);
+            format!("{}, max {most}{unit} (of {of})", shown.join(", "))
         }
         OwnKind::Gauge => {
-            let (last, min, max) = (number(figures.last()), number(figures.min()), number(figures.max()));
+            let (last, min, max) =
+                (number(figures.last()), number(figures.min()), number(figures.max().map(|most| most.value)));
             format!("{last}{unit} in the end, {min} to {max}")
         }
     }

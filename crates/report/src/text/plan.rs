@@ -274,7 +274,9 @@ fn stop(plan: &Plan) -> String {
     let requests = plan.stop.requests.map(|n| counted(n, "request"));
     let mut text = [length, requests].into_iter().flatten().collect::<Vec<_>>().join(" or ");
     if plan.warmup_ns > 0 {
-        let _ = write!(text, " after {} of warm-up", ExactDuration(plan.warmup_ns));
+        // A trace ends by itself.
+        let blank = if text.is_empty() { "" } else { " " };
+        let _ = write!(text, "{blank}after {} of warm-up", ExactDuration(plan.warmup_ns));
     }
     text
 }

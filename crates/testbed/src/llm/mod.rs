@@ -6,7 +6,7 @@
 //! | file | |
 //! | --- | --- |
 //! | `endpoint.rs`, `request.rs`, `refusal.rs` | paths, bodies, errors |
-//! | `words.rs`, `prefixes.rs` | tokens of prompts and answers; the prefix cache |
+//! | `token_words.rs`, `prefixes.rs` | tokens of prompts and answers; the prefix cache |
 //! | `slots.rs`, `plan.rs` | when a request starts; when each of its tokens comes |
 //! | `telling.rs`, `openai.rs`, `anthropic.rs`, `ollama.rs` | answers in each API's words |
 //! | `answer.rs` | an answer under way |

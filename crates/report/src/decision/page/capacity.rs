@@ -6,6 +6,7 @@ use brunt_plan::plan::Plan;
 use super::super::capacity;
 use super::Content;
 use super::drawing::{Axis, Chart, How, Line, Measured, Sign, csv, levels, limits, plots, section};
+use super::own;
 use super::tabled::tabled;
 use crate::numbers::counted;
 use crate::page::{Mark, Unit};
@@ -19,7 +20,7 @@ pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Conten
         how: vec![capacity::how(plan, capacity), format!("to be met: {}", capacity::criteria(plan, capacity))],
         ..Content::default()
     };
-    let (sentence, reasons) = capacity::sentence(capacity);
+    let (sentence, reasons) = capacity::sentence(plan, capacity);
     let (sign, role) = capacity::outcome(capacity);
     if is_over {
         content.found.push((format!("{sign} {sentence}"), role));
@@ -29,8 +30,8 @@ pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Conten
         return content;
     }
     let names = capacity::Names::new(capacity.settings.searched);
-    let line = |name, class, sign, outcome| Line {
-        name,
+    let line = |name: &'static str, class, sign, outcome| Line {
+        name: name.into(),
         class,
         how: How::Points,
         sign,
@@ -47,9 +48,10 @@ pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Conten
         line("spoiled by brunt", "faint", Sign::Ring, Outcome::Spoiled),
     ];
     lines.retain(|line| !line.places.is_empty());
-    let axis = Axis::through(levels(capacity), names.axis, super::super::runs::rate);
+    let axis =
+        Axis::through(levels(capacity), capacity::unit(plan, capacity.settings.searched), super::super::runs::rate);
     let chart = Chart {
-        title: "p99",
+        title: "p99".into(),
         note: format!("of each trial, against its {}", names.noun),
         unit: Unit::Ns,
         is_logarithmic: true,
@@ -57,17 +59,19 @@ pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Conten
         lines,
         limits: limits(plan, &[0.99]),
     };
-    let charts = [chart];
+    let mut charts = vec![chart];
+    let runs: Vec<_> = capacity.trials.iter().map(|trial| (trial.level, &trial.evidence)).collect();
+    charts.extend(own::charts(&runs, names.noun, How::Points));
     let mut plots = plots("latency", &axis, &charts);
+    let mark =
+        |at: f64, words: &str| Mark { class: "choice", from: axis.x(at), to: axis.x(at), words: words.to_owned() };
     if let Answer::Between { low, high, .. } = &capacity.answer {
-        let mark = |rate: f64, words: &str| Mark {
-            class: "choice",
-            from: axis.x(rate),
-            to: axis.x(rate),
-            words: words.to_owned(),
-        };
         plots.marks = vec![mark(*low, "met"), mark(*high, "not met")];
     }
+    let knees = capacity::knees(plan, capacity);
+    let marked = knees.iter().filter(|(knee, _)| !knee.is_last);
+    plots.marks.extend(marked.map(|(knee, _)| mark(knee.at, &format!("knee of {}", knee.figure))));
+    content.found.extend(knees.into_iter().map(|(_, sentence)| (sentence, Role::Plain)));
     content.sections.push(section(
         "charts",
         &format!("Trials by {}", names.noun),

@@ -1,17 +1,17 @@
 //! A comparison on its page: each difference with its interval and limit, the shift by percentile, and both sides over each other.
 
-use brunt_decide::compare::{ComparedRun, ComparedRuns, Comparison, Difference, Metric};
+use brunt_decide::compare::{ComparedRun, ComparedRuns, Comparison, Difference, Metric, OwnDifference};
 use brunt_decide::evidence::Evidence;
 use brunt_decide::outline;
 
 use super::super::cases::before_all;
-use super::super::comparison;
 use super::super::not_made::not_made;
+use super::super::{comparison, leading};
 use super::Content;
 use super::drawing::{Axis, Chart, How, Line, Measured, Sign, csv, dot, plots, section};
 use super::runs::{line, middle, narrow, one_in, over_time, spectrum};
 use crate::markup::Html;
-use crate::numbers::percent;
+use crate::numbers::{clean, percent};
 use crate::page::{Cell, Column, Scale, Section, Table, Unit, change};
 use crate::style::Role;
 
@@ -45,9 +45,54 @@ pub(super) fn content(compared: &ComparedRuns) -> Content {
     content
 }
 
+/// A difference to draw.
+struct Drawn {
+    is_more_better: bool,
+    ratio: f64,
+    low_ratio: f64,
+    high_ratio: f64,
+    differs: bool,
+    /// Its ends in words.
+    words: [String; 2],
+}
+
+impl Drawn {
+    fn of_metric(d: &Difference) -> Self {
+        Self {
+            is_more_better: d.metric.is_rate(),
+            ratio: d.ratio,
+            low_ratio: d.low_ratio,
+            high_ratio: d.high_ratio,
+            differs: d.differs,
+            words: [d.low_ratio, d.high_ratio].map(|ratio| in_words(d.metric, ratio)),
+        }
+    }
+
+    fn of_own(d: &OwnDifference) -> Self {
+        Self {
+            is_more_better: d.is_more_better,
+            ratio: d.ratio,
+            low_ratio: d.low_ratio,
+            high_ratio: d.high_ratio,
+            differs: d.differs,
+            words: [d.low_ratio, d.high_ratio].map(own_in_words),
+        }
+    }
+
+    fn worse(&self, ratio: f64) -> f64 {
+        worse(self.is_more_better, ratio)
+    }
+}
+
 /// How much worse B is: above 1 it is worse, whatever the figure.
-fn worse(metric: Metric, ratio: f64) -> f64 {
-    if metric.is_rate() { 2.0 - ratio } else { ratio }
+fn worse(is_more_better: bool, ratio: f64) -> f64 {
+    if is_more_better { 2.0 - ratio } else { ratio }
+}
+
+/// `8.7% higher`.
+fn own_in_words(ratio: f64) -> String {
+    let words = if ratio < 1.0 { "lower" } else { "higher" };
+    format!("{} {words}", change(ratio, 1).trim_start_matches(['+', '−']))
 }
 
 /// `8.7% slower`, `7.3% fewer`.
@@ -101,7 +146,19 @@ fn differences(compared: &ComparedRuns, found: &Comparison) -> Section {
             cell,
             Cell::new(format!("[{}, {}]", change(d.low_ratio, 1), change(d.high_ratio, 1))),
             Cell::new(comparison::probability(d.adjusted_p_value)),
-            Cell::drawn(interval(d, limit, scale)),
+            Cell::drawn(interval(&Drawn::of_metric(d), limit, scale)),
+        ]);
+    }
+    for d in &found.own {
+        let seen = if d.differs { own_in_words(d.ratio) } else { "no difference seen".to_owned() };
+        table.push(vec![
+            Cell::new(clean(&d.name)),
+            Cell::sorted(leading::shown(&d.unit, d.a), d.a),
+            Cell::sorted(leading::shown(&d.unit, d.b), d.b),
+            Cell::sorted(seen, d.ratio).classed(if d.differs { "strong" } else { "" }),
+            Cell::new(format!("[{}, {}]", change(d.low_ratio, 1), change(d.high_ratio, 1))),
+            Cell::new(comparison::probability(d.adjusted_p_value)),
+            Cell::drawn(interval(&Drawn::of_own(d), None, scale)),
         ]);
     }
     if let Some(errors) = &found.errors {
@@ -132,25 +189,28 @@ fn differences(compared: &ComparedRuns, found: &Comparison) -> Section {
 
 /// A scale for all intervals. One that lies far from all others would leave no room for them: it ends at the edge.
 fn scale(found: &Comparison, limits: &[(Metric, f64, bool)]) -> Scale {
-    let ends = |d: &Difference| [worse(d.metric, d.low_ratio), worse(d.metric, d.high_ratio)];
-    let farthest = |d: &Difference| ends(d).into_iter().map(|end| (end - 1.0).abs()).fold(0.0, f64::max);
-    let mut sizes: Vec<f64> = found.differences.iter().map(farthest).collect();
+    let of_metrics = found.differences.iter().map(Drawn::of_metric);
+    let drawn: Vec<_> = of_metrics.chain(found.own.iter().map(Drawn::of_own)).collect();
+    let ends = |d: &Drawn| [d.worse(d.low_ratio), d.worse(d.high_ratio)];
+    let farthest = |d: &Drawn| ends(d).into_iter().map(|end| (end - 1.0).abs()).fold(0.0, f64::max);
+    let mut sizes: Vec<f64> = drawn.iter().map(farthest).collect();
     sizes.sort_by(f64::total_cmp);
     let usual = sizes.get(sizes.len() / 2).copied().unwrap_or(0.0);
-    let limits = limits.iter().map(|(metric, ratio, _)| worse(*metric, *ratio));
+    let limits = limits.iter().map(|(metric, ratio, _)| worse(metric.is_rate(), *ratio));
     let most = limits.clone().map(|limit| (limit - 1.0).abs() * 1.6).fold((usual * OUTLIER).max(0.01), f64::max);
-    let all = found.differences.iter().flat_map(ends).map(|end| end.clamp(1.0 - most, 1.0 + most)).chain(limits);
+    let all = drawn.iter().flat_map(ends).map(|end| end.clamp(1.0 - most, 1.0 + most)).chain(limits);
     let (low, high) = all.fold((0.99, 1.01), |(low, high): (f64, f64), end| (low.min(end), high.max(end)));
     let room = (high - low) * 0.05;
     Scale::linear(low - room, high + room)
 }
 
 /// An interval on the scale of all, where no difference is, and the limit.
-fn interval(d: &Difference, limit: Option<&(Metric, f64, bool)>, scale: Scale) -> Html {
-    let x = |ratio: f64| scale.share(worse(d.metric, ratio)).clamp(0.0, 1.0) * WIDTH;
+fn interval(d: &Drawn, limit: Option<&(Metric, f64, bool)>, scale: Scale) -> Html {
+    let x = |ratio: f64| scale.share(d.worse(ratio)).clamp(0.0, 1.0) * WIDTH;
     let mut html = Html::default();
     html.raw("<svg class=\"interval\" viewBox=\"0 0 280 22\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"");
-    html.text(&format!("{} to {}", in_words(d.metric, d.low_ratio), in_words(d.metric, d.high_ratio))).raw("\">");
+    let [low, high] = &d.words;
+    html.text(&format!("{low} to {high}")).raw("\">");
     if let Some((_, ratio, _)) = limit {
         html.raw("<path class=\"beyond\" d=\"M")
             .place(x(*ratio))
@@ -171,11 +231,11 @@ fn interval(d: &Difference, limit: Option<&(Metric, f64, bool)>, scale: Scale) -
         html.raw("M").place(x(end)).raw(" ").place(MIDDLE - 5.0).raw("v10");
     }
     html.raw("\"/>");
-    if scale.holds(worse(d.metric, d.ratio)) {
+    if scale.holds(d.worse(d.ratio)) {
         dot(&mut html, "dot", class, x(d.ratio), MIDDLE);
     } else {
         // Beyond the edge.
-        let (tip, back) = if worse(d.metric, d.ratio) < 1.0 { (0.0, 10.0) } else { (WIDTH, -10.0) };
+        let (tip, back) = if d.worse(d.ratio) < 1.0 { (0.0, 10.0) } else { (WIDTH, -10.0) };
         html.raw("<path class=\"line ")
             .raw(class)
             .raw("\" d=\"M")
@@ -234,7 +294,7 @@ fn shift(compared: &ComparedRuns) -> Option<Section> {
         limits(compared).into_iter().filter(|(metric, ..)| metric.percentile().is_some() && !metric.is_of_messages());
     let limits = limits.map(|(metric, ratio, _)| (ratio, format!("limit on {}", metric.name())));
     let charts = [Chart {
-        title: "B over A",
+        title: "B over A".into(),
         note: "response times; above the line B is slower".to_owned(),
         unit: Unit::Change,
         is_logarithmic: false,
@@ -285,11 +345,17 @@ fn over_rounds(compared: &ComparedRuns) -> Option<Section> {
             let place = |run: &ComparedRun| Some(Measured { x: run.number as f64, y: figure(&run.evidence)? });
             runs.filter_map(place).collect::<Vec<_>>()
         };
-        let side = |name, class, sign, is_b| Line { name, class, how: How::Joined, sign, places: places(is_b) };
+        let side = |name: &'static str, class, sign, is_b| Line {
+            name: name.into(),
+            class,
+            how: How::Joined,
+            sign,
+            places: places(is_b),
+        };
         vec![side("A", "blue", Sign::Ring, false), side("B", "three", Sign::Disc, true)]
     };
-    let chart = |title, note: &str, unit, lines| Chart {
-        title,
+    let chart = |title: &'static str, note: &str, unit, lines| Chart {
+        title: title.into(),
         note: note.to_owned(),
         unit,
         is_logarithmic: unit == Unit::Ns,

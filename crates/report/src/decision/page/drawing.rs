@@ -1,5 +1,7 @@
 //! Figures against a value: lines and points with their intervals, in panels on one axis.
 
+use std::borrow::Cow;
+
 use brunt_decide::capacity::Capacity;
 use brunt_plan::plan::Plan;
 use brunt_plan::threshold::{Figure, Statistic, Threshold, Time};
@@ -8,6 +10,7 @@ use brunt_record::catalogue::Timing;
 
 use crate::csv::Row;
 use crate::markup::Html;
+use crate::numbers::percent;
 use crate::page::{ACROSS, Label, Panel, Plots, Point, Scale, Section, Tool, Unit, change};
 
 /// The least distance between two named values on the axis, as a share of it.
@@ -56,7 +59,7 @@ impl Sign {
 /// Points of one kind.
 #[derive(Debug)]
 pub(super) struct Line {
-    pub(super) name: &'static str,
+    pub(super) name: Cow<'static, str>,
     pub(super) class: &'static str,
     pub(super) how: How,
     pub(super) sign: Sign,
@@ -66,7 +69,7 @@ pub(super) struct Line {
 /// Lines on one scale.
 #[derive(Debug)]
 pub(super) struct Chart {
-    pub(super) title: &'static str,
+    pub(super) title: Cow<'static, str>,
     pub(super) note: String,
     pub(super) unit: Unit,
     pub(super) is_logarithmic: bool,
@@ -131,6 +134,7 @@ pub(super) fn in_full(unit: Unit, value: f64) -> String {
         Unit::Ns => Duration(value.round() as u64).to_string(),
         Unit::PerSecond => format!("{}/s", Number(if value >= 100.0 { value.round() } else { value })),
         Unit::Count => Number(value).to_string(),
+        Unit::Share => percent(value),
         Unit::Change => change(value, 1),
     }
 }
@@ -141,7 +145,7 @@ pub(super) fn plots(id: &str, axis: &Axis, charts: &[Chart]) -> Plots {
     let words = charts.iter().map(|chart| format!("{}: {}", chart.title, chart.note)).collect::<Vec<_>>().join("; ");
     Plots {
         id: id.to_owned(),
-        name: charts.iter().map(|chart| chart.title).collect::<Vec<_>>().join(", "),
+        name: charts.iter().map(|chart| &*chart.title).collect::<Vec<_>>().join(", "),
         words,
         ticks: axis.named.iter().map(|(value, words)| (axis.x(*value), words.clone())).collect(),
         points: points(axis, charts),
@@ -196,7 +200,7 @@ fn panel(chart: &Chart, axis: &Axis) -> Panel {
     let (scale, limits) = scale(chart);
     let y = |value: f64| chart.height * (1.0 - scale.share(value));
     let mut panel =
-        Panel { title: chart.title.to_owned(), note: chart.note.clone(), height: chart.height, ..Panel::default() };
+        Panel { title: chart.title.to_string(), note: chart.note.clone(), height: chart.height, ..Panel::default() };
     panel.lines = scale.round(4).into_iter().map(|value| (y(value), chart.unit.tick(value))).collect();
     for (limit, words) in &limits {
         panel.plot.raw("<path class=\"limit\" d=\"M0 ").place(y(*limit)).raw("H1000\"/>");
@@ -209,7 +213,7 @@ fn panel(chart: &Chart, axis: &Axis) -> Panel {
         draw(&mut panel, line, axis, &y);
         if let Some(last) = line.places.last() {
             let is_pointed = matches!(line.how, How::Points | How::Joined);
-            let text = if is_pointed { format!("{} {}", line.sign.text(), line.name) } else { line.name.to_owned() };
+            let text = if is_pointed { format!("{} {}", line.sign.text(), line.name) } else { line.name.to_string() };
             panel.labels.push(Label { class: line.class, y: y(last.y), text });
         }
     }
@@ -257,8 +261,8 @@ pub(super) fn csv(id: &str, axis: &Axis, charts: &[Chart]) -> Tool {
         for line in &chart.lines {
             for place in &line.places {
                 let mut row = Row::default();
-                row.put(chart.title);
-                row.put(line.name);
+                row.put(&chart.title);
+                row.put(&line.name);
                 row.put(place.x);
                 row.put(place.y);
                 text.push_str(&row.line());

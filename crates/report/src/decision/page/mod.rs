@@ -3,6 +3,7 @@
 mod capacity;
 mod comparison;
 mod drawing;
+mod own;
 mod runs;
 mod sweep;
 mod tabled;
@@ -139,7 +140,7 @@ pub fn conclusion(decision: Decision<'_>) -> String {
         Decision::Sweep(_, sweep) => {
             super::sweep::law(sweep).into_iter().next().map_or(String::new(), |(_, text)| text)
         }
-        Decision::Capacity(_, capacity) => super::capacity::sentence(capacity).0,
+        Decision::Capacity(plan, capacity) => super::capacity::sentence(plan, capacity).0,
         Decision::Comparison(compared) => super::comparison::sentences(compared).join("; "),
     }
 }

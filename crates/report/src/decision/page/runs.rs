@@ -121,7 +121,7 @@ pub(super) fn middle(place: usize, stretch_ns: u64) -> f64 {
 
 /// A line without points.
 pub(super) fn line(name: &'static str, class: &'static str, places: Vec<Measured>) -> Line {
-    Line { name, class, how: How::Line, sign: Sign::Disc, places }
+    Line { name: name.into(), class, how: How::Line, sign: Sign::Disc, places }
 }
 
 /// Response times by percentile.
@@ -149,7 +149,7 @@ pub(super) fn over_time(id: &str, lines: Vec<Line>) -> Plots {
 /// A small drawing of times.
 fn of_times(id: &str, title: &'static str, note: &str, axis: &Axis, lines: Vec<Line>) -> Plots {
     let chart = Chart {
-        title,
+        title: title.into(),
         note: note.to_owned(),
         unit: Unit::Ns,
         is_logarithmic: true,

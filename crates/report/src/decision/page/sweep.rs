@@ -8,6 +8,7 @@ use brunt_record::histogram::AtLeast;
 use super::super::sweep;
 use super::Content;
 use super::drawing::{Axis, Chart, How, Line, Measured, Sign, csv, limits, plots, section};
+use super::own;
 use super::tabled::tabled;
 use crate::numbers::count;
 use crate::page::{Mark, Section, Unit};
@@ -34,6 +35,7 @@ pub(super) fn content(plan: &Plan, sweep: &Sweep) -> Content {
         let why = step.why_not();
         (!why.is_empty()).then(|| (format!("✗ at {}: {why}", count(step.value)), Role::Bad))
     }));
+    content.found.extend(sweep::knees(plan, sweep).into_iter().map(|(_, sentence)| (sentence, Role::Plain)));
     let caption = format!("one run per value of {}", sweep.axis.name);
     // Each value links to its run, on this page.
     let mut nth = 0;
@@ -57,7 +59,13 @@ fn charts(plan: &Plan, sweep: &Sweep, hrefs: &[Option<String>]) -> Section {
         let place = |step: &SweepStep| Some(Measured { x: step.value as f64, y: of(step.evidence.as_ref()?)? });
         sweep.steps.iter().filter_map(place).collect::<Vec<_>>()
     };
-    let line = |name, class, places| Line { name, class, how: How::Joined, sign: Sign::Disc, places };
+    let line = |name: &'static str, class, places| Line {
+        name: name.into(),
+        class,
+        how: How::Joined,
+        sign: Sign::Disc,
+        places,
+    };
     let axis =
         Axis::through(sweep.steps.iter().map(|step| step.value as f64), &sweep.axis.name, |value| count(value as u64));
     let mut throughput = vec![line("ok/s", "blue", places(&|run| Some(run.ok_per_s)))];
@@ -70,7 +78,7 @@ fn charts(plan: &Plan, sweep: &Sweep, hrefs: &[Option<String>]) -> Section {
     }
     if let Some(Law::Fit(fit)) = sweep.law.as_ref().filter(|law| matches!(law, Law::Fit(fit) if !fit.is_poor)) {
         throughput.push(Line {
-            name: "the law",
+            name: "the law".into(),
             class: "faint",
             how: How::Dashed,
             sign: Sign::Disc,
@@ -86,7 +94,7 @@ fn charts(plan: &Plan, sweep: &Sweep, hrefs: &[Option<String>]) -> Section {
     let ns = |time: Option<AtLeast<u64>>| time.map(|time| time.value.max(1) as f64);
     let mut charts = vec![
         Chart {
-            title: "Throughput",
+            title: "Throughput".into(),
             note: format!("ok calls a second, against {}", sweep.axis.name),
             unit: Unit::PerSecond,
             is_logarithmic: false,
@@ -95,7 +103,7 @@ fn charts(plan: &Plan, sweep: &Sweep, hrefs: &[Option<String>]) -> Section {
             limits: Vec::new(),
         },
         Chart {
-            title: "Response time",
+            title: "Response time".into(),
             note: "logarithmic".to_owned(),
             unit: Unit::Ns,
             is_logarithmic: true,
@@ -112,7 +120,7 @@ fn charts(plan: &Plan, sweep: &Sweep, hrefs: &[Option<String>]) -> Section {
     if sweep.steps.iter().filter_map(|step| step.evidence.as_ref()).any(|run| run.failed > 0) {
         let failed = places(&|run| Some(per_s(run.failed, run)));
         charts.push(Chart {
-            title: "Failed",
+            title: "Failed".into(),
             note: "calls a second that were not ok".to_owned(),
             unit: Unit::PerSecond,
             is_logarithmic: false,
@@ -120,6 +128,12 @@ fn charts(plan: &Plan, sweep: &Sweep, hrefs: &[Option<String>]) -> Section {
             lines: vec![Line { sign: Sign::Cross, ..line("failed/s", "orange", failed) }],
             limits: Vec::new(),
         });
+    }
+    let runs: Vec<_> =
+        sweep.steps.iter().filter_map(|step| Some((step.value as f64, step.evidence.as_ref()?))).collect();
+    charts.extend(own::charts(&runs, &sweep.axis.name, How::Joined));
+    for (knee, _) in sweep::knees(plan, sweep).iter().filter(|(knee, _)| !knee.is_last) {
+        mark(knee.at, format!("knee of {}", knee.figure));
     }
     let mut plots = plots("sweep", &axis, &charts);
     plots.marks = marks;

@@ -2,6 +2,7 @@
 
 mod flow;
 mod load;
+mod own;
 mod response;
 mod table;
 mod tracks;
@@ -36,7 +37,12 @@ pub(super) fn section(shown: Shown<'_>, remarks: &[Toned], stretches: &[Stretch]
         id: "stack".to_owned(),
         name: "the run over time".to_owned(),
         words: in_words(shown, stretches),
-        panels: panels.into_iter().flatten().chain(watched::panels(shown, axis)).collect(),
+        panels: panels
+            .into_iter()
+            .flatten()
+            .chain(own::panels(shown, axis))
+            .chain(watched::panels(shown, axis))
+            .collect(),
         ticks: axis.ticks(),
         leads_to: Vec::new(),
         marks: bands(remarks, axis),
@@ -47,6 +53,9 @@ pub(super) fn section(shown: Shown<'_>, remarks: &[Toned], stretches: &[Stretch]
     plots.with_changes(&shown.summary.run.changes).write(&mut section.body);
     if let Some(warmup) = warmup(shown) {
         section.body.raw("<p class=\"faint\">").text(&warmup).raw("</p>");
+    }
+    if let Some(crowded) = own::crowded(shown) {
+        section.body.raw("<p class=\"faint\">").text(crowded).raw("</p>");
     }
     section.tools.push(Tool::csv("run-over-time", &table::csv(shown, stretches, moments)));
     section.is_drawn = true;
@@ -73,6 +82,7 @@ fn point(shown: Shown<'_>, stretch: &Stretch, moment: &Moment, axis: Across) -> 
         .chain([format!("{} ok/s", Number(stretch.flow.ok / stretch.seconds()))])
         .chain(not_ok)
         .chain([format!("{} under way", count(stretch.flow.waiting.round() as u64))])
+        .chain(own::words(shown, &moment.own))
         .chain(watched::words(shown, moment));
     Point { from: axis.x(stretch.from_ns), to: axis.x(stretch.to_ns), words: words.collect::<Vec<_>>().join(", ") }
 }

@@ -3,11 +3,13 @@
 use brunt_plan::units::{Clock, Duration, Number};
 use brunt_plan::watch::shown_value;
 use brunt_record::catalogue::Counter;
+use brunt_record::figures::OwnPoint;
 
 use super::super::shown::Shown;
 use super::super::stretches::Stretch;
 use crate::csv::Row;
 use crate::numbers::{clean, count, duration, percent};
+use crate::own;
 use crate::page::{Cell, Column, Table};
 
 /// brunt's health in a stretch: the worst of its seconds; and the open connections at its end.
@@ -20,12 +22,15 @@ pub(in crate::html) struct Moment {
     pub(in crate::html) open_connections: Option<u64>,
     /// Means of watched figures, in the summary's order.
     pub(in crate::html) watched: Vec<Option<f64>>,
+    /// Own figures that charts have, in their order, and how long the time is that they are of, in nanoseconds.
+    pub(in crate::html) own: Vec<(OwnPoint, u64)>,
 }
 
 /// The moment of each stretch.
 pub(in crate::html) fn moments(shown: Shown<'_>, stretches: &[Stretch]) -> Vec<Moment> {
     let mut points = shown.summary.run.series.points();
     let has_users = !shown.summary.breakdown.scenarios.is_empty();
+    let drawn: Vec<_> = own::drawn(shown.summary).into_iter().map(|own| own.name.as_str()).collect();
     let moment = |stretch: &Stretch| {
         let mut moment = Moment::default();
         let begun = points.partition_point(|point| point.start_ns + point.length_ns <= stretch.from_ns);
@@ -36,6 +41,13 @@ pub(in crate::html) fn moments(shown: Shown<'_>, stretches: &[Stretch]) -> Vec<M
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
         moment.watched = shown.summary.watched.iter().map(|figure| mean(&figure.name)).collect();
+        let length_ns = here().map(|point| point.length_ns).sum();
+        let joined = |name: &str| {
+            let mut values = OwnPoint::default();
+            here().filter_map(|point| point.own.get(name)).for_each(|own| values.absorb(own));
+            (values, length_ns)
+        };
+        moment.own = drawn.iter().map(|name| joined(name)).collect();
         for point in here() {
             moment.lag_p99_ns = moment.lag_p99_ns.max(point.lag.quantile(0.99));
             moment.busiest_worker = moment.busiest_worker.max(point.numbers.ratio(Counter::BusiestWorker));
@@ -57,6 +69,8 @@ pub(in crate::html) fn table(shown: Shown<'_>, stretches: &[Stretch], moments: &
     if has_users {
         columns.push(Column::figure("users"));
     }
+    let own = super::own::values(shown);
+    columns.extend(own.iter().map(|(_, what, ..)| Column::figure(what.clone())));
     let watched = &shown.summary.watched;
     columns.extend(watched.iter().map(|figure| Column::figure(clean(&figure.name))));
     let mut table = Table::new(
@@ -79,6 +93,10 @@ pub(in crate::html) fn table(shown: Shown<'_>, stretches: &[Stretch], moments: &
         if has_users {
             cells.push(Cell::new(moment.users.map_or("–".to_owned(), count)));
         }
+        cells.extend(own.iter().map(|(at, _, unit, shown)| {
+            let value = moment.own.get(*at).and_then(|(values, length_ns)| shown.value(values, *length_ns));
+            Cell::new(value.map_or("–".to_owned(), |value| shown.text(unit, value)))
+        }));
         let values = watched.iter().zip(&moment.watched);
         cells.extend(
             values.map(|(figure, value)| {
@@ -95,7 +113,15 @@ pub(super) fn csv(shown: Shown<'_>, stretches: &[Stretch], moments: &[Moment]) -
     let mut text = "start_s,length_s,due,ok,not_ok,p50_ns,p99_ns,max_ns,under_way,lag_p99_ns,busiest_worker_ratio,\
                     most_starved_worker_ratio,open_connections,users"
         .to_owned();
-    text.extend(shown.summary.watched.iter().map(|figure| format!(",watch.{}", figure.name)));
+    let own = super::own::values(shown);
+    let drawn = own::drawn(shown.summary);
+    let name = |at: &usize| drawn.get(*at).map_or("", |own| own.name.as_str());
+    let head = own.iter().map(|(at, _, _, shown)| format!("{}:{}", name(at), shown.name()));
+    text.extend(head.chain(shown.summary.watched.iter().map(|figure| format!("watch.{}", figure.name))).map(|name| {
+        let mut row = Row::default();
+        row.put(name);
+        format!(",{}", row.line().trim_end())
+    }));
     text.push('\n');
     let known = |n: Option<u64>| n.map_or(String::new(), |n| n.to_string());
     for (stretch, moment) in stretches.iter().zip(moments) {
@@ -114,6 +140,10 @@ pub(super) fn csv(shown: Shown<'_>, stretches: &[Stretch], moments: &[Moment]) -
         row.put(format_args!("{:.4}", moment.most_starved_worker));
         row.put(known(moment.open_connections));
         row.put(known(moment.users));
+        for (at, _, _, shown) in &own {
+            let value = moment.own.get(*at).and_then(|(values, length_ns)| shown.value(values, *length_ns));
+            row.put(value.map_or(String::new(), |value| value.value.to_string()));
+        }
         for value in &moment.watched {
             row.put(value.map_or(String::new(), |value| value.to_string()));
         }

@@ -10,6 +10,7 @@ mod replay;
 mod requests;
 mod running;
 mod script_figures;
+mod timelines;
 
 use super::last_second::LastSecond;
 use super::over_time::Moment;
@@ -33,6 +34,7 @@ pub(super) fn sections(
     // What a protocol measures is what its users look for first.
     let (first, last) = if of_protocol { (Some(own), None) } else { (None, Some(own)) };
     let mut sections: Vec<_> = first.into_iter().collect();
+    sections.push(timelines::timelines(shown));
     sections.extend([requests::requests(shown), outcomes::outcomes(shown, live), distribution::distribution(shown)]);
     sections.push(replay::replay(shown));
     sections.extend(script_figures::names(shown));

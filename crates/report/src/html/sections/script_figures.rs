@@ -4,10 +4,10 @@ use brunt_judge::breakdown::{Breakdown, OwnBreakdown};
 use brunt_judge::distribution::Distribution;
 use brunt_plan::units::{Duration, Number};
 use brunt_record::figures::time_unit_ns;
-use brunt_record::histogram::Percentile;
+use brunt_record::histogram::{AtLeast, Percentile};
 
 use super::super::shown::Shown;
-use crate::numbers::{clean, count, counted, duration, percent};
+use crate::numbers::{bound, clean, count, counted, duration, percent};
 use crate::page::{Cell, Column, Section, Table};
 use crate::text::{are_of_protocol, own_title};
 
@@ -185,6 +185,10 @@ fn own(names: &Breakdown, title: &str, of_protocol: bool) -> Section {
     let mut table = Table::new("own", format!("{whose}{caption}"), columns).sortable();
     for one in &names.own {
         let OwnBreakdown { name, figures, .. } = one;
+        let bounded = |n: Option<AtLeast<f64>>| {
+            let text = |n: AtLeast<f64>| format!("{}{}", bound(n.at_least), in_unit(&figures.unit, n.value));
+            n.map_or_else(Cell::none, |n| Cell::sorted(text(n), n.value))
+        };
         let mut cells = vec![
             Cell::new(name.as_str()),
             Cell::new(figures.kind.name()),
@@ -192,9 +196,8 @@ fn own(names: &Breakdown, title: &str, of_protocol: bool) -> Section {
             Cell::sorted(count(figures.count), figures.count as f64),
             first(one),
         ];
-        let quantiles = SHOWN.map(|of| figures.quantile(of.share()));
-        let others = [figures.mean(), figures.min(), figures.max()];
-        cells.extend(quantiles.into_iter().chain(others).map(|n| value(&figures.unit, n)));
+        cells.extend(SHOWN.map(|of| bounded(figures.quantile(of.share()))));
+        cells.extend([bounded(figures.mean()), value(&figures.unit, figures.min()), bounded(figures.max())]);
         table.push(cells);
     }
     put(section, &table)

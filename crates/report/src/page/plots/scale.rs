@@ -1,6 +1,6 @@
 //! Scales: which share of an axis a value lies at, and where the axis has lines.
 
-use brunt_plan::units::{ExactDuration, Number};
+use brunt_plan::units::{ExactDuration, Number, percent};
 
 /// Up to this many decades an axis has lines at 1, 2 and 5 of each power of ten, beyond that at the powers only.
 const FEW_DECADES: f64 = 2.5;
@@ -14,6 +14,8 @@ pub(crate) enum Unit {
     PerSecond,
     /// Plain numbers.
     Count,
+    /// Shares, 0 to 1.
+    Share,
     /// The change in per cent, as a ratio.
     Change,
 }
@@ -25,6 +27,7 @@ impl Unit {
             Self::Ns => ExactDuration(value.max(0.0).round() as u64).to_string(),
             Self::PerSecond => format!("{}/s", short(value)),
             Self::Count => short(value),
+            Self::Share => percent(value),
             Self::Change => change(value, 0),
         }
     }
