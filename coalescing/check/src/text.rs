@@ -57,7 +57,9 @@ pub(crate) fn findings(findings: &Findings) -> String {
     } else if findings.pairs.iter().any(|pair| pair.verdict == PairVerdict::OneHitUnseen) {
         "\n? cannot tell of every pair: ask for something that repeats the headers of its request\n".to_owned()
     } else if findings.identical.coalesces() == Some(false) {
-        format!("\n✓ none of the {tried} differences tried gave a client another's answer{unless}; nothing is coalesced\n")
+        format!(
+            "\n✓ none of the {tried} differences tried gave a client another's answer{unless}; nothing is coalesced\n"
+        )
     } else {
         format!("\n✓ none of the {tried} differences tried gave a client another's answer{unless}\n")
     };

@@ -36,12 +36,14 @@ fn the_guide_has_one_list_of_pages() {
 fn names_of_joined_pages_lead_to_their_text() {
     let dir = Directory::new();
     run(["man", "--dir", &dir.path("man")]).with_status(0);
-    let site = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/site/book.toml")).unwrap();
+    let site =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/site/book.toml")).unwrap();
     let moved = site.lines().filter_map(|line| line.strip_prefix("\"/docs/")?.split_once(".html\" = \""));
     let moved: Vec<_> = moved.map(|(old, new)| (old, new.strip_suffix(".html\"").unwrap())).collect();
-    let stubs = dir.names_in("man").into_iter().filter(|name| {
-        fs::read_to_string(dir.path(&format!("man/{name}"))).unwrap().starts_with(".so ")
-    });
+    let stubs = dir
+        .names_in("man")
+        .into_iter()
+        .filter(|name| fs::read_to_string(dir.path(&format!("man/{name}"))).unwrap().starts_with(".so "));
     assert_eq!(stubs.count(), moved.len());
     for (old, new) in moved {
         assert_eq!(run(["help", old]).with_status(0).stdout, run(["help", new]).with_status(0).stdout, "{old}");

@@ -55,7 +55,9 @@ pub fn blocks(page: &str) -> Vec<Block> {
             comments.clear();
         } else if let Some(comment) = line.strip_prefix("<!--").and_then(|rest| rest.strip_suffix("-->")) {
             comments.push(comment.trim().to_owned());
-        } else if let Some(name) = line.strip_prefix('`').and_then(|rest| rest.strip_suffix("`:")).filter(|name| !name.contains('`')) {
+        } else if let Some(name) =
+            line.strip_prefix('`').and_then(|rest| rest.strip_suffix("`:")).filter(|name| !name.contains('`'))
+        {
             file = Some(name.to_owned());
         } else {
             let is_command = line.strip_prefix("    ").is_some_and(|line| line.starts_with("$ "));
@@ -78,7 +80,9 @@ fn said(comments: &[String], line: usize) -> (Treatment, bool) {
             "dry run" => Treatment::DryRun,
             "output varies" => Treatment::RunWithAnyOutput,
             "run by .ci/run" => Treatment::RunByCi,
-            "file" => panic!("line {line}: a file's name stands where a reader sees it: a line '`{value}`:' before the block"),
+            "file" => {
+                panic!("line {line}: a file's name stands where a reader sees it: a line '`{value}`:' before the block")
+            }
             "needs" => {
                 needs_others = true;
                 continue;
