@@ -149,11 +149,11 @@ fn a_file_of_urls_on_standard_input_leads_to_the_flag() {
 #[test]
 fn help_on_a_tool_is_the_page_for_who_comes_from_it() {
     for (tool, first) in [
-        ("wrk", "From other tools"),
-        ("hey", "From other tools"),
-        ("vegeta", "From other tools"),
+        ("wrk", "Other tools"),
+        ("hey", "Other tools"),
+        ("vegeta", "Other tools"),
         ("k6", "Scripts of k6"),
-        ("locust", "From Locust and JMeter"),
+        ("locust", "Moving to brunt"),
     ] {
         let page = run(["help", tool]).with_status(0).stdout;
         assert!(page.starts_with(first), "{tool}: {page}");
