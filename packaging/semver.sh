@@ -1,5 +1,5 @@
 #!/bin/sh
-# Whether the crates that promise something (docs/stability.md) keep it: semver.sh [REVISION], the last release's tag where none is named.
+# Whether the crates that promise something (docs/reference.md) keep it: semver.sh [REVISION], the last release's tag where none is named.
 set -eu
 cd "$(dirname "$0")/.."
 . packaging/tools.sh

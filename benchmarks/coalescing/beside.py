@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How brunt, nginx and Varnish coalesce: each row of the table in docs/coalescing.md, measured.
+"""How brunt, nginx and Varnish coalesce: each row of the table in coalescing/README.md, measured.
 
     beside.py BRUNT          about two minutes; nginx and varnishd must be there (Debian's packages nginx and varnish)
 """

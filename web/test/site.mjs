@@ -16,11 +16,15 @@ let browser;
 let server;
 let base;
 let files;
+/** Addresses of joined pages, which lead to another. */
+let moved;
 
 before(async () => {
   files = (await readdir(ROOT, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => relative(ROOT, join(entry.parentPath ?? entry.path, entry.name)));
+  const texts = await Promise.all(files.filter((file) => file.endsWith(".html")).map(async (file) => [file, await readFile(join(ROOT, file), "utf8")]));
+  moved = texts.filter(([, text]) => text.includes('http-equiv="refresh"')).map(([file]) => file);
   server = createServer(async (request, response) => {
     const path = normalize(decodeURIComponent(new URL(request.url, "http://site").pathname)).replace(/\/$/, "/index.html");
     try {
@@ -40,7 +44,7 @@ after(async () => {
 });
 
 /** Pages of the guide: not the redirects and the frame of contents that mdbook adds. */
-const pages = () => files.filter((file) => file.endsWith(".html") && !["404.html", "print.html", "toc.html"].includes(file));
+const pages = () => files.filter((file) => file.endsWith(".html") && !["404.html", "print.html", "toc.html"].includes(file) && !moved.includes(file));
 
 test("every link of every page leads to a file and to a place in it", async () => {
   const page = await blank(browser);
@@ -62,6 +66,14 @@ test("every link of every page leads to a file and to a place in it", async () =
   });
   assert.deepEqual(broken.map(({ file, href }) => `${file}: ${href.slice(base.length)}`), []);
   assert.ok(links.length > 100, `${links.length} links`);
+  await page.close();
+});
+
+test("addresses of joined pages lead to their text", async () => {
+  assert.ok(moved.includes("docs/tcp.html"), `${moved}`);
+  const page = await blank(browser);
+  await page.goto(`${base}/docs/tcp.html`);
+  await page.waitForFunction(() => location.pathname.endsWith("/docs/sockets.html"));
   await page.close();
 });
 

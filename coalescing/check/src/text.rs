@@ -51,17 +51,17 @@ pub(crate) fn findings(findings: &Findings) -> String {
     let unsure = findings.pairs.iter().filter(|pair| pair.verdict == PairVerdict::DroppedOrShared).count();
     let unless = if unsure > 0 { format!(", if {unsure} of them are dropped on the way") } else { String::new() };
     let verdict = if findings.is_unsafe() {
-        format!("\n✗ unsafe: by {leaks} of the {tried} things tried, somebody was given another's answer\n")
+        format!("\n✗ unsafe: {leaks} of the {tried} differences tried gave a client another's answer\n")
     } else if findings.pairs.iter().any(|pair| pair.verdict == PairVerdict::Unknown) {
         "\n? cannot tell whether it is safe: give --origin-count or --origin-header\n".to_owned()
     } else if findings.pairs.iter().any(|pair| pair.verdict == PairVerdict::OneHitUnseen) {
         "\n? cannot tell of every pair: ask for something that repeats the headers of its request\n".to_owned()
     } else if findings.identical.coalesces() == Some(false) {
         format!(
-            "\n✓ by none of the {tried} things tried was anybody given another's answer{unless}; nothing is coalesced\n"
+            "\n✓ none of the {tried} differences tried gave a client another's answer{unless}; nothing is coalesced\n"
         )
     } else {
-        format!("\n✓ by none of the {tried} things tried was anybody given another's answer{unless}\n")
+        format!("\n✓ none of the {tried} differences tried gave a client another's answer{unless}\n")
     };
     text.push_str(&verdict);
     text
@@ -118,5 +118,5 @@ fn identical(found: &Identical) -> String {
 }
 
 fn ms(time: Duration) -> String {
-    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+    format!("{:.1}ms", time.as_secs_f64() * 1e3)
 }

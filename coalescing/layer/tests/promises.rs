@@ -1,5 +1,5 @@
 //! What the crate promises those who use it, held by the compiler: each public name with its type. A change here that is no
-//! addition is one that breaks users (docs/stability.md).
+//! addition is one that breaks users (docs/reference.md).
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 #![allow(clippy::match_same_arms, reason = "what an arm names is what is promised")]

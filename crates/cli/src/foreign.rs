@@ -29,11 +29,9 @@ pub fn file(path: &Path) -> Option<String> {
     let lua = path.with_extension("lua");
     let here = match path.extension()?.to_str()? {
         "js" | "mjs" | "cjs" | "ts" => format!("brunt run {name} runs a script of k6"),
-        "py" => "brunt's scripts are in Lua: brunt help locust-jmeter has Locust's words beside brunt's".to_owned(),
-        "jmx" => "brunt help locust-jmeter has a test plan of JMeter beside the script that it becomes".to_owned(),
-        "scala" | "java" | "kt" => {
-            "brunt's scripts are in Lua: brunt help moving has Gatling's words beside brunt's".to_owned()
-        }
+        "py" => words_of("Locust"),
+        "jmx" => words_of("JMeter"),
+        "scala" | "java" | "kt" => words_of("Gatling"),
         "har" => format!("brunt import har {name} -o {} makes a script of a recording", lua.display()),
         "json" | "yaml" | "yml" => {
             let (kind, what) = document(path)?;
@@ -42,6 +40,10 @@ pub fn file(path: &Path) -> Option<String> {
         _ => return None,
     };
     Some(format!("{name}: {here}"))
+}
+
+fn words_of(tool: &str) -> String {
+    format!("brunt's scripts are in Lua: brunt help moving has {tool}'s words beside brunt's")
 }
 
 /// What to type instead of giving a file of another tool, or a script of wrk, as a scenario; none for any other file.
@@ -101,8 +103,8 @@ mod tests {
     fn files_of_other_tools_lead_to_what_becomes_of_them() {
         for (name, way) in [
             ("a/load.js", "brunt run a/load.js"),
-            ("locustfile.py", "brunt help locust-jmeter"),
-            ("plan.jmx", "brunt help locust-jmeter"),
+            ("locustfile.py", "brunt help moving"),
+            ("plan.jmx", "brunt help moving"),
             ("Shop.scala", "brunt help moving"),
             ("rec.har", "brunt import har rec.har -o rec.lua"),
         ] {

@@ -14,7 +14,7 @@ pub fn short() -> String {
     }
 }
 
-/// The version, then the schemes of the registry's protocols, and the version of each format (docs/stability.md).
+/// The version, then the schemes of the registry's protocols, and the version of each format (docs/reference.md).
 pub fn long(registry: &Registry) -> String {
     format!(
         "{}\nprotocols  {}\nscripts    LuaJIT 2.1 (scenarios, wrk's scripts), QuickJS-ng (k6's scripts)\nformats    result {}, decision {}, plan {PLAN_VERSION}, \

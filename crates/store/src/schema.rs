@@ -12,7 +12,7 @@ pub(super) const APPLICATION: i64 = 0x6272_6e74;
 pub const FORMAT: i64 = 3;
 
 /// Numbers are never used twice, so that a number that somebody noted stays with its run. Other programs read figures and
-/// thresholds, which have tables of their own, and the views in units that people read: `docs/results.md` describes them.
+/// thresholds, which have tables of their own, and the views in units that people read: `docs/reference.md` describes them.
 const TABLES: &str = "
 CREATE TABLE runs (
     number INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -370,12 +370,12 @@ fn a_row_that_cannot_be_read_costs_no_other() {
     assert!(matches!(store.load(&RunSelector::Number(3)), Err(StoreError::Damaged { .. })));
 }
 
-/// What `docs/results.md` shows to readers of the file.
+/// What `docs/reference.md` shows to readers of the file.
 #[test]
 fn the_views_answer_what_the_guide_asks() {
     let directory = Directory::new();
     let store = nightly(&directory, &["1s", "500us"]);
-    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md")).unwrap();
+    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference.md")).unwrap();
     let blocks: Vec<_> =
         guide.split("```sql\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0.to_owned())).collect();
     assert!(!blocks.is_empty());

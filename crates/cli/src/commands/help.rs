@@ -11,12 +11,12 @@ use crate::args::Program;
 use crate::args::program::nearest;
 use crate::console;
 use crate::exit::Exit;
-use crate::guide::{self, TOPICS};
+use crate::guide::{self, GROUPS};
 
 /// Print a topic of the guide, or what a command does
 #[derive(Debug, Args)]
 pub struct Help {
-    /// A topic or a command, with the command below it; without one, the list of them
+    /// A topic, a command with the command below it, or 'commands'; without one, the list of topics
     #[arg(value_name = "TOPIC")]
     pub words: Vec<String>,
 }
@@ -28,25 +28,13 @@ pub fn run(args: &Help, program: &Program) -> Result<Exit> {
     let mut command = program.definitions.clone();
     command.build();
     let text = match args.words.as_slice() {
-        [] => contents(&command),
+        [] => contents(),
+        [name] if name == "commands" => commands(&command),
         [name] if guide::topic(name).is_some() => page(name),
-        [name] if of_tool(name).is_some() => of_tool(name).map_or_else(String::new, page),
         words => of_command(&mut command, words, program)?,
     };
     console::print(text.as_bytes())?;
     Ok(Exit::Done)
-}
-
-/// The topic for whoever comes from this tool.
-fn of_tool(name: &str) -> Option<&'static str> {
-    match name {
-        "wrk" | "ab" | "hey" | "oha" | "vegeta" | "curl" => Some("other-tools"),
-        "k6" => Some("javascript"),
-        "gatling" => Some("moving"),
-        "har" | "openapi" | "swagger" | "postman" => Some("import"),
-        "locust" | "jmeter" => Some("locust-jmeter"),
-        _ => None,
-    }
 }
 
 fn page(name: &str) -> String {
@@ -54,13 +42,21 @@ fn page(name: &str) -> String {
     guide::topic(name).map_or_else(String::new, |topic| topic.for_terminal(width, console::stdout_colour(false)))
 }
 
-/// The topics and commands.
-fn contents(command: &Command) -> String {
-    let mut text = String::from("Topics: brunt help TOPIC\n");
-    for topic in TOPICS {
-        let _ = writeln!(text, "  {:<17}{}", topic.name, topic.about);
+/// The topics by their groups: a screen.
+fn contents() -> String {
+    let mut text = String::from("brunt help TOPIC prints a page; brunt help commands lists the commands.\n");
+    for (group, topics) in GROUPS {
+        for (nth, topic) in topics.iter().enumerate() {
+            let group = if nth == 0 { group } else { "" };
+            let _ = writeln!(text, "{group:<10} {:<16} {}", topic.name, topic.about);
+        }
     }
-    text.push_str("\nCommands: brunt help COMMAND\n");
+    text
+}
+
+/// The commands, each with its line.
+fn commands(command: &Command) -> String {
+    let mut text = String::from("brunt help COMMAND prints the whole help of a command.\n");
     let mut subs: Vec<_> = command.get_subcommands().filter(|sub| !sub.is_hide_set()).collect();
     subs.sort_by_key(|sub| sub.get_display_order());
     for sub in subs {
@@ -84,7 +80,7 @@ fn of_command(command: &mut Command, words: &[String], program: &Program) -> Res
 }
 
 fn unknown(word: &str, program: &Program) -> String {
-    let topics = TOPICS.iter().map(|topic| topic.name);
+    let topics = guide::topics().map(|topic| topic.name);
     let meant = nearest(word, topics).or_else(|| program.mistyped(word));
     let meant = meant.map_or(String::new(), |meant| format!("; did you mean brunt help {meant}?"));
     format!("there is no topic or command '{word}'{meant} (brunt help lists them)")

@@ -11,7 +11,7 @@ use clap_mangen::Man as Page;
 
 use crate::args::Program;
 use crate::exit::Exit;
-use crate::guide::{TOPICS, roff};
+use crate::guide::{self, ALIASES, roff};
 use crate::{console, files};
 
 /// Print the manual pages
@@ -42,10 +42,15 @@ pub fn run(args: &Man, program: &Program) -> Result<Exit> {
             None => whole.append(&mut text),
         }
     }
-    for topic in TOPICS {
+    for topic in guide::topics() {
         match &args.dir {
             Some(dir) => files::write(&dir.join(format!("brunt-{}.7", topic.name)), topic.for_man().as_bytes())?,
             None => whole.extend(topic.for_man().into_bytes()),
+        }
+    }
+    if let Some(dir) = &args.dir {
+        for (alias, topic) in ALIASES {
+            files::write(&dir.join(format!("brunt-{alias}.7")), format!(".so man7/brunt-{topic}.7\n").as_bytes())?;
         }
     }
     console::print(&whole).context("the manual")?;

@@ -41,17 +41,23 @@ pub fn parts(page: &str) -> Vec<Part> {
             let within = was_open && matches!(parts.last(), Some(Part::Paragraph(_)));
             !within || number.as_deref().is_none_or(|number| number == "1.")
         }) {
-            parts.push(Part::Item { number, text: plain(item) });
+            parts.push(Part::Item { number, text: item.to_owned() });
             is_open = true;
         } else {
             match parts.last_mut() {
                 Some(Part::Paragraph(last) | Part::Item { text: last, .. }) if was_open => {
                     last.push(' ');
-                    last.push_str(&plain(text));
+                    last.push_str(text);
                 }
-                _ => parts.push(Part::Paragraph(plain(text))),
+                _ => parts.push(Part::Paragraph(text.to_owned())),
             }
             is_open = true;
+        }
+    }
+    // Markup may go on in the next line.
+    for part in &mut parts {
+        if let Part::Paragraph(text) | Part::Item { text, .. } = part {
+            *text = plain(text);
         }
     }
     parts
@@ -139,14 +145,14 @@ mod tests {
 
     #[test]
     fn pages_are_taken_apart() {
-        let page = "# A *page*\n\nSome `co*de*`, **bold**\nand a [link](http://a/).\n\n- one\n  more\n- two\n\n<!-- not run: x -->\n\
+        let page = "# A *page*\n\nSome `co*de*`, **bold**\nand a [long\nlink](http://a/).\n\n- one\n  more\n- two\n\n<!-- not run: x -->\n\
                     ```sh\nbrunt  x\n```\n\n| a | `b\\|c` |\n| --- | --- |\n| 2 * 3 | [d](e) |\n";
         let text = |text: &str| text.to_owned();
         assert_eq!(
             parts(page),
             [
                 Part::Heading { level: 1, text: text("A page") },
-                Part::Paragraph(text("Some co*de*, bold and a link.")),
+                Part::Paragraph(text("Some co*de*, bold and a long link.")),
                 Part::Item { number: None, text: text("one more") },
                 Part::Item { number: None, text: text("two") },
                 Part::Code(vec![text("brunt  x")]),

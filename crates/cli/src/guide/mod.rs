@@ -23,49 +23,106 @@ macro_rules! topic {
     };
 }
 
-/// Every page, in the order in which a new user needs them.
-pub const TOPICS: [Topic; 36] = [
-    topic!("install", "packages, from source, container, service"),
-    topic!("first", "a first run: one request, a load, a page to show"),
-    topic!("load", "closed and open model, rates and ramps, how long, how many connections"),
-    topic!("replay", "the requests of an access log, at its times, beside its answers"),
-    topic!("report", "every figure of the report, the verdict, exit statuses"),
-    topic!("doubt", "when a result cannot be believed, and what to do"),
-    topic!("http", "requests, headers, bodies, many URLs; connections and TLS; --once"),
-    topic!("http2", "HTTP/2: streams, flow control, what is sent again"),
-    topic!("thresholds", "pass or fail, for CI"),
-    topic!("changing", "another rate, a pause, a mark while a run goes on; guards that back off"),
-    topic!("gate", "a performance gate for CI in ten minutes, without flakes"),
-    topic!("results", "files, the report page, live view, runs that are kept, plans"),
-    topic!("metrics", "each second to OpenTelemetry (OTLP) or Prometheus; Grafana"),
-    topic!("watch", "the target's CPU, memory and metrics, second by second beside brunt's figures"),
-    topic!("deciding", "find the capacity, compare A and B, sweep over values"),
-    topic!("scenarios", "users in Lua, with sessions, data, checks"),
-    topic!("javascript", "k6's scripts as they are"),
-    topic!("editors", "completion, and brunt check: what is misspelt, before there is load"),
-    topic!("machines", "one run on many machines, by agents over NATS"),
-    topic!("streams", "answers that come as messages: events, tokens of language models"),
-    topic!("llm", "language models: time to first token, tokens a second, goodput"),
-    topic!("wrk-scripts", "wrk's Lua scripts as they are"),
-    topic!("settings", "flags without typing them: brunt.toml, BRUNT_*"),
-    topic!("websocket", "WebSocket"),
-    topic!("thrift", "Thrift, from a service's IDL"),
-    topic!("grpc", "gRPC, from .proto files"),
-    topic!("tcp", "plain TCP"),
-    topic!("custom-protocol", "a protocol of your own, in Rust"),
-    topic!("coalescing", "a proxy that serves identical requests once, and a check of it"),
-    topic!("target", "the built-in target: slow, failing, with a known capacity"),
-    topic!("import", "scenarios from a recording, OpenAPI, Postman, curl; a curl command as load"),
-    topic!("moving", "from k6 and Gatling: what differs, their words and brunt's"),
-    topic!("locust-jmeter", "from Locust and JMeter: their words and brunt's, a file ported"),
-    topic!("beside", "brunt beside wrk, oha, zrk, k6, Gatling, Locust, vegeta"),
-    topic!("other-tools", "the flags of wrk, ab, hey, oha, curl, and brunt's for them"),
-    topic!("stability", "versions, what stays, older and newer files"),
+/// Every page, by what a reader is about to do.
+pub const GROUPS: [(&str, &[Topic]); 5] = [
+    (
+        "Begin",
+        &[
+            topic!("first", "a first run, how to read it, how to install brunt"),
+            topic!("load", "a rate or full speed, ramps, changes, brunt.toml"),
+            topic!("report", "every line of the report; when not to believe it"),
+            topic!("results", "files, the page, the live view, kept runs"),
+        ],
+    ),
+    (
+        "Decide",
+        &[
+            topic!("gate", "pass or fail: thresholds, guards, a gate in CI"),
+            topic!("deciding", "find the capacity, compare A and B, sweep"),
+            topic!("metrics", "the target's CPU and metrics; OTLP, Prometheus"),
+            topic!("machines", "one run on many machines; containers, services"),
+        ],
+    ),
+    (
+        "Users",
+        &[
+            topic!("scenarios", "users by a script: who comes when, checks, editors"),
+            topic!("lua", "the library of scenarios: clients, data, values"),
+            topic!("javascript", "scripts of k6 as they are"),
+            topic!("replay", "the requests of an access log, at its times"),
+            topic!("moving", "HAR, OpenAPI, Postman, curl, Gatling, Locust, JMeter"),
+            topic!("other-tools", "flags and scripts of wrk, ab, hey, oha, vegeta"),
+        ],
+    ),
+    (
+        "Protocols",
+        &[
+            topic!("http", "HTTP/1.1 and 2, many URLs, TLS, streams of messages"),
+            topic!("llm", "language models: first token, tokens a second"),
+            topic!("rpc", "gRPC and Thrift, from .proto files and IDL"),
+            topic!("sockets", "WebSocket and TCP"),
+            topic!("custom-protocol", "a protocol of your own, in Rust"),
+        ],
+    ),
+    (
+        "More",
+        &[
+            topic!("target", "brunt's own target: slow, failing, of known capacity"),
+            topic!("coalescing", "a proxy that serves identical requests once"),
+            topic!("reference", "formats, figures, versions"),
+        ],
+    ),
 ];
 
-/// The page of this name.
+/// Names of pages before they were joined, and the topic that has their text now. They have manual pages and places on the site, too.
+pub const ALIASES: [(&str, &str); 18] = [
+    ("beside", "other-tools"),
+    ("changing", "load"),
+    ("doubt", "report"),
+    ("editors", "scenarios"),
+    ("grpc", "rpc"),
+    ("http2", "http"),
+    ("import", "moving"),
+    ("install", "first"),
+    ("locust-jmeter", "moving"),
+    ("settings", "load"),
+    ("stability", "reference"),
+    ("streams", "http"),
+    ("tcp", "sockets"),
+    ("thresholds", "gate"),
+    ("thrift", "rpc"),
+    ("watch", "metrics"),
+    ("websocket", "sockets"),
+    ("wrk-scripts", "other-tools"),
+];
+
+/// What a reader comes from, and the topic for it.
+const TOOLS: [(&str, &str); 14] = [
+    ("wrk", "other-tools"),
+    ("ab", "other-tools"),
+    ("hey", "other-tools"),
+    ("oha", "other-tools"),
+    ("vegeta", "other-tools"),
+    ("curl", "moving"),
+    ("k6", "javascript"),
+    ("gatling", "moving"),
+    ("locust", "moving"),
+    ("jmeter", "moving"),
+    ("har", "moving"),
+    ("openapi", "moving"),
+    ("swagger", "moving"),
+    ("postman", "moving"),
+];
+
+/// Every page, in the order of the groups.
+pub fn topics() -> impl Iterator<Item = &'static Topic> {
+    GROUPS.iter().flat_map(|(_, topics)| *topics)
+}
+
+/// The page of this name, or of one that it went by before.
 pub fn topic(name: &str) -> Option<&'static Topic> {
-    TOPICS.iter().find(|topic| topic.name == name)
+    let name = ALIASES.iter().chain(&TOOLS).find(|(alias, _)| *alias == name).map_or(name, |(_, topic)| *topic);
+    topics().find(|topic| topic.name == name)
 }
 
 impl Topic {

@@ -5,7 +5,7 @@
 --   brunt run --once FILE             one iteration, with every request and answer
 --   brunt run FILE                    the whole load
 --
--- All of it is Lua 5.1 (LuaJIT). The guide is docs/scenarios.md, or brunt help scenarios.
+-- All of it is Lua 5.1 (LuaJIT). The guide is docs/scenarios.md and docs/lua.md, or brunt help scenarios and brunt help lua.
 
 local brunt = require "brunt"
 

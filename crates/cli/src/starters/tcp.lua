@@ -5,8 +5,8 @@
 --   brunt run --once FILE             one iteration, with every byte
 --   brunt run FILE                    the whole load
 --
--- All of it is Lua 5.1 (LuaJIT). The guide is docs/scenarios.md, or brunt help scenarios. This one speaks as much of HTTP as it takes to see how
--- a protocol of bytes is read; put yours in its place.
+-- All of it is Lua 5.1 (LuaJIT). The guide is docs/scenarios.md and docs/lua.md, or brunt help scenarios and brunt help lua. This one speaks as much of
+-- HTTP as it takes to see how a protocol of bytes is read; put yours in its place.
 
 local brunt = require "brunt"
 

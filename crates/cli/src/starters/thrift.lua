@@ -5,7 +5,7 @@
 --   brunt run --once FILE             one iteration, with every call and answer
 --   brunt run FILE                    the whole load
 --
--- All of it is Lua 5.1 (LuaJIT). The guide is docs/thrift.md, or brunt help thrift.
+-- All of it is Lua 5.1 (LuaJIT). The guide is docs/rpc.md, or brunt help rpc.
 
 local brunt = require "brunt"
 

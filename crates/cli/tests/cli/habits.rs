@@ -91,9 +91,9 @@ const LED: [(&str, &str, &str); 71] = [
     ("k6", "run -i 10 FOLDER/login.lua", "iterations_shared"),
     ("k6", "version", "brunt --version"),
     ("k6", "new script.js", "brunt init"),
-    ("Locust", "-f locustfile.py --headless -u 10", "brunt help locust-jmeter"),
-    ("Locust", "run FOLDER/locustfile.py", "brunt help locust-jmeter"),
-    ("JMeter", "run FOLDER/plan.jmx", "brunt help locust-jmeter"),
+    ("Locust", "-f locustfile.py --headless -u 10", "brunt help moving"),
+    ("Locust", "run FOLDER/locustfile.py", "brunt help moving"),
+    ("JMeter", "run FOLDER/plan.jmx", "brunt help moving"),
     ("Gatling", "run FOLDER/Shop.scala", "brunt help moving"),
     ("h2load", "-n 100 -c 2 -m 10 URL", "--streams"),
     ("vLLM", "llm --max-concurrency 8 URL", "-c 8"),
@@ -149,11 +149,11 @@ fn a_file_of_urls_on_standard_input_leads_to_the_flag() {
 #[test]
 fn help_on_a_tool_is_the_page_for_who_comes_from_it() {
     for (tool, first) in [
-        ("wrk", "From other tools"),
-        ("hey", "From other tools"),
-        ("vegeta", "From other tools"),
+        ("wrk", "Other tools"),
+        ("hey", "Other tools"),
+        ("vegeta", "Other tools"),
         ("k6", "Scripts of k6"),
-        ("locust", "From Locust and JMeter"),
+        ("locust", "Moving to brunt"),
     ] {
         let page = run(["help", tool]).with_status(0).stdout;
         assert!(page.starts_with(first), "{tool}: {page}");

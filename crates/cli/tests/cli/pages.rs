@@ -6,16 +6,49 @@ use std::process::Stdio;
 
 use crate::program::{Directory, brunt, done, run};
 
+/// The pages that a list leads to, in its order.
+fn listed(text: &str) -> Vec<&str> {
+    let places = text.split("(docs/").skip(1).filter_map(|rest| Some(rest.split_once(".md")?.0));
+    places.filter(|name| !name.contains('/')).collect()
+}
+
 #[test]
-fn every_page_of_the_guide_is_in_the_list_of_the_site() {
+fn the_guide_has_one_list_of_pages() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let list = fs::read_to_string(repository.join("packaging/site/SUMMARY.md")).unwrap();
-    for entry in repository.join("docs").read_dir().unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "md") {
-            let name = path.file_name().unwrap().to_str().unwrap();
-            assert!(list.contains(&format!("(docs/{name})")), "{name} is missing");
-        }
+    let text = |name: &str| fs::read_to_string(repository.join(name)).unwrap();
+    let contents = run(["help"]).with_status(0).stdout;
+    let topic = |line: &str| line.get(11..)?.split_whitespace().next().map(str::to_owned);
+    let topics: Vec<_> = contents.lines().skip(1).filter_map(topic).collect();
+    assert_eq!(listed(&text("packaging/site/SUMMARY.md")), topics);
+    let readme = text("README.md");
+    let (_, guide) = readme.split_once("## Guide").unwrap();
+    assert_eq!(listed(guide), topics);
+    let names = repository.join("docs").read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let pages = names.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let mut pages: Vec<_> = pages.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    pages.sort();
+    let mut sorted = topics.clone();
+    sorted.sort();
+    assert_eq!(pages, sorted);
+}
+
+#[test]
+fn names_of_joined_pages_lead_to_their_text() {
+    let dir = Directory::new();
+    run(["man", "--dir", &dir.path("man")]).with_status(0);
+    let site =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/site/book.toml")).unwrap();
+    let moved = site.lines().filter_map(|line| line.strip_prefix("\"/docs/")?.split_once(".html\" = \""));
+    let moved: Vec<_> = moved.map(|(old, new)| (old, new.strip_suffix(".html\"").unwrap())).collect();
+    let stubs = dir
+        .names_in("man")
+        .into_iter()
+        .filter(|name| fs::read_to_string(dir.path(&format!("man/{name}"))).unwrap().starts_with(".so "));
+    assert_eq!(stubs.count(), moved.len());
+    for (old, new) in moved {
+        assert_eq!(run(["help", old]).with_status(0).stdout, run(["help", new]).with_status(0).stdout, "{old}");
+        let stub = fs::read_to_string(dir.path(&format!("man/brunt-{old}.7"))).unwrap();
+        assert_eq!(stub, format!(".so man7/brunt-{new}.7\n"));
     }
 }
 
@@ -148,9 +181,11 @@ fn defaults_in_the_help_are_the_commands_own() {
 #[test]
 fn the_guide_is_there_offline() {
     let contents = run(["help"]).with_status(0).stdout;
-    assert!(contents.contains("  scenarios") && contents.contains("  sweep"), "{contents}");
-    let page = run(["help", "thresholds"]).with_status(0).stdout;
-    assert!(page.starts_with("Thresholds\n") && page.contains("    [[kind ]name:]figure"), "{page}");
+    assert!(contents.contains(" scenarios "), "{contents}");
+    assert!(contents.lines().count() <= 24 && contents.lines().all(|line| line.chars().count() <= 80), "{contents}");
+    assert!(run(["help", "commands"]).with_status(0).stdout.contains("  sweep"));
+    let page = run(["help", "gate"]).with_status(0).stdout;
+    assert!(page.starts_with("Pass or fail\n") && page.contains("    [[kind ]name:]figure"), "{page}");
     assert!(page.lines().all(|line| !line.contains("](") && !line.contains("<!--")), "{page}");
     assert!(run(["help", "serve", "http"]).with_status(0).stdout.contains("--error-rate"));
     let wrong = run(["help", "scenarois"]).with_status(2).stderr;
@@ -241,17 +276,20 @@ const PAGES: &[&str] = &[
     "brunt-llm.7",
     "brunt-load.7",
     "brunt-locust-jmeter.7",
+    "brunt-lua.7",
     "brunt-machines.7",
     "brunt-man.1",
     "brunt-metrics.7",
     "brunt-moving.7",
     "brunt-other-tools.7",
     "brunt-proxy.1",
+    "brunt-reference.7",
     "brunt-replay.1",
     "brunt-replay.7",
     "brunt-report.1",
     "brunt-report.7",
     "brunt-results.7",
+    "brunt-rpc.7",
     "brunt-run.1",
     "brunt-runs-prune.1",
     "brunt-runs-rm.1",
@@ -266,6 +304,7 @@ const PAGES: &[&str] = &[
     "brunt-serve.1",
     "brunt-settings.7",
     "brunt-show.1",
+    "brunt-sockets.7",
     "brunt-stability.7",
     "brunt-streams.7",
     "brunt-sweep.1",

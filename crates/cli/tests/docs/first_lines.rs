@@ -1,4 +1,4 @@
-//! The table of docs/report.md that says what the first line of a run is: each row is carried out, and is what is expected of it.
+//! The table of docs/reference.md that says what the first line of a run is: each row is carried out, and is what is expected of it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -90,7 +90,7 @@ fn problem(row: &Row, clone: &mut Clone) -> Option<String> {
 
 /// Carries out the rows whose first cell begins with `model`.
 fn check(model: &str, least: usize) {
-    let page = fs::read_to_string(root().join("docs/report.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/reference.md")).unwrap();
     let rows: Vec<_> = rows(&page).into_iter().filter(|row| row.seen.starts_with(model)).collect();
     assert!(rows.len() >= least, "{rows:#?}");
     let mut problems = Vec::new();

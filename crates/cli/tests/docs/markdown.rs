@@ -6,8 +6,9 @@
 //! | `<!-- dry run: REASON -->` | each brunt command is run with `--dry-run` |
 //! | `<!-- output varies: REASON -->` | exit statuses are compared, what is printed is not |
 //! | `<!-- run by .ci/run -->` | for commands too long for a test: `.ci/run` must contain each |
-//! | `<!-- file: NAME -->` | the block is the content of this file, which later commands use |
 //! | `<!-- needs: PROGRAM, … -->` | programs besides brunt and a shell's; `make test` installs them |
+//!
+//! A line of a file's name alone, as `` `visit.lua`: ``, says that the block below it is the content of this file, which later commands use.
 
 /// A fenced block of code.
 #[derive(Debug)]
@@ -39,22 +40,30 @@ pub enum Treatment {
 /// At a comment before a block that says nothing of the above, a reason that is empty, or a fence that is not closed.
 pub fn blocks(page: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let mut comments = Vec::new();
+    let (mut comments, mut file) = (Vec::new(), None);
     let mut lines = page.lines().zip(1..);
     while let Some((line, number)) = lines.next() {
         if let Some(language) = line.strip_prefix("```") {
             let text: Vec<_> = lines.by_ref().map(|(line, _)| line).take_while(|line| *line != "```").collect();
             assert!(page.lines().nth(number + text.len()) == Some("```"), "line {number}: the block does not end");
-            let (treatment, needs_others) = said(&comments, number);
+            let (mut treatment, needs_others) = said(&comments, number);
+            if let Some(name) = file.take() {
+                treatment = Treatment::File(name);
+            }
             let text = text.join("\n") + "\n";
             blocks.push(Block { line: number + 1, language: language.to_owned(), text, treatment, needs_others });
             comments.clear();
         } else if let Some(comment) = line.strip_prefix("<!--").and_then(|rest| rest.strip_suffix("-->")) {
             comments.push(comment.trim().to_owned());
+        } else if let Some(name) =
+            line.strip_prefix('`').and_then(|rest| rest.strip_suffix("`:")).filter(|name| !name.contains('`'))
+        {
+            file = Some(name.to_owned());
         } else {
             let is_command = line.strip_prefix("    ").is_some_and(|line| line.starts_with("$ "));
             assert!(!is_command, "line {number}: a command stands in an indented block: put it between fences");
             comments.clear();
+            file = None;
         }
     }
     blocks
@@ -71,7 +80,9 @@ fn said(comments: &[String], line: usize) -> (Treatment, bool) {
             "dry run" => Treatment::DryRun,
             "output varies" => Treatment::RunWithAnyOutput,
             "run by .ci/run" => Treatment::RunByCi,
-            "file" => Treatment::File(value.to_owned()),
+            "file" => {
+                panic!("line {line}: a file's name stands where a reader sees it: a line '`{value}`:' before the block")
+            }
             "needs" => {
                 needs_others = true;
                 continue;
@@ -85,7 +96,7 @@ fn said(comments: &[String], line: usize) -> (Treatment, bool) {
 #[test]
 fn blocks_are_found_with_what_is_said_of_them() {
     let page = "a\n<!-- not run: no host -->\n```sh\nbrunt x\n```\n\n```lua\nlocal a\n```\n<!-- needs: curl -->\n\
-                <!-- output varies: it does -->\n```console\n$ curl\n```\n<!-- file: a.lua -->\nnot before a block\n```\n```\n";
+                <!-- output varies: it does -->\n```console\n$ curl\n```\n`a.lua`:\nnot before a block\n```\n```\n`b.lua`:\n```lua\n```\n";
     let found: Vec<_> = blocks(page)
         .into_iter()
         .map(|block| (block.line, block.language, block.treatment, block.needs_others))
@@ -97,6 +108,7 @@ fn blocks_are_found_with_what_is_said_of_them() {
             (8, "lua".to_owned(), Treatment::Run, false),
             (13, "console".to_owned(), Treatment::RunWithAnyOutput, true),
             (18, String::new(), Treatment::Run, false),
+            (21, "lua".to_owned(), Treatment::File("b.lua".to_owned()), false),
         ]
     );
 }

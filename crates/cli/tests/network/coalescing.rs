@@ -38,7 +38,7 @@ fn a_server_that_does_not_coalesce_is_safe_and_said_not_to() {
     assert!(done.stdout.contains("not coalesced: 16 requests, 16 origin hits"), "{}", done.stdout);
     assert!(done.stdout.contains("two POSTs"), "{}", done.stdout);
     assert!(
-        done.stdout.ends_with(" things tried was anybody given another's answer; nothing is coalesced\n"),
+        done.stdout.ends_with(" differences tried gave a client another's answer; nothing is coalesced\n"),
         "{}",
         done.stdout
     );
@@ -63,7 +63,7 @@ fn our_proxy_coalesces_and_is_safe() {
     let led = format!("by x-coalesced: {} led, {} followed", hits.unwrap(), 16 - hits.unwrap());
     assert!(done.stdout.contains(&led), "{}", done.stdout);
     assert!(!done.stdout.contains('✗') && !done.stdout.contains("cannot tell"), "{}", done.stdout);
-    let last = " things tried was anybody given another's answer, if 6 of them are dropped on the way\n";
+    let last = " differences tried gave a client another's answer, if 6 of them are dropped on the way\n";
     assert!(done.stdout.ends_with(last), "{}", done.stdout);
     // Of a client's address only the class is in the key, unless it is asked for.
     assert!(done.stdout.contains("– client's address"), "{}", done.stdout);
@@ -156,7 +156,7 @@ fn the_layer_unbroken_is_safe_by_header_too() {
     let server = serve(Broken::Nothing);
     let url = format!("http://{}/", server.address());
     let done = check(&[&url, "--origin-header", "x-origin-hit", "--with-post"]).with_status(0);
-    assert!(done.stdout.ends_with(" things tried was anybody given another's answer\n"), "{}", done.stdout);
+    assert!(done.stdout.ends_with(" differences tried gave a client another's answer\n"), "{}", done.stdout);
 }
 
 #[test]

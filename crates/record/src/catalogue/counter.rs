@@ -161,7 +161,7 @@ counters! {
     /// Time, summed over the workers, in intervals in which a worker had next to none left: it ran, or waited to run, for 95% of
     /// it or more.
     WorkersSaturated = "workers_saturated_ns", Nanoseconds Sum at "health.saturated_ns";
-    /// Calls whose time of arrival the kernel told; each counts once.
+    /// Calls whose time of arrival the kernel reported; each counts once.
     ArrivalsTimed = "arrivals_timed", Calls Sum at "arrivals.timed";
     /// Calls whose time of arrival is known within bounds only; each counts once.
     ArrivalsBounded = "arrivals_bounded", Calls Sum at "arrivals.bounded";

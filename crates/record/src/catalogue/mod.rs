@@ -1,7 +1,7 @@
 //! The catalogue of figures: every number and every distribution of times that a run records, declared once.
 //!
 //! A declaration has the figure's name, its meaning in one sentence, its unit, how two values merge, and where it is
-//! shown. Merging, the wire, the store, JSON, CSV, thresholds and the reference in `docs/results.md` derive from it.
+//! shown. Merging, the wire, the store, JSON, CSV, thresholds and the reference in `docs/reference.md` derive from it.
 //! Statuses, failures with their reasons, and names have types of their own.
 //!
 //! Recording is a line at the place where something happens, and costs an addition:
@@ -28,7 +28,7 @@ pub use place::{JsonGroup, JsonGroupNumbers, places};
 pub use timing::Timing;
 pub use timings::Timings;
 
-/// A reference of every figure, as the table in `docs/results.md`.
+/// A reference of every figure, as the table in `docs/reference.md`.
 pub fn reference() -> String {
     let row = |key: &str, unit: &str, path: &str, threshold: bool, csv: bool, sentence: &str| {
         let tick = |is_shown| if is_shown { "yes" } else { "" };

@@ -1,4 +1,4 @@
-//! The catalogue: unique names, groups, the reference in docs/results.md, and merging.
+//! The catalogue: unique names, groups, the reference in docs/reference.md, and merging.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ fn a_group_is_written_by_its_names() {
 /// `UPDATE_GOLDEN=1` writes the table anew.
 #[test]
 fn the_reference_has_every_figure() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference.md");
     let page = std::fs::read_to_string(path).unwrap();
     let (before, rest) = page.split_once("<!-- figures: ").unwrap();
     let (comment, rest) = rest.split_once("-->\n").unwrap();

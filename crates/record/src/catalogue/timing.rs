@@ -60,7 +60,7 @@ timings! {
     EachMessage = "each_message" threshold named;
     /// Generator lag: from when a call was due and had a connection ready, to when it was sent. Open model only.
     Lag = "lag" threshold;
-    /// The generator's own delay in receiving, of calls whose time of arrival the kernel told; by weight.
+    /// The generator's own delay in receiving, of calls whose time of arrival the kernel reported; by weight.
     Receiving = "receiving";
     /// The least that the target's part of response times can be.
     ResponseLow = "response_low";
