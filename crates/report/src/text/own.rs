@@ -119,7 +119,8 @@ fn text(own: &OwnBreakdown) -> String {
         }
         OwnKind::Trend => {
             let shown = [Percentile::P50, Percentile::P95, Percentile::P99];
-            let shown = shown.iter().filter_map(|of| Some(format!("{of} {}", in_number(figures.quantile(of.share())?))));
+            let shown =
+                shown.iter().filter_map(|of| Some(format!("{of} {}", in_number(figures.quantile(of.share())?))));
             let shown: Vec<_> = shown.collect();
             let most = figures.max().map_or_else(|| "-".to_owned(), in_number);
             format!("{}, max {most}{unit} (of {of})", shown.join(", "))
