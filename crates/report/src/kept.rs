@@ -195,8 +195,8 @@ mod tests {
             started_unix_ms: 1_767_225_600_000,
             url: "http://127.0.0.1:8080/".to_owned(),
             script: Some("examples/counter.lua".to_owned()),
-            headline: None,
-            tone: None,
+            headline: Some("10 of 10 calls succeeded, 10 ok/s".to_owned()),
+            tone: Some(Tone::Plain),
             verdict: "measured well".to_owned(),
             judgement: Some(Judgement::Trustworthy),
             measured_ns: 1_000_000_000,
@@ -214,7 +214,12 @@ mod tests {
         let other = Entry { number: 8, script: None, headline, tone: Some(Tone::Bad), ..entry.clone() };
         let lines = listing(&[other, entry], Style::default(), None);
         assert!(lines.contains("2026-01-01 00:00"), "{lines}");
-        assert!(lines.contains("a  examples/counter.lua  http://127.0.0.1:8080/  branch=b"), "{lines}");
+        assert!(
+            lines.contains(
+                "a  10 of 10 calls succeeded, 10 ok/s  examples/counter.lua  http://127.0.0.1:8080/  branch=b"
+            ),
+            "{lines}"
+        );
         assert!(lines.contains("a  ✗ 1 of 1 threshold failed: p99 2.00s (limit <1s)  http:"), "{lines}");
         assert!(lines.lines().last().unwrap().trim_start().starts_with("8 "), "the newest is last: {lines}");
     }
