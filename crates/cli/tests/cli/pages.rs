@@ -340,7 +340,7 @@ fn the_manual_has_a_page_for_each_command() {
     assert!(manual.contains("\\-\\-error\\-rate"), "{manual}");
     let examples = ".SH EXAMPLES AND EXIT STATUS\n.nf\nExamples:\n  brunt demo ";
     assert!(manual.contains(examples), "each example stands in a line of its own\n{manual}");
-    assert!(manual.contains(".TH brunt\\-thresholds 7 "), "{manual}");
+    assert!(manual.contains(".TH brunt\\-gate 7 "), "{manual}");
     let dir = Directory::new();
     // A folder that is not there yet is made.
     let path = dir.path("share/man");
