@@ -130,9 +130,9 @@ pub(crate) fn plain<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Plain<'st
             return Ok(Plain::Text(of(ctx, value)?.into()));
         }
         let mut entries = Vec::new();
-        for entry in object.props::<String, Value<'js>>() {
+        for entry in object.props::<Value<'js>, Value<'js>>() {
             let (key, value) = entry?;
-            entries.push((Plain::Text(key.into_bytes().into()), plain(ctx, &value)?));
+            entries.push((Plain::Text(text(ctx, &key)?.into_bytes().into()), plain(ctx, &value)?));
         }
         return Ok(Plain::Table(entries));
     }
@@ -209,13 +209,13 @@ pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>) -> Result<()
     let unknown =
         |ctx: &Ctx<'js>, name: &str| Exception::throw_message(ctx, &format!("there is no algorithm '{name}'"));
     object.set("digest", || {
-        Function::new(ctx.clone(), move |ctx: Ctx<'js>, name: String, data: Value<'js>| {
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, Text(name): Text, data: Value<'js>| {
             let digest = digest(&name, &of(&ctx, &data)?).ok_or_else(|| unknown(&ctx, &name))?;
             buffer(&ctx, digest)
         })
     })?;
     object.set("hmac", || {
-        Function::new(ctx.clone(), move |ctx: Ctx<'js>, name: String, key: Value<'js>, data: Value<'js>| {
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, Text(name): Text, key: Value<'js>, data: Value<'js>| {
             let code = hmac(&name, &of(&ctx, &key)?, &of(&ctx, &data)?).ok_or_else(|| unknown(&ctx, &name))?;
             buffer(&ctx, code)
         })
@@ -240,7 +240,7 @@ pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>) -> Result<()
         })
     })?;
     object.set("unbase64", || {
-        Function::new(ctx.clone(), move |ctx: Ctx<'js>, text: String, kind: Option<String>| {
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, Text(text): Text, kind: Option<String>| {
             let text: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
             let bytes = alphabet(kind.as_deref()).decode(text);
             buffer(&ctx, bytes.map_err(|error| Exception::throw_message(&ctx, &format!("it is not base64: {error}")))?)

@@ -11,9 +11,12 @@ const MOST_FRAMES: usize = 12;
 const MOST_TEXT: usize = 4 << 10;
 const MOST_READ: usize = 64 << 10;
 
-/// The text of what was thrown, with the stack of an error.
-pub(crate) fn thrown(ctx: &Ctx<'_>) -> String {
+/// The text of what was thrown, with the stack of an error. A script that has run out of memory may have had none for an error: it throws `null`.
+pub(crate) fn thrown(ctx: &Ctx<'_>, ran_out: bool) -> String {
     let value = ctx.catch();
+    if value.is_null() && ran_out {
+        return "out of memory".to_owned();
+    }
     let Some(exception) = value.as_exception() else { return said(ctx, &value) };
     // Getters may have been put there, and throw.
     let property = |name: &str| {
@@ -91,7 +94,10 @@ pub(crate) fn explained(text: &str, script: &str) -> String {
     }
     let head = head.join("\n");
     // What names its own place needs no other.
-    if let Some(named) = head.strip_prefix("ReferenceError: ").filter(|rest| rest.contains(": there is no module")) {
+    if let Some(named) = head
+        .strip_prefix("ReferenceError: ")
+        .filter(|rest| [": there is no module", ": cannot read "].iter().any(|said| rest.contains(said)))
+    {
         return named.to_owned();
     }
     match frames.first() {

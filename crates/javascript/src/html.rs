@@ -8,6 +8,7 @@ use rquickjs::class::{Class, JsClass, Readable, Trace, Tracer};
 use rquickjs::{Array, Ctx, Exception, Function, JsLifetime, Object, Result, Value};
 use scraper::{ElementRef, Html, Node, Selector};
 
+use crate::bytes::Text;
 use crate::functions::Functions;
 
 /// A page, which the script's collector frees.
@@ -224,10 +225,10 @@ impl Page {
 /// Adds the functions.
 pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>) -> Result<()> {
     object.set("html", || {
-        Function::new(ctx.clone(), |ctx: Ctx<'js>, text: String| Class::instance(ctx, Page::new(&text)))
+        Function::new(ctx.clone(), |ctx: Ctx<'js>, Text(text): Text| Class::instance(ctx, Page::new(&text)))
     })?;
     object.set("htmlSelect", || {
-        Function::new(ctx.clone(), |ctx: Ctx<'js>, page: Class<'js, Page>, node: usize, selector: String| {
+        Function::new(ctx.clone(), |ctx: Ctx<'js>, page: Class<'js, Page>, node: usize, Text(selector): Text| {
             page.borrow().select(node, &selector).map_err(|problem| Exception::throw_message(&ctx, &problem))
         })
     })?;

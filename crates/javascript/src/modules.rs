@@ -1,7 +1,7 @@
 //! Modules: k6's, which are ours, and the script's files. Each is compiled once for all users.
 #![allow(unsafe_code)]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -53,6 +53,7 @@ const LIBRARY: &[(&str, &str)] = &[
     ("k6/http", include_str!("library/http.js")),
     (HTTP_CONSTANTS, include_str!("library/http-constants.js")),
     ("k6", include_str!("library/k6.js")),
+    ("brunt:lists", include_str!("library/lists.js")),
     ("brunt:loop", include_str!("library/loop.js")),
     ("brunt:measures", include_str!("library/measures.js")),
     ("k6/metrics", include_str!("library/metrics.js")),
@@ -111,6 +112,11 @@ const EXPERIMENTAL: &[(&str, &str)] = &[
     ("k6/experimental/csv", "brunt:experimental-csv"),
 ];
 
+/// What a module mentions that asks where it is.
+const META: &[u8] = b"import.meta";
+/// How URLs of files begin whose path is relative to the script.
+const BESIDE: &str = "file://script/";
+
 /// Where k6's users load common modules from.
 const JSLIB: &str = "https://jslib.k6.io/";
 
@@ -131,6 +137,8 @@ pub(crate) struct Modules {
     /// Whether a file may name a constant of `k6/http`.
     names_constants: bool,
     compiled: Mutex<HashMap<String, Arc<[u8]>>>,
+    /// Modules that mention `import.meta`.
+    metas: Mutex<HashSet<String>>,
     /// Source maps of files whose places were asked for; `None` of those that have none.
     maps: Mutex<HashMap<String, Option<Arc<SourceMap>>>>,
 }
@@ -144,7 +152,15 @@ impl Modules {
         };
         let names = |text: &[u8]| CONSTANTS.iter().any(|name| memchr::memmem::find(text, name.as_bytes()).is_some());
         let names_constants = others.is_none_or(|mut others| names(&text) || others.any(names));
-        Self { script, text, files, names_constants, compiled: Mutex::default(), maps: Mutex::default() }
+        Self {
+            script,
+            text,
+            files,
+            names_constants,
+            compiled: Mutex::default(),
+            metas: Mutex::default(),
+            maps: Mutex::default(),
+        }
     }
 
     /// The script's name.
@@ -184,6 +200,9 @@ impl Modules {
                 "'{name}' is elsewhere, and brunt loads no code from the network: save it beside the script"
             ));
         }
+        if let Some(path) = name.strip_prefix(BESIDE) {
+            return Ok(joined("", path));
+        }
         let path = name.strip_prefix("file://").unwrap_or(name);
         if !path.starts_with(['.', '/']) {
             return Err(format!(
@@ -197,6 +216,40 @@ impl Modules {
         Ok(joined(beside, path))
     }
 
+    /// The name under which a module loads another, which can be read.
+    ///
+    /// # Errors
+    /// As for [`resolved`](Self::resolved); when it is a file that cannot be read.
+    pub(crate) fn found(&self, base: &str, name: &str) -> Result<String, String> {
+        let id = self.resolved(base, name)?;
+        let is_known = id == self.script || library(&id).is_some() || [NATIVE, NATIVES].contains(&id.as_str());
+        if !is_known && !self.compiled.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&id) {
+            self.files.read(&id)?;
+        }
+        Ok(id)
+    }
+
+    /// What `import.meta.resolve` gives for a module or a file: a URL that imports, `require` and `open` take from any file.
+    ///
+    /// # Errors
+    /// As for [`resolved`](Self::resolved).
+    pub(crate) fn url(&self, base: &str, name: &str) -> Result<String, String> {
+        let id = self.resolved(base, name)?;
+        let is_file = library(&id).is_none();
+        Ok(if !is_file {
+            id
+        } else if id.starts_with('/') {
+            format!("file://{id}")
+        } else {
+            format!("{BESIDE}{id}")
+        })
+    }
+
+    /// Whether a module that was declared mentions `import.meta`.
+    pub(crate) fn has_meta(&self, name: &str) -> bool {
+        self.metas.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
+
     /// A file of the script's.
     ///
     /// # Errors
@@ -207,6 +260,9 @@ impl Modules {
 
     /// The path of a file that a module called `base` opens.
     pub(crate) fn beside(&self, base: &str, path: &str) -> String {
+        if let Some(path) = path.strip_prefix(BESIDE) {
+            return joined("", path);
+        }
         let path = path.strip_prefix("file://").unwrap_or(path);
         let beside = if base == self.script || path.starts_with('/') { "" } else { parent(base) };
         joined(beside, path)
@@ -351,6 +407,9 @@ impl Modules {
         }
         let source = self.source(name).map_err(|problem| Exception::throw_message(ctx, &problem))?;
         let is_large = source.len() > MOST_SHOWN;
+        if source.windows(META.len()).any(|word| word == META) {
+            self.metas.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+        }
         let module = Module::declare(ctx.clone(), name, source)?;
         // Functions of ours do without their text, which `toString` shows, and without their places, which no error tells: each user has a copy.
         let is_ours = library(name).is_some();
@@ -518,6 +577,12 @@ mod tests {
         assert_eq!(resolved("dir/a.js", "file:///srv/d.js").as_deref(), Ok("/srv/d.js"));
         assert_eq!(resolved("/srv/d.js", "./e.js").as_deref(), Ok("/srv/e.js"));
         assert_eq!(resolved("dir/a.js", "k6").as_deref(), Ok("k6"));
+        let url = |base: &str, name: &str| modules.url(base, name);
+        assert_eq!(url("lib/b.js", "./c.js").as_deref(), Ok("file://script/lib/c.js"));
+        assert_eq!(resolved("other/d.js", "file://script/lib/c.js").as_deref(), Ok("lib/c.js"));
+        assert_eq!(modules.beside("other/d.js", "file://script/lib/c.txt"), "lib/c.txt");
+        assert_eq!(url("lib/b.js", "/srv/d.js").as_deref(), Ok("file:///srv/d.js"));
+        assert_eq!(url("lib/b.js", "k6/http").as_deref(), Ok("k6/http"));
         assert!(resolved("dir/a.js", "brunt:native").is_err());
         assert!(resolved("dir/a.js", "k6/x/sql").is_err_and(|problem| problem.contains("extension")));
         assert!(resolved("dir/a.js", "lodash").is_err_and(|problem| problem.contains("./lodash")));

@@ -144,7 +144,7 @@ fn export<'js>(exports: &Exports<'js>, object: &Object<'js>, names: &[&str]) -> 
     names.iter().try_for_each(|name| exports.export(*name, object.get::<_, Value<'js>>(*name)?).map(drop))
 }
 
-fn myself(ctx: &Ctx<'_>) -> Result<Rc<User>> {
+pub(crate) fn myself(ctx: &Ctx<'_>) -> Result<Rc<User>> {
     let user = ctx.userdata::<Myself>().map(|myself| Rc::clone(&myself.0));
     user.ok_or_else(|| Exception::throw_internal(ctx, "there is no user"))
 }
@@ -385,9 +385,10 @@ fn streams<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
     let me = Rc::clone(user);
     set!(object, ctx, "schema", move |ctx: Ctx<'js>,
                                       kind: String,
-                                      names: Vec<String>,
-                                      directories: Vec<String>|
+                                      names: Vec<Text>,
+                                      directories: Vec<Text>|
           -> Result<usize> {
+        let (names, directories) = (texts(names), texts(directories));
         let modules = &me.modules;
         let beside = |path: &String| modules.beside(modules.script(), path);
         let schema = match kind.as_str() {
@@ -517,7 +518,7 @@ fn counting<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
                       group: Opt<Text>,
                       ok: Opt<Option<String>>|
           -> Result<u32> {
-        let tags: Vec<String> = tags.0.into_iter().flatten().map(|tag| tag.0).collect();
+        let tags = texts(tags.0.unwrap_or_default());
         let [scenario, group] = [scenario, group].map(|part| part.0.map(|part| part.0).unwrap_or_default());
         let place = (scenario, group);
         let ok = ok.0.flatten();
@@ -711,7 +712,7 @@ fn execution<'js>(ctx: &Ctx<'js>, user: &Rc<User>) -> Result<Object<'js>> {
 }
 
 /// The exports of a module, at once: a promise of them would let the script's other promises go on in its midst.
-fn imported<'js>(ctx: &Ctx<'js>, user: &User, id: &str) -> Result<Object<'js>> {
+pub(crate) fn imported<'js>(ctx: &Ctx<'js>, user: &User, id: &str) -> Result<Object<'js>> {
     let text =
         format!("import * as it from {}; import {{ take }} from '{NATIVE}'; take(it);", serde_json::Value::from(id));
     let evaluated = Module::evaluate(ctx.clone(), RECEIVER, text)?;
@@ -721,11 +722,15 @@ fn imported<'js>(ctx: &Ctx<'js>, user: &User, id: &str) -> Result<Object<'js>> {
     taken.restore(ctx)
 }
 
+fn texts(all: Vec<Text>) -> Vec<String> {
+    all.into_iter().map(|text| text.0).collect()
+}
+
 /// Files, modules of `CommonJS`, arrays that all users share.
 fn modules<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
     let ctx = object.ctx;
     let me = Rc::clone(user);
-    set!(object, ctx, "readFile", move |ctx: Ctx<'js>, path: String, binary: Opt<bool>| -> Result<Value<'js>> {
+    set!(object, ctx, "readFile", move |ctx: Ctx<'js>, Text(path): Text, binary: Opt<bool>| -> Result<Value<'js>> {
         let modules = &me.modules;
         // The first file of the script's among those who ask.
         let from = (1..4).find_map(|level| {
@@ -744,7 +749,7 @@ fn modules<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
     });
     let me = Rc::clone(user);
     set!(object, ctx, "requireModule", move |ctx: Ctx<'js>,
-                                             name: String,
+                                             Text(name): Text,
                                              referrer: Opt<String>|
           -> Result<Object<'js>> {
         let modules = &me.modules;
@@ -764,11 +769,13 @@ fn modules<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
         *me.taken.borrow_mut() = Some(Persistent::save(&ctx, exports));
     });
     let me = Rc::clone(user);
-    set!(object, ctx, "sharedMake", move |name: String, items: Vec<String>| me.worker.program.share(name, items));
+    set!(object, ctx, "sharedMake", move |Text(name): Text, items: Vec<Text>| {
+        me.worker.program.share(name, texts(items))
+    });
     let me = Rc::clone(user);
-    set!(object, ctx, "sharedLength", move |name: String| me.worker.program.shared(&name).map(|items| items.len()));
+    set!(object, ctx, "sharedLength", move |Text(name): Text| me.worker.program.shared(&name).map(|items| items.len()));
     let me = Rc::clone(user);
-    set!(object, ctx, "sharedItem", move |name: String, at: usize| {
+    set!(object, ctx, "sharedItem", move |Text(name): Text, at: usize| {
         me.worker.program.shared(&name).and_then(|items| items.get(at).cloned())
     });
     Ok(())

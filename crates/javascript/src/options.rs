@@ -323,6 +323,11 @@ fn number(value: &Value) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
 }
 
+/// A number of users or of iterations, which k6 has no parts of.
+fn whole(value: &Value) -> Option<f64> {
+    number(value).filter(|number| number.fract() == 0.0 && *number >= 0.0)
+}
+
 /// Variables of the environment that say who comes, as k6 has them, and the options that they set.
 pub(crate) const VARIABLES: [(&str, &str); 4] =
     [("K6_VUS", "vus"), ("K6_DURATION", "duration"), ("K6_ITERATIONS", "iterations"), ("K6_STAGES", "stages")];
@@ -462,7 +467,9 @@ fn scenario(name: &str, spec: &Value, executable: &dyn Fn(&str) -> bool) -> Resu
     let count = |name: &str, default: f64| match field(name) {
         None => Ok(default),
         Some(value) => {
-            number(value).ok_or_else(|| WrongOption::new(&[name], format!("{name} must be a number, not {value}")))
+            let written = format!("{name}:");
+            let wrong = || WrongOption::new(&[&written, name], format!("{name} must be a whole number, not {value}"));
+            whole(value).ok_or_else(wrong)
         }
     };
     let seconds = |name: &str| match field(name) {
@@ -554,8 +561,9 @@ fn stages(spec: &Value, start: f64) -> Result<Vec<(f64, f64, f64)>, WrongOption>
     let mut all = Vec::new();
     let mut from = start;
     for (at, stage) in given.iter().enumerate() {
+        let target = stage.get("target").ok_or_else(|| wrong(format!("stages[{at}] has no target")))?;
         let target =
-            stage.get("target").and_then(number).ok_or_else(|| wrong(format!("stages[{at}] has no target")))?;
+            whole(target).ok_or_else(|| wrong(format!("stages[{at}].target must be a whole number, not {target}")))?;
         let length = stage.get("duration").ok_or_else(|| wrong(format!("stages[{at}] has no duration")))?;
         let seconds = nanoseconds(length).map_err(|e| wrong(format!("stages[{at}].duration: {e}")))? as f64 / 1e9;
         if seconds > 0.0 {

@@ -60,16 +60,19 @@ impl Source {
         let worker = Worker::new(shared, 0);
         let user = User::new(&worker);
         let probed = user.with_script(|script| {
-            let text = script.ctx.json_stringify(script.options.clone())?.map(|text| text.to_string()).transpose()?;
-            let has = |name: &str| script.function(name).map(|function| function.is_some());
-            let executable = |name: &str| has(name).unwrap_or(false);
-            let options = Options::read(text.as_deref().unwrap_or("{}"), &self.env, &executable);
-            Ok::<_, rquickjs::Error>((options, has("setup")?, has("teardown")?, has("handleSummary")?))
+            let probed = || {
+                let text =
+                    script.ctx.json_stringify(script.options.clone())?.map(|text| text.to_string()).transpose()?;
+                let has = |name: &str| script.function(name).map(|function| function.is_some());
+                let executable = |name: &str| has(name).unwrap_or(false);
+                let options = Options::read(text.as_deref().unwrap_or("{}"), &self.env, &executable);
+                Ok::<_, rquickjs::Error>((options, has("setup")?, has("teardown")?, has("handleSummary")?))
+            };
+            probed().map_err(|error| user.problem(&script.ctx, &error))
         });
         let file = self.modules.script();
-        let probed = probed.map_err(|problem| ScriptError::from_text(&problem))?;
-        let (options, has_setup, has_teardown, has_summary) =
-            probed.map_err(|error| ScriptError::new(file, error.to_string()))?;
+        let probed = probed.and_then(|probed| probed).map_err(|problem| ScriptError::from_text(&problem));
+        let (options, has_setup, has_teardown, has_summary) = probed?;
         let options = options.map_err(|wrong| match self.modules.line_of_option(&wrong.written) {
             Some(line) => ScriptError::from_text(&format!("{file}:{line}: {}", wrong.problem)),
             None => ScriptError::new(file, wrong.problem),

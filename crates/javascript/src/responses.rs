@@ -12,7 +12,7 @@ use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::Constructor;
 use rquickjs::{ArrayBuffer, Class, Ctx, Function, JsLifetime, Object, Result, Value, qjs};
 
-use crate::bytes;
+use crate::bytes::{self, Text};
 use crate::functions::Functions;
 use crate::members::member;
 use crate::outcome::{Answer, Outcome};
@@ -308,7 +308,7 @@ pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>, user: &Rc<Us
     set!("setHop", move |given: Given<'js>, hop: Value<'js>| drop(given.borrow().hop.replace(Some(hop))));
     // The Response of a request that could not be made, for this reason.
     let me = Rc::clone(user);
-    set!("unsent", move |ctx: Ctx<'js>, hop: Value<'js>, reason: String| {
+    set!("unsent", move |ctx: Ctx<'js>, hop: Value<'js>, Text(reason): Text| {
         me.response(&ctx, Some(hop), Rc::new(Answered::new(0, Answer::refused(reason), false, false)))
     });
     let me = Rc::clone(user);

@@ -12,7 +12,7 @@ use rquickjs::{Context, Ctx, Exception, FromJs, Function, Module, Object, Persis
 use crate::bounded;
 use crate::error::{explained, thrown};
 use crate::loader::UserModules;
-use crate::memory::Memory;
+use crate::memory::{MOST_MEMORY, Memory};
 use crate::stack::SCRIPT_STACK;
 use crate::trace;
 use crate::user::{LONGEST_STRETCH, LONGEST_TOP, Myself, User, uncatchable};
@@ -32,9 +32,6 @@ type Globals = (
     intrinsic::WeakRef,
 );
 
-/// The most memory of one user's script, in bytes.
-const MOST_MEMORY: usize = 512 << 20;
-
 impl User {
     /// A runtime with the script in it, on the current stack.
     fn context(self: &Rc<Self>) -> Result<Context, String> {
@@ -42,7 +39,9 @@ impl User {
         // Valgrind knows the blocks of the C library's allocator, and runs the tests.
         let runtime = if cfg!(test) { Runtime::new() } else { Runtime::new_with_alloc(Memory::new(Rc::clone(self))) }
             .map_err(failed)?;
-        runtime.set_memory_limit(MOST_MEMORY);
+        if cfg!(test) {
+            runtime.set_memory_limit(MOST_MEMORY);
+        }
         runtime.set_max_stack_size(SCRIPT_STACK);
         let modules = UserModules(Arc::clone(&self.modules));
         runtime.set_loader(modules.clone(), modules);
@@ -116,7 +115,13 @@ impl User {
     /// The words for an error of the script.
     pub(crate) fn problem(&self, ctx: &Ctx<'_>, error: &rquickjs::Error) -> String {
         let is_thrown = !self.was_cut.get() && matches!(error, rquickjs::Error::Exception);
-        let text = if is_thrown { thrown(ctx) } else { error.to_string() };
+        let text = match error {
+            _ if is_thrown => thrown(ctx, self.ran_out.take()),
+            rquickjs::Error::WouldBlock => {
+                "the top of the script waits for a promise that nothing settles: calls, pauses and timers are for its functions".to_owned()
+            }
+            error => error.to_string(),
+        };
         // What was thrown may have getters that do not return.
         let text = if self.was_cut.get() {
             format!(
@@ -213,13 +218,18 @@ impl User {
         let ran = script.run(self, place);
         self.worker.program.ended.fetch_add(1, Ordering::Relaxed);
         let pacing_ns = self.worker.program.pacing_ns;
-        match ran {
+        let last = match ran {
             Ok(()) => Operation::Iterated { pacing_ns, ok: true },
             Err(error) => {
                 let problem = self.problem(&script.ctx, &error);
                 Operation::Failed { problem, wrong: false, pacing_ns }
             }
+        };
+        // What the script still holds of answers is there in its next iteration. A user that ends has none.
+        if self.keep_open(&script.ctx).is_err() {
+            drop(script.ctx.catch());
         }
+        last
     }
 }
 

@@ -12,6 +12,7 @@ use rquickjs::function::{Args, Opt, Params};
 use rquickjs::object::Filter;
 use rquickjs::{Atom, Class, Coerced, Ctx, Function, Object, Result, Value, qjs};
 
+use crate::bytes::Text;
 use crate::callable::callable;
 use crate::error::told;
 use crate::functions::Functions;
@@ -323,7 +324,7 @@ pub(crate) fn add<'js>(ctx: &Ctx<'js>, object: &Functions<'_, 'js>, user: &Rc<Us
         Function::new(
             ctx.clone(),
             move |get: Class<'js, Shortcut<'js>>,
-                  url: String,
+                  Text(url): Text,
                   hop: Value<'js>,
                   label: u32,
                   prepared: u32,

@@ -63,9 +63,9 @@ pub fn handle_summary(
             let mut texts = BTreeMap::new();
             let Some(function) = script.function("handleSummary")? else { return Ok(texts) };
             let made = script.once(function, "", data)?;
-            for entry in made.as_object().into_iter().flat_map(Object::props::<String, JsValue<'_>>) {
+            for entry in made.as_object().into_iter().flat_map(Object::props::<JsValue<'_>, JsValue<'_>>) {
                 let (name, text) = entry?;
-                texts.insert(name, bytes::of(ctx, &text)?);
+                texts.insert(bytes::text(ctx, &name)?, bytes::of(ctx, &text)?);
             }
             Ok(texts)
         };

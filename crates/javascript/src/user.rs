@@ -59,6 +59,8 @@ pub(crate) struct User {
     pub(crate) stretch: Cell<(Option<Duration>, Duration)>,
     /// Whether it was cut off since it went on for too long.
     pub(crate) was_cut: Cell<bool>,
+    /// Whether it asked for more memory than it may have.
+    pub(crate) ran_out: Cell<bool>,
 }
 
 /// Something of the engine's that a script may still hold when the engine forgets it.
@@ -111,6 +113,7 @@ impl User {
             natives: RefCell::default(),
             stretch: Cell::new((None, LONGEST_TOP)),
             was_cut: Cell::new(false),
+            ran_out: Cell::new(false),
         })
     }
 
@@ -144,6 +147,7 @@ impl User {
         self.place_of_calls.set(0);
         self.atoms.iter().for_each(|atom| atom.set(0));
         self.was_cut.set(false);
+        self.ran_out.set(false);
     }
 
     /// Suspends the user until the engine has done this for it.
@@ -167,6 +171,15 @@ impl User {
     /// # Errors
     /// As for `ask`.
     pub(crate) fn wait(&self, ctx: &Ctx<'_>, operation: Operation) -> rquickjs::Result<Outcome> {
+        self.keep_open(ctx)?;
+        self.ask(ctx, operation)
+    }
+
+    /// Takes over the parts of answers that the script still holds, before the engine forgets them.
+    ///
+    /// # Errors
+    /// As for [`ask`](Self::ask).
+    pub(crate) fn keep_open(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
         if !self.open.borrow().is_empty() {
             let mut open = std::mem::take(&mut *self.open.borrow_mut());
             for answered in open.drain(..).filter_map(|answered| answered.upgrade()) {
@@ -175,7 +188,7 @@ impl User {
             // Reuse the allocation; nothing was opened meanwhile.
             *self.open.borrow_mut() = open;
         }
-        self.ask(ctx, operation)
+        Ok(())
     }
 
     /// The atom of a name.

@@ -243,8 +243,8 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
         check_trace(&clients)?;
     }
     scenarios.trace_ratio = run.load.trace;
-    scenarios.setup_timeout_ns = run.load.setup_timeout;
-    scenarios.teardown_timeout_ns = run.load.teardown_timeout;
+    scenarios.setup_timeout_ns = run.load.setup_timeout.or(scenarios.setup_timeout_ns);
+    scenarios.teardown_timeout_ns = run.load.teardown_timeout.or(scenarios.teardown_timeout_ns);
     let limits = &run.limits;
     let workers = workers(run, &scenarios)?;
     let mut transport = plan::transport(&run.connecting, plan::tls(&run.tls)?)?;

@@ -17,7 +17,8 @@ const FAILURES = {
     closed: (reason) => (/reset/i.test(reason) ? RESET : [GENERIC, "EOF"]),
     tls: tlsFailure,
     protocol: (reason) => (/HTTP\/2/.test(reason) ? [1600, reason] : [GENERIC, reason]),
-    blocked: (reason) => [/\bIP\b/.test(reason) ? 1110 : 1111, reason],
+    // A range of addresses, or the pattern of a name.
+    blocked: (reason) => [/\/\d+'$/.test(reason) ? 1110 : 1111, reason],
 };
 const RESET = [1220, "read: connection reset by peer"];
 

@@ -167,7 +167,7 @@ class Trial:
         said = self.err + self.out
         if self.status == 0 or self.server.seen:
             self.differs(f"not refused when loaded: exit {self.status}, {len(self.server.seen)} requests")
-        if f"{self.name}.js:{refused['line']}" not in said:
+        if "line" in refused and f"{self.name}.js:{refused['line']}" not in said:
             self.differs(f"line {refused['line']} is not named: {said.strip()[:300]}")
         for word in refused["says"]:
             if not re.search(word, said):

@@ -1,0 +1,5 @@
+const config = await new Promise(() => {});
+
+export default function () {
+  console.log(config);
+}

@@ -1,0 +1,7 @@
+export const options = {
+  get iterations() {
+    throw new Error('which stage');
+  },
+};
+
+export default function () {}
