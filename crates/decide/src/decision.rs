@@ -1,6 +1,7 @@
 //! What was decided over several runs, with the plan of those runs.
 
 use brunt_plan::plan::{Origin, Plan};
+use brunt_record::machine::Machine;
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::{Answer, Capacity};
@@ -46,6 +47,11 @@ impl Decision<'_> {
             Self::Sweep(_, sweep) => sweep.is_silent(),
             Self::Comparison(compared) => compared.silent_side().is_some(),
         }
+    }
+
+    /// The machine that made its runs; `None` without a run, or where it is unknown.
+    pub fn machine(&self) -> Option<&Machine> {
+        self.runs().into_iter().find_map(|run| run.machine.as_ref())
     }
 
     /// When its first run began, in milliseconds since 1970-01-01 UTC; `None` without a run.

@@ -9,6 +9,7 @@ use brunt_plan::plan::{Load, Plan};
 use brunt_record::catalogue::Counter;
 use brunt_record::figures::OwnKind;
 use brunt_record::histogram::{AtLeast, Percentile};
+use brunt_record::machine::Machine;
 use brunt_record::recording::Ending;
 use brunt_record::series::Point;
 use serde::{Deserialize, Serialize};
@@ -24,9 +25,9 @@ pub struct Evidence {
     pub started_unix_ms: u64,
     /// How long its measured part took, in nanoseconds.
     pub measured_ns: u64,
-    /// The name of the machine that made it, or that its agents' controller ran on; empty and left out where it is unknown.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub host: String,
+    /// The machine that made it, or that its agents' controller ran on; left out where it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// Agents that made it, from its beginning to its end; 0 and left out where this machine did.
     #[serde(default, skip_serializing_if = "is_none")]
     pub agents: u64,
@@ -110,7 +111,7 @@ impl Evidence {
         Self {
             started_unix_ms: summary.run.started_unix_ms,
             measured_ns: summary.run.measured_ns,
-            host: summary.run.machine.as_ref().map_or(String::new(), |machine| machine.hostname.clone()),
+            machine: summary.run.machine.clone(),
             agents: summary.run.agents.iter().filter(|agent| !agent.is_lost()).count() as u64,
             due: summary.total.numbers.get(Counter::Due),
             answered: summary.total.statuses.total(),

@@ -14,7 +14,7 @@ fn evidence(met: bool, trusted: bool) -> Evidence {
     Evidence {
         started_unix_ms: 0,
         measured_ns: 5_000_000_000,
-        host: String::new(),
+        machine: None,
         agents: 0,
         due: 1000,
         answered: 1000,

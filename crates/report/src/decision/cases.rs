@@ -31,7 +31,7 @@ pub(super) fn write(out: &mut impl Write, decision: Decision<'_>) -> io::Result<
     let report = render(DecisionFormat::Text, decision, Style { detail: Detail::Dated, ..Style::default() })?;
     let started_unix_ms = decision.started_unix_ms().unwrap_or(0);
     let subject = Subject {
-        host: runs.first().map_or("", |run| run.host.as_str()),
+        host: decision.machine().map_or("", |machine| machine.hostname.as_str()),
         started_unix_ms,
         took_ns: runs.iter().map(|run| run.measured_ns).sum(),
         properties: properties(&own, started_unix_ms, decision.origin()),

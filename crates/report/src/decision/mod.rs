@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::format::{self, Asked};
 use crate::numbers::clean;
 use crate::style::{Detail, Paint, Style};
-use crate::text::{self, origin_lines};
+use crate::text::{self, machine_lines, origin_lines};
 
 mod capacity;
 mod cases;
@@ -75,8 +75,10 @@ format::named_formats!(DecisionFormat);
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, format: DecisionFormat, decision: Decision<'_>, style: Style) -> io::Result<()> {
     let paint = Paint(style.colour);
-    let origin = origin_lines(decision.origin(), decision.started_unix_ms(), style.detail >= Detail::Dated, paint);
-    let label = [origin, loss_lines(decision, paint)].concat();
+    let is_dated = style.detail >= Detail::Dated;
+    let origin = origin_lines(decision.origin(), decision.started_unix_ms(), is_dated, paint);
+    let machine = machine_lines(decision.machine().filter(|_| is_dated), paint);
+    let label = [origin, machine, loss_lines(decision, paint)].concat();
     let text = match (decision, format) {
         (_, DecisionFormat::Json) => return json(out, &Document::from_decision(decision)),
         (_, DecisionFormat::Junit) => return cases::write(out, decision),
@@ -113,7 +115,8 @@ fn markdown_label(decision: Decision<'_>) -> String {
     let tags = origin.tags.iter().map(|(key, value)| format!("{key}={value}"));
     let names = origin.name.iter().cloned().chain(tags).map(|text| format!("`{}`", comparison::code(&text)));
     let began = decision.started_unix_ms().map(text::moment);
-    let label = names.chain(began).collect::<Vec<_>>().join(", ");
+    let machine = decision.machine().map(|machine| format!("on {}", clean(&machine.to_string())));
+    let label = names.chain(began).chain(machine).collect::<Vec<_>>().join(", ");
     let command =
         (!origin.command.is_empty()).then(|| format!("Run it again: `{}`", comparison::code(&origin.command)));
     let losses =

@@ -7,6 +7,7 @@ use brunt_plan::plan::{ArrivalTimes, Load, Origin, Plan};
 use brunt_plan::scenario::{Population, Scenarios, Step};
 use brunt_plan::units::{Duration, ExactDuration};
 use brunt_record::catalogue::Counter;
+use brunt_record::machine::Machine;
 use brunt_record::recording::Ending;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -18,9 +19,7 @@ use crate::style::Paint;
 pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<String> {
     let plan = &summary.plan;
     let label = origin_lines(&plan.origin, Some(summary.run.started_unix_ms), is_dated, paint);
-    let machine = summary.run.machine.as_ref().filter(|_| is_dated);
-    let machine = machine.map(|machine| wrapped("  ", "  ", &format!("on {}", clean(&machine.to_string())), WIDTH));
-    let machine: Vec<_> = machine.into_iter().flatten().map(|line| paint.faint(line)).collect();
+    let machine = machine_lines(summary.run.machine.as_ref().filter(|_| is_dated), paint);
     if let Some(scenarios) = &plan.scenarios {
         let mut lines = of_scenarios(plan, scenarios, paint);
         lines.extend(label);
@@ -63,6 +62,13 @@ pub(crate) fn origin_lines(origin: &Origin, started_unix_ms: Option<u64>, is_dat
         return Vec::new();
     }
     wrapped("  ", "  ", &text, WIDTH).into_iter().map(|line| paint.faint(line)).collect()
+}
+
+/// Such as `on bench-3, AMD EPYC, 8 cores, Linux 6.1.0`; nothing where it is unknown.
+pub(crate) fn machine_lines(machine: Option<&Machine>, paint: Paint) -> Vec<String> {
+    let text = machine.map(|machine| format!("on {}", clean(&machine.to_string())));
+    let lines = text.iter().flat_map(|text| wrapped("  ", "  ", text, WIDTH));
+    lines.map(|line| paint.faint(line)).collect()
 }
 
 /// Such as `2026-01-31 09:30:00 UTC`.

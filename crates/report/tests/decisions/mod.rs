@@ -15,6 +15,7 @@ use brunt_plan::plan::{Load, MAX_LESS_RATIO, Origin, Plan};
 use brunt_plan::random::Random;
 use brunt_record::SECOND_NS;
 use brunt_record::histogram::{AtLeast, Censored, Histogram};
+use brunt_record::machine::Machine;
 use brunt_record::messages::MessageArrival;
 use brunt_record::snapshot::Snapshot;
 
@@ -29,7 +30,12 @@ pub fn evidence(per_s: f64, seconds: u64, typical_ns: u64) -> Evidence {
     Evidence {
         started_unix_ms: 1_767_225_600_000,
         measured_ns: seconds * SECOND_NS,
-        host: "bench-3".into(),
+        machine: Some(Machine {
+            hostname: "bench-3".into(),
+            cpu: "AMD EPYC".into(),
+            cores: 8,
+            kernel: "Linux 6.1.0".into(),
+        }),
         agents: 0,
         due,
         answered: due,

@@ -109,6 +109,9 @@ fn made(html: &mut Html, decision: Decision<'_>, how: &[String]) {
             .raw("</time> · ");
     }
     html.raw("brunt ").raw(env!("CARGO_PKG_VERSION"));
+    if let Some(machine) = decision.machine() {
+        html.raw(" · <span id=\"machine\">on ").text(&clean(&machine.to_string())).raw("</span>");
+    }
     for (key, value) in &decision.origin().tags {
         html.raw(" <span class=\"tag\">").text(&brief(&format!("{key}={value}"))).raw("</span>");
     }
