@@ -163,7 +163,9 @@ mod tests {
         // SAFETY: the blocks are the allocator's, and freed once.
         unsafe {
             memory.dealloc(large);
-            small.into_iter().for_each(|block| memory.dealloc(block));
+            for block in small {
+                memory.dealloc(block);
+            }
         }
         assert_eq!(memory.used, 0);
     }

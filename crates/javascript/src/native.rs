@@ -770,7 +770,7 @@ fn modules<'js>(object: &Functions<'_, 'js>, user: &Rc<User>) -> Result<()> {
     });
     let me = Rc::clone(user);
     set!(object, ctx, "sharedMake", move |Text(name): Text, items: Vec<Text>| {
-        me.worker.program.share(name, texts(items))
+        me.worker.program.share(name, texts(items));
     });
     let me = Rc::clone(user);
     set!(object, ctx, "sharedLength", move |Text(name): Text| me.worker.program.shared(&name).map(|items| items.len()));
