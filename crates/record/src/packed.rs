@@ -25,7 +25,7 @@ const COARSEST: u8 = 5;
 
 /// A histogram at rest: a few bytes for each distinct value, instead of pages.
 ///
-/// It is as fine as [`Histogram`] while it has few distinct values, and as coarse as its [`Fineness`] where it has many. The extremes
+/// It is as fine as [`Histogram`] while it has few distinct values, and as coarse as its fineness where it has many. The extremes
 /// are exact. Merging is commutative and associative: how coarse a whole is depends on its values alone.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Packed {
