@@ -327,8 +327,8 @@ mod tests {
             "[[new Array(4294967295)]].flat(2)",
             "[1].flatMap(() => new Array(4294967295))",
             "[[1], new Proxy(new Array(4294967295), {})].flat()",
-            "{ let n = 0; return Array.prototype.join.call({ get length() { return n++ && 2 ** 53; } }); }",
-            "{ function f() { Object.defineProperty(arguments, 'length', { get: () => (n++ ? 2 ** 53 : 1) }); return [].fill.call(arguments, 1); } let n = 0; return f(); }",
+            "{ let n = 0; return Array.prototype.join.call({ get length() { return n++ ? 0 : 2 ** 53; } }); }",
+            "{ function f() { Object.defineProperty(arguments, 'length', { get: () => (n++ ? 1 : 2 ** 53) }); return [].fill.call(arguments, 1); } let n = 0; return f(); }",
             "{ const b = []; const a = [1]; a.constructor = { get [Symbol.species]() { b.length = 4294967295; return Array; } }; return a.concat(b); }",
             "Array.prototype.reverse.call(new Proxy(new Array(4294967295), {}))",
             "Array.prototype.fill.call(new Proxy([], { get: (list, name) => (name === 'length' ? 2 ** 53 - 1 : list[name]), set: Boolean }))",
@@ -370,6 +370,11 @@ mod tests {
             ),
             ("(function () { return Array.prototype.slice.call(arguments, 1); })(1, 2, 3)", "[2,3]"),
             ("Array.prototype.slice.call({ length: 3, get 1() { return 5; } }, -2)", "[5,null]"),
+            // A length is read once.
+            (
+                "{ let n = 0; return Array.prototype.join.call({ get length() { return n++ ? 2 ** 53 : 2; } }); }",
+                r#"",""#,
+            ),
             ("Array.prototype.slice.call('abc', -2)", r#"["b","c"]"#),
             (
                 "{ const o = { get length() { return 4; }, set length(n) { this.n = n; }, 0: 'a', 2: 'c' }; const r = Array.prototype.splice.call(o, 1, 2, 'x'); return [o, r]; }",

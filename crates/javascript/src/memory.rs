@@ -144,22 +144,19 @@ mod tests {
         let probed = source.probe(false).unwrap();
         let user = User::new(&Worker::new(Arc::new(source.program(&probed, Vec::new())), 0));
         let mut memory = Memory::new(Rc::clone(&user));
-        let large = memory.alloc(MOST_MEMORY - LAST);
+        let large = memory.alloc(MOST_MEMORY - 4 * LAST);
         assert!(!large.is_null());
         let mut small = Vec::new();
-        let fill = |memory: &mut Memory, small: &mut Vec<*mut u8>| loop {
-            match memory.alloc(4096) {
-                block if block.is_null() => break,
-                block => small.push(block),
-            }
+        let fill = |memory: &mut Memory, small: &mut Vec<*mut u8>| {
+            let before = small.len();
+            small.extend(std::iter::repeat_with(|| memory.alloc(4096)).take_while(|block| !block.is_null()));
+            small.len() - before
         };
-        fill(&mut memory, &mut small);
-        assert!(user.ran_out.take());
-        let most = small.len();
-        assert!((200..=256).contains(&most), "{most}");
-        fill(&mut memory, &mut small);
-        assert!((200..=256).contains(&(small.len() - most)), "{}", small.len());
-        assert!(memory.alloc(1).is_null(), "nothing is left");
+        assert!(fill(&mut memory, &mut small) > 0);
+        assert!(user.ran_out.take() && memory.used <= MOST_MEMORY, "{}", memory.used);
+        let last = fill(&mut memory, &mut small);
+        assert!(last > LAST / 4096 / 2 && memory.used <= MOST_MEMORY + LAST, "{last}: {}", memory.used);
+        assert_eq!(fill(&mut memory, &mut small), 0);
         // SAFETY: the blocks are the allocator's, and freed once.
         unsafe {
             memory.dealloc(large);
