@@ -1,7 +1,7 @@
 //! The allocator of the brunt program, and how long it keeps freed memory.
 //!
 //! It has its own crate because the crate that names an allocator also holds the code that every allocation passes through, and the program's own crate is compiled
-//! for size (docs/decisions/0020-release-build-without-lto.md).
+//! without optimisation (docs/decisions/0020-release-build-without-lto.md).
 //!
 //! ```
 //! use std::time::Duration;

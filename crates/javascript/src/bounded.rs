@@ -403,7 +403,7 @@ mod tests {
             ("Array.from.call(function () {}, { length: 2, 0: 1 })", r#"{"0":1,"length":2}"#),
             ("Array.from.call(() => 1, new Set([1, 2]), (x, i) => x * i)", "[0,2]"),
             ("Array.from('añ').length + Array.from({ length: 3 }, (_, i) => i)[2]", "4"),
-            ("String.raw`a\\n${1}b` + String.raw({ raw: 'xyz' }, 0, 1, 2)", r#""a\n1bx0y1z""#),
+            ("String.raw`a\\n${1}b` + String.raw({ raw: 'xyz' }, 0, 1, 2)", r#""a\\n1bx0y1z""#),
             ("JSON.parse(JSON.stringify({ a: 1, b: 2, 3: 4 }, ['b', 3, 'b', {}]))", r#"{"3":4,"b":2}"#),
             (
                 "JSON.stringify({ a: [1], b: 2 }, new Proxy(['a'], {}), 1)",
