@@ -1,6 +1,8 @@
 """Draws a terminal's text, with its colours, as SVG:
 
-    script -qc "brunt -r 2000 -d 10s http://127.0.0.1:8080/ 2>/dev/null" /dev/null | python3 docs/picture.py > docs/report.svg
+    script -qc "brunt -r 2000 -d 10s http://127.0.0.1:8080/ 2>/dev/null" /dev/null | python3 docs/picture.py > report.svg
+
+docs/live.svg is the last picture of the live view of such a run, on a terminal of 100 by 26.
 """
 
 import html
