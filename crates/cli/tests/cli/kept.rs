@@ -163,7 +163,10 @@ fn what_was_decided_is_kept_with_its_runs_and_shown_again() {
     let (store, url) = (dir.path("runs.db"), server.url());
     let flags = ["-c", "1,2", "-t", "1", "-n", "50", "-w", "0s", "--store", &store, "--name", "knee", "--tag", "a=b"];
     let printed = run([&["sweep"], &flags[..], &[&url]].concat()).with_status(0).stdout;
-    assert_eq!(run(["show", "knee", "--store", &store]).with_status(0).stdout, printed);
+    // What is shown later says where it was made, too.
+    let shown = run(["show", "knee", "--store", &store]).with_status(0).stdout;
+    let (machine, rest): (Vec<_>, Vec<_>) = shown.lines().partition(|line| line.starts_with("  on "));
+    assert_eq!((machine.len(), rest), (1, printed.lines().collect()), "{shown}");
     // Each of its runs can be repeated by itself, and has its tags.
     let part = dir.path("part.json");
     run(["show", "2", "--store", &store, "-o", &part]).with_status(0);
@@ -215,10 +218,11 @@ fn runs_that_are_kept_are_compared() {
     let compare = |a: &str, b: &str| run(["compare", a, b, "--store", &store]);
     let printed = compare("build=old", "build=new").with_status(0).stdout;
     assert!(printed.contains("A  3 runs tagged build=old") && printed.contains("3 runs of A, 3 of B"), "{printed}");
-    // What is shown later says when it was.
+    // What is shown later says when it was, and where.
     let shown = run(["show", "--store", &store]).with_status(0).stdout;
-    let (dates, rest): (Vec<_>, Vec<_>) = shown.lines().partition(|line| line.ends_with(" UTC"));
-    assert_eq!((dates.len(), rest), (1, printed.lines().collect()), "{shown}");
+    let is_of_then = |line: &&str| line.ends_with(" UTC") || line.starts_with("  on ");
+    let (of_then, rest): (Vec<_>, Vec<_>) = shown.lines().partition(is_of_then);
+    assert_eq!((of_then.len(), rest), (2, printed.lines().collect()), "{shown}");
     let short = compare("1", "last").with_status(2).stderr;
     assert!(short.contains("7 in ") && short.contains("was decided over several runs"), "{short}");
     let short = compare("1", "2").with_status(2).stderr;
