@@ -70,7 +70,7 @@ test("a sweep: what its JSON says is in its tables and charts, and again from wh
   // First what a reader decides by, then the law.
   const found = await page.$$eval("#found p", (all) => all.map((one) => one.textContent));
   assert.match(found[0], /^\d connections answer (the most|[\d,.k]+ calls\/s, (as many as any|\d+% of the most))/);
-  assert.equal(await page.textContent("#steps caption"), "one run per connection count");
+  assert.equal(await page.textContent("#steps caption"), "one run per value of connections");
   assert.deepEqual(await outside(page, "main"), []);
   assert.deepEqual((await labels(page, "sweep")).filter((label) => /p\d\d/.test(label)).sort(), ["● p50", "● p90", "● p99"]);
   // Each run behind it opens, and says when it was made.

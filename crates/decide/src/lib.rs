@@ -12,7 +12,7 @@
 //! fn is_worse(rounds: &[(ComparedFigures, ComparedFigures)]) -> Option<bool> {
 //!     let condition: FailIf = "p99 > 1.05x".parse().ok()?;
 //!     let comparison = Comparison::of_rounds(rounds)?;
-//!     Some(condition.judge(&comparison).failed)
+//!     Some(comparison.judge(&condition).failed)
 //! }
 //! ```
 

@@ -405,16 +405,9 @@ mod tests {
             ("Array.from('añ').length + Array.from({ length: 3 }, (_, i) => i)[2]", "4"),
             ("String.raw`a\\n${1}b` + String.raw({ raw: 'xyz' }, 0, 1, 2)", r#""a\\n1bx0y1z""#),
             ("JSON.parse(JSON.stringify({ a: 1, b: 2, 3: 4 }, ['b', 3, 'b', {}]))", r#"{"3":4,"b":2}"#),
-            (
-                "JSON.stringify({ a: [1], b: 2 }, new Proxy(['a'], {}), 1)",
-                r#""{
- "a": [
-  1
- ]
-}""#,
-            ),
-            ("JSON.stringify({ a: 1, b: () => 1 }, (key, value) => (key === 'a' ? 2 : value))", r#""{"a":2}""#),
-            ("JSON.stringify({ a: 1 }, new Proxy({}, {}))", r#""{"a":1}""#),
+            ("JSON.stringify({ a: [1], b: 2 }, new Proxy(['a'], {}), 1)", r#""{\n \"a\": [\n  1\n ]\n}""#),
+            ("JSON.stringify({ a: 1, b: () => 1 }, (key, value) => (key === 'a' ? 2 : value))", r#""{\"a\":2}""#),
+            ("JSON.stringify({ a: 1 }, new Proxy({}, {}))", r#""{\"a\":1}""#),
             ("[...[1, 2, 3].values().drop(1)]", "[2,3]"),
             (
                 "[...new Set([1, 2]).union(new Set([2, 3])), ...new Set([1, 2]).intersection({ size: 9, has: (x) => x > 1, keys() {} })]",

@@ -176,8 +176,7 @@ fn a_bus_that_is_away_when_the_run_ends_is_no_silence_of_the_target() {
         let of = |name: &str| report["outcomes"][name].as_u64().unwrap();
         assert_eq!((of("failed"), of("unfinished")), (0, 0), "{:#}", report["outcomes"]);
         assert!(of("unsent") + unknown(&report) > 300, "{:#}", report["outcomes"]);
-        let agents_alone: &[&str] = if status == 4 { &["agents"] } else { &[] };
-        assert_eq!(found(&report), agents_alone, "{:#}", report["remarks"]);
+        assert!(found(&report).is_empty(), "{:#}", report["remarks"]);
         assert!(!done.stderr.contains("never answered"), "{done:#?}");
         for agent in &agents {
             agent.says("is free again");

@@ -164,9 +164,11 @@ fn what_was_decided_is_kept_with_its_runs_and_shown_again() {
     let flags = ["-c", "1,2", "-t", "1", "-n", "50", "-w", "0s", "--store", &store, "--name", "knee", "--tag", "a=b"];
     let printed = run([&["sweep"], &flags[..], &[&url]].concat()).with_status(0).stdout;
     // What is shown later says where it was made, too.
-    let shown = run(["show", "knee", "--store", &store]).with_status(0).stdout;
-    let (machine, rest): (Vec<_>, Vec<_>) = shown.lines().partition(|line| line.starts_with("  on "));
-    assert_eq!((machine.len(), rest), (1, printed.lines().collect()), "{shown}");
+    let agrees = |shown: String| {
+        let (machine, rest): (Vec<_>, Vec<_>) = shown.lines().partition(|line| line.starts_with("  on "));
+        assert_eq!((machine.len(), rest), (1, printed.lines().collect()), "{shown}");
+    };
+    agrees(run(["show", "knee", "--store", &store]).with_status(0).stdout);
     // Each of its runs can be repeated by itself, and has its tags.
     let part = dir.path("part.json");
     run(["show", "2", "--store", &store, "-o", &part]).with_status(0);
@@ -176,7 +178,7 @@ fn what_was_decided_is_kept_with_its_runs_and_shown_again() {
     // What was written into a file is read from there.
     let json = dir.path("sweep.json");
     run(["show", "knee", "--store", &store, "-o", &json]).with_status(0);
-    assert_eq!(run(["show", &json]).with_status(0).stdout, printed);
+    agrees(run(["show", &json]).with_status(0).stdout);
     let command = format!("brunt sweep --seed {} -n 50 -c 1,2 -t 1 -w 0s {url}", seed_of(&json));
     let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
     let origin = serde_json::json!({"name": "knee", "tags": {"a": "b"}, "command": command});
