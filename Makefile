@@ -64,7 +64,7 @@ site-test: site test-packages
 # Everything that can fail, against real servers. `cargo test` alone leaves out what needs other programs, and names it.
 # Three tests at once even on two cores: most of them wait.
 test: test-packages
-	BRUNT_SEEDS=1000 TWO_CLIENTS_SECONDS=60 RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} cargo --config .ci/tests.toml test --workspace --features brunt/schema --locked --no-fail-fast -- --include-ignored --skip every_broken_rule_is_found --skip real_llm
+	BRUNT_SEEDS=1000 TWO_CLIENTS_SECONDS=60 RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} .ci/test
 	cd crates/javascript && node --no-warnings --experimental-vm-modules --test tests/library/*.test.mjs
 	cd web && npm ci --silent && npm test --silent
 	fuzz/smoke.sh

@@ -179,7 +179,7 @@ def read(stream, connection):
         stream.readline()
     else:
         if "slow-read" in request.target:
-            time.sleep(0.3)
+            time.sleep(2)
         request.body = stream.read(int(fields.get("content-length", 0)))
     return request
 
