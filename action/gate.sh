@@ -9,13 +9,13 @@
 #   GATE_FAIL_IF     with a baseline: what fails, a line each [p50 > 1.1x, p90 > 1.2x, p99 > 1.2x, error_rate > +0.5%]
 #   GATE_FOLDER      where result.json, junit.xml, report.html and summary.md go [brunt-gate]
 #   GATE_BRUNT       the program [brunt]
-# The exit status is brunt's: 0 passed, 1 a threshold or a comparison failed, 2 something is wrong with the flags, 3 the target
-# never answered.
+# The exit status is brunt's: 0 passed, 1 a threshold or a comparison failed, 2 something is wrong with the flags or variables, 3 the
+# target never answered; 127 where there is no brunt. -d, --quiet and --wait-for are the gate's own flags.
 set -eu
 brunt=${GATE_BRUNT:-brunt} folder=${GATE_FOLDER:-brunt-gate} baseline=${GATE_BASELINE:-}
 mkdir -p "$folder"
 : >"$folder/summary.md"
-# Removes what an earlier gate left there, which is not of this one.
+# Removes the files of an earlier gate.
 clear() {
     for file in result.json junit.xml report.html report.md comparison.md comparison.json; do
         rm -f "$folder/$file"
@@ -28,16 +28,20 @@ refuse() {
     echo "$1" >&2
     exit 2
 }
-[ -n "${GATE_TARGET:-}" ] || refuse "GATE_TARGET is not set: give the address to load, such as http://127.0.0.1:8080/"
-# An earlier gate's result may be the baseline, and stand where this gate writes its own.
+# The baseline may be this folder's own result.json: then baseline.json is the result of the last gate that passed.
+own=
 case $baseline in
 '' | *://*) ;;
 *)
-    [ -f "$baseline" ] || refuse "GATE_BASELINE: there is no file $baseline"
-    [ "$baseline" -ef "$folder/baseline.json" ] || cp "$baseline" "$folder/baseline.json"
-    baseline=$folder/baseline.json
+    if [ "${baseline##*/}" = result.json ] && [ "$(dirname "$baseline")" -ef "$folder" ]; then
+        own=yes
+        [ -f "$folder/baseline.json" ] || [ ! -f "$baseline" ] || cp "$baseline" "$folder/baseline.json"
+        baseline=$folder/baseline.json
+    fi
+    [ -f "$baseline" ] || refuse "GATE_BASELINE: there is no file ${GATE_BASELINE-}"
     ;;
 esac
+[ -n "${GATE_TARGET:-}" ] || refuse "GATE_TARGET is not set: give the address to load, such as http://127.0.0.1:8080/"
 clear
 
 # Lines of $1 as flags $2, quoted for eval.
@@ -128,5 +132,7 @@ fi >>"$folder/summary.md"
     fi
 } >>"$folder/summary.md"
 [ "$status" != 0 ] || status=$compared
+# The next gate is compared with this one only if this one passed.
+[ -z "$own" ] || [ "$status" != 0 ] || rm -f "$folder/baseline.json"
 echo "$(sed -n '1s/^### //p' "$folder/summary.md"): see $folder/summary.md"
 exit "$status"

@@ -1,4 +1,4 @@
-"""Draws a terminal's text, with its colours, as SVG:
+"""Draws a terminal's text, with its colours, as SVG, such as the report of a run:
 
     script -qc "brunt -r 2000 -d 10s http://127.0.0.1:8080/ 2>/dev/null" /dev/null | python3 docs/picture.py > report.svg
 

@@ -9,6 +9,7 @@ use anyhow::{Result, anyhow};
 use brunt_decide::decision::{Decision, KeptDecision};
 use brunt_decide::kept::Label;
 use brunt_judge::summary::Summary;
+use brunt_plan::plan::ProtocolOptions;
 use brunt_record::catalogue::Counter;
 use brunt_report::decision::conclusion;
 use brunt_store::{Store, StoreError};
@@ -87,9 +88,11 @@ impl Keep {
 fn after_the_first(summary: &Summary) -> String {
     // Scenarios have no flag for a rate.
     let next = if summary.plan.scenarios.is_some() {
-        "limits that fail a run          brunt help thresholds".to_owned()
+        "limits that fail a run          brunt help gate".to_owned()
     } else if summary.is_open() {
-        let url = repeat::quoted(&summary.plan.target.url());
+        // Whoever gave a request of their own gives it again.
+        let is_plain = summary.plan.protocol == ProtocolOptions::default();
+        let url = if is_plain { repeat::quoted(&summary.plan.target.url()) } else { "…".to_owned() };
         format!("the highest rate that it takes  brunt find --threshold 'p99<50ms' {url}")
     } else {
         // At half of what it took, queues stay short.

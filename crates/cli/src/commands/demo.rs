@@ -220,7 +220,7 @@ What it means
   Whoever asks during a freeze waits up to a second: the open model counts each
   of these requests from when it was due, and its p90 and p99 show them.
   In the closed model each connection makes one request into a freeze and then
-  waits, so that the worst seconds have the fewest requests: p99 looks well.
+  waits, so that the worst seconds have the fewest requests: p99 looks good.
   Measure latency at a rate (-r); measure the most a target takes without one.
 ";
 
@@ -229,7 +229,7 @@ Try next
   brunt serve http --stall 1s/4s           the target, in another terminal
   brunt --once http://127.0.0.1:8080/      one request and its answer
   brunt -r 2000 -d 20s http://127.0.0.1:8080/
-  brunt help                               every topic and command
+  brunt help                               the guide, by topic
 ";
 
 #[cfg(test)]

@@ -56,7 +56,9 @@ fn contents() -> String {
 
 /// The commands, each with its line.
 fn commands(command: &Command) -> String {
-    let mut text = String::from("brunt help COMMAND prints the whole help of a command.\n");
+    let mut text = String::from(
+        "brunt COMMAND --help prints the help of a command, brunt help COMMAND all of it, or the page of that name.\n",
+    );
     let mut subs: Vec<_> = command.get_subcommands().filter(|sub| !sub.is_hide_set()).collect();
     subs.sort_by_key(|sub| sub.get_display_order());
     for sub in subs {
@@ -80,8 +82,8 @@ fn of_command(command: &mut Command, words: &[String], program: &Program) -> Res
 }
 
 fn unknown(word: &str, program: &Program) -> String {
-    let topics = guide::topics().map(|topic| topic.name);
+    let topics = guide::topics().map(|topic| topic.name).chain(guide::ALIASES.iter().map(|(alias, _)| *alias));
     let meant = nearest(word, topics).or_else(|| program.mistyped(word));
     let meant = meant.map_or(String::new(), |meant| format!("; did you mean brunt help {meant}?"));
-    format!("there is no topic or command '{word}'{meant} (brunt help lists them)")
+    format!("there is no topic or command '{word}'{meant} (brunt help lists topics, brunt help commands the commands)")
 }

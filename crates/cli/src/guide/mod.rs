@@ -96,7 +96,7 @@ pub const ALIASES: [(&str, &str); 18] = [
     ("wrk-scripts", "other-tools"),
 ];
 
-/// What a reader comes from, and the topic for it.
+/// Other tools and formats, and the topic for each.
 const TOOLS: [(&str, &str); 14] = [
     ("wrk", "other-tools"),
     ("ab", "other-tools"),
