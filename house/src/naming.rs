@@ -18,7 +18,7 @@ use crate::source::{Id, ROOT, Tree, attributes, is_test, plain};
 /// Names of files that say nothing: every file has words and names in it.
 const VAGUE: &[&str] = &["common.rs", "helpers.rs", "misc.rs", "names.rs", "util.rs", "utils.rs", "words.rs"];
 
-/// Types that are called as the field or another tool calls the thing.
+/// Types that share their name with a thing outside of the code.
 const FOREIGN: &[&str] = &["JavaScript", "MetricFamily", "WebSocket"];
 
 /// Files whose name names no idea, or only repeats that of their folder.
@@ -34,11 +34,11 @@ pub fn vague_files(packages: &[Package]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(vague.into_iter().collect())
 }
 
-/// Where code may be of one system. All other code is the same everywhere, and what `/proc` does not tell elsewhere is left out.
+/// Folders that may hold code for one operating system. All other code is the same everywhere.
 const OF_ONE_SYSTEM: &[&str] =
     &["crates/engine/src/transport/", "crates/cli/src/machine/", "crates/allocator/", "crates/testbed/"];
 
-/// Files that are compiled otherwise on another system, and stand where none should.
+/// Files outside of these folders with code for one operating system.
 ///
 /// # Errors
 ///

@@ -7,7 +7,7 @@ use brunt_judge::verdict::Judgement;
 use brunt_judge::watched::WatchedSummary;
 use brunt_plan::plan::{Load, Plan};
 use brunt_record::catalogue::Counter;
-use brunt_record::figures::OwnKind;
+use brunt_record::figures::{OwnKind, OwnStatistic};
 use brunt_record::histogram::{AtLeast, Percentile};
 use brunt_record::machine::Machine;
 use brunt_record::recording::Ending;
@@ -189,12 +189,10 @@ pub struct Leading {
     /// Whether the true value may be larger; left out where it is not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
-    /// The figure that it is of: `ttft`; left out in files of versions that did not write it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    /// The figure that it is of: `ttft`.
     pub figure: String,
-    /// What it is of that figure, as thresholds have it: `p50`, `p99`, `rate`, `share`, `last`.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub statistic: String,
+    /// What it is of that figure.
+    pub statistic: OwnStatistic,
     /// How often something was recorded.
     #[serde(default, skip_serializing_if = "is_none")]
     pub count: u64,
@@ -206,68 +204,42 @@ pub struct Leading {
     pub has_knee: bool,
 }
 
-impl Leading {
-    /// Its quantile, 0 to 1; `None` if it is not a percentile.
-    pub fn quantile(&self) -> Option<f64> {
-        match self.statistic.as_str() {
-            "p50" => Some(0.5),
-            "p99" => Some(0.99),
-            _ => None,
-        }
-    }
-}
-
-/// What decisions have of an own figure of this kind: its name behind the figure's, what it is, and how it is found.
-pub(crate) const fn of_kind(kind: OwnKind) -> &'static [(&'static str, &'static str)] {
-    match kind {
-        OwnKind::Trend => &[(" p50", "p50"), (" p99", "p99")],
-        OwnKind::Counter => &[("/s", "rate")],
-        OwnKind::Rate => &[("", "share")],
-        OwnKind::Gauge => &[("", "last")],
-    }
-}
-
-fn leading(summary: &Summary) -> Vec<Leading> {
+/// The figures of the protocol's own with which reports begin, and those that charts have.
+pub fn leading(summary: &Summary) -> Vec<Leading> {
     let chosen = summary.breakdown.own.iter().filter(|own| own.leads || own.is_drawn);
     let each = chosen.flat_map(|own| {
         let figures = &own.figures;
-        of_kind(figures.kind).iter().filter_map(move |(behind, statistic)| {
-            let value = match *statistic {
-                "p50" => figures.quantile(0.5),
-                "p99" => figures.quantile(0.99),
-                "rate" => own.per_s.map(AtLeast::exactly),
-                "share" => figures.share().map(AtLeast::exactly),
-                _ => figures.last().map(AtLeast::exactly),
-            }?;
+        OwnStatistic::of_kind(figures.kind).iter().filter_map(move |statistic| {
+            let value = statistic.in_run(figures, own.per_s)?;
             let unit = match figures.kind {
                 OwnKind::Counter => "",
                 OwnKind::Rate => "ratio",
                 OwnKind::Trend | OwnKind::Gauge => figures.unit.as_str(),
             };
             Some(Leading {
-                name: format!("{}{behind}", own.name),
+                name: statistic.of_figure(&own.name),
                 unit: unit.to_owned(),
                 value: value.value,
                 at_least: value.at_least,
                 figure: own.name.clone(),
-                statistic: (*statistic).to_owned(),
+                statistic: *statistic,
                 count: figures.count,
                 is_drawn: own.is_drawn,
                 has_knee: own.has_knee,
             })
         })
     });
-    // A counter of which nothing was counted is 0, and has no record.
+    // A counter that never counted has no record: its value is 0.
     let is_known = |name: &str| summary.breakdown.own.iter().any(|own| own.name == name);
     let declared = summary.plan.own.iter().filter(|figure| figure.leads || figure.drawn);
     let nothing =
         declared.filter(|figure| figure.kind == OwnKind::Counter && !is_known(&figure.name)).map(|figure| Leading {
-            name: format!("{}/s", figure.name),
+            name: OwnStatistic::Rate.of_figure(&figure.name),
             unit: String::new(),
             value: 0.0,
             at_least: false,
             figure: figure.name.clone(),
-            statistic: "rate".to_owned(),
+            statistic: OwnStatistic::Rate,
             count: 0,
             is_drawn: figure.drawn,
             has_knee: figure.has_knee,

@@ -89,7 +89,7 @@ impl Metric {
         Self::ALL.into_iter().find(|metric| metric.name() == name)
     }
 
-    /// Its percentile; `None` if it is none.
+    /// Its percentile, if the metric is one.
     pub const fn percentile(self) -> Option<Percentile> {
         match self {
             Self::Rate | Self::Mean | Self::MessageRate => None,
@@ -154,8 +154,8 @@ impl FromStr for FailIf {
                 let names = Metric::ALL.map(Metric::name).join(", ");
                 error(&format!("'{figure}' is not a figure that is compared; there are {names} and error_rate"))
             })?;
-            let factor = right.strip_suffix('x').and_then(|factor| units::parse_number(factor).ok());
-            let factor = factor.filter(|factor| *factor > 0.0);
+            let factor = Some(right).filter(|right| right.ends_with('x'));
+            let factor = factor.and_then(|factor| units::parse_factor(factor).ok());
             DifferenceLimit::Ratio(metric, factor.ok_or_else(|| error("expected a factor such as 1.05x"))?)
         };
         Ok(Self { text: text.trim().to_owned(), limit, above })

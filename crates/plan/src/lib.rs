@@ -5,7 +5,7 @@
 //! call or virtual user is due, and [`share`] which of them belong to which worker. [`threshold`] is the grammar of
 //! conditions on a run's figures; judging by them takes a record of the run and is done elsewhere.
 //!
-//! Whatever a text on the command line says is read here once, into a value:
+//! Each text of the command line is parsed here once, into a value:
 //!
 //! ```
 //! use brunt_plan::profile::Profile;
@@ -15,7 +15,7 @@
 //! let url = Url::parse("https://example.org/items?page=2").unwrap();
 //! assert_eq!((url.target.host.as_str(), url.target.url().as_str()), ("example.org", "https://example.org/items?page=2"));
 //!
-//! // One second from 100/s to 200/s has 150 calls; the hundredth is due when 100 have come together.
+//! // A ramp from 100/s to 200/s over one second makes 150 calls.
 //! let ramp: Profile = "100..200/1s".parse().unwrap();
 //! assert_eq!(ramp.calls(), 150.0);
 //!

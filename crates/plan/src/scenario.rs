@@ -96,7 +96,7 @@ pub struct DeclaredFigure {
     /// Whether charts have it: over time in a run, and over the load in several.
     #[serde(default, skip_serializing_if = "is_false")]
     pub drawn: bool,
-    /// Whether it counts calls that were as good as they should be, so that there is a load beyond which they become no more: its knee.
+    /// Whether it counts good calls, which stop growing with the load at some point: the knee that decisions name.
     #[serde(default, skip_serializing_if = "is_false")]
     pub has_knee: bool,
     /// The remark that reports make on it.
@@ -115,9 +115,9 @@ pub struct DeclaredFigure {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DeclaredRemark {
-    /// The figure of whose sum it is a share; of one without a sum its values are counted.
+    /// The figure that the share is of: its sum, or its number of values where it has no sum.
     pub of: String,
-    /// The percentage from which on it is remarked on.
+    /// The share, in percent, from which reports make the remark.
     pub from_percent: u32,
     /// The observation, behind the share: `17% ` and this.
     pub message: String,

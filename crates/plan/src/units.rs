@@ -17,7 +17,7 @@ const COUNT: &str = "a whole number such as 64, 10k, 2M or 1G";
 const NUMBER: &str = "a number such as 200, 1.5k or 2M";
 const SIZE: &str = "a size in bytes such as 512, 64k, 1M or 2G";
 const RATIO: &str = "a share such as 0.1% or 0.001";
-const FACTOR: &str = "how many times as much, such as 2x or 0.5x";
+const FACTOR: &str = "a factor such as 2x or 0.5x";
 
 /// The longest duration of a plan: 30 days. A histogram measures up to 2^44 ns, a little under five hours.
 pub const LONGEST_NS: u64 = 30 * 24 * 3600 * brunt_record::SECOND_NS;
@@ -129,7 +129,7 @@ pub fn parse_ratio(text: &str) -> Result<f64, UnitError> {
     }
 }
 
-/// Reads how many times as much, from a millionth to a million: `2x`, `0.5`.
+/// Reads a factor from a millionth to a million: `2x`, `0.5`.
 pub fn parse_factor(text: &str) -> Result<f64, UnitError> {
     match split(text) {
         Some((number, "x" | "")) if (1e-6..=1e6).contains(&number) => Ok(number),

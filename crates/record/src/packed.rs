@@ -25,7 +25,7 @@ const COARSEST: u8 = 5;
 
 /// A histogram at rest: a few bytes for each distinct value, instead of pages.
 ///
-/// It is as fine as [`Histogram`] while it has few distinct values, and as coarse as its fineness where it has many. The extremes
+/// It keeps the resolution of [`Histogram`] while it has few distinct values; with many, its fineness says how much is dropped. The extremes
 /// are exact. Merging is commutative and associative: how coarse a whole is depends on its values alone.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Packed {
@@ -44,7 +44,7 @@ impl Packed {
         Self::within(USUAL, histogram)
     }
 
-    /// The same, as fine as this.
+    /// Packs a histogram with this fineness.
     pub(crate) fn within(fineness: Fineness, histogram: &Histogram) -> Self {
         let (bytes, coarse) = fitting(fineness, 0, || histogram.values());
         Self {
@@ -72,7 +72,7 @@ impl Packed {
         self.merged_within(USUAL, other)
     }
 
-    /// The same, as fine as this, which is the fineness of both.
+    /// Merges two histograms packed with this fineness.
     #[must_use]
     pub(crate) fn merged_within(&self, fineness: Fineness, other: &Self) -> Self {
         if self.is_empty() {

@@ -18,7 +18,7 @@ use crate::watched::WatchedPoint;
 /// The most points kept. When there are more, neighbours are merged in pairs and points become twice as long.
 const MOST_POINTS: usize = 3600;
 
-/// How much own figures may weigh that have values in each point: a trend weighs [`TREND`], any other figure 1.
+/// The budget for own figures in each point: a trend costs [`TREND`], any other figure 1.
 const MOST_OWN: usize = 80;
 const TREND: usize = 4;
 
@@ -200,7 +200,7 @@ pub struct Series {
     most_points: usize,
     #[serde(skip, default = "yes")]
     is_drilled: bool,
-    /// The own figures that have values in points, and whether one had no room.
+    /// The own figures with values in points, and whether one was left out for want of room.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     own: BTreeMap<String, OwnKind>,
     #[serde(default, skip_serializing_if = "is_false")]

@@ -99,7 +99,7 @@ impl Toned {
         Self::new(Tone::Bad, About::Thresholds, format!("{what}: {}", named.join(", "))).on(missed_ones.iter().copied())
     }
 
-    /// The same about the conditions of these results.
+    /// Names the conditions that the remark is about.
     fn on<'a>(mut self, results: impl IntoIterator<Item = &'a ThresholdResult>) -> Self {
         self.thresholds = results.into_iter().map(|result| result.condition.clone()).collect();
         self
@@ -188,7 +188,7 @@ pub(crate) fn all(summary: &Summary) -> Vec<Toned> {
     all
 }
 
-/// That more calls failed, or more time went by without a server, than an implicit threshold allows.
+/// The remark on an implicit threshold that failed.
 fn too_many_failed(summary: &Summary, tone: Tone) -> Option<Toned> {
     failed::sentence(summary).map(|(result, text)| Toned::new(tone, About::TooManyFailed, text).on([result]))
 }

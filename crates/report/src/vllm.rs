@@ -94,7 +94,9 @@ fn statistics(name: &str, put: &mut impl FnMut(&str, Value), value: &dyn Fn(Stat
     }
 }
 
+/// Of requests that ended, as vLLM has it.
 fn value(figures: &OwnFigures, what: Statistic) -> Option<f64> {
+    let figures = figures.known();
     match what {
         Statistic::Mean => figures.mean(),
         Statistic::Stdev => figures.stdev(),

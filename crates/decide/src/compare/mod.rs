@@ -31,7 +31,7 @@ use brunt_plan::plan::Origin;
 use brunt_plan::random::choice;
 pub use fail_if::{FailIfResult, fewest_calls};
 pub use figures::{BLOCKS, Blocks, ComparedFigures, MessageFigures, blocks};
-pub use own::{OwnDifference, OwnLeftOut, OwnValue};
+pub use own::{OwnMetric, OwnValue};
 pub use pilot::{ratio_to_see, rounds_to_decide};
 pub use plans::differences;
 
@@ -47,6 +47,8 @@ pub const LEAST_RUNS: usize = 3;
 const SINGLE: f64 = 1.2;
 /// The standard deviation, as a ratio, that the histogram's slots (1/1024 wide) add to the quotient of two figures.
 const RESOLUTION: f64 = 0.0004;
+/// The chance of a false alarm among all figures of a comparison.
+const ALPHA: f64 = 1.0 - CONFIDENCE;
 /// The fewest calls beyond a quantile; with fewer, it is the chance of a few calls.
 const LEAST_BEYOND: f64 = 5.0;
 
@@ -89,10 +91,10 @@ pub enum Design {
 /// How a metric differs: B's over A's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Difference {
+pub struct Difference<M = Metric> {
     /// Which.
-    pub metric: Metric,
-    /// A's: the geometric mean over its rounds, runs or blocks; in calls or messages a second, or nanoseconds.
+    pub metric: M,
+    /// A's: the geometric mean over its rounds, runs or blocks; in calls or messages a second, in nanoseconds, or in the metric's own unit.
     pub a: f64,
     /// B's.
     pub b: f64,
@@ -144,9 +146,9 @@ impl ErrorDifference {
 /// A metric that cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LeftOut {
+pub struct LeftOut<M = Metric> {
     /// The metric.
-    pub metric: Metric,
+    pub metric: M,
     /// The cause in words, with the number of runs or blocks that it holds for.
     pub why: String,
     /// The cause; absent in files of versions that wrote only the words.
@@ -224,10 +226,10 @@ pub struct Comparison {
     pub discarded: Vec<Discarded>,
     /// Figures of the protocol's own; left out where it has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub own: Vec<OwnDifference>,
+    pub own: Vec<Difference<OwnMetric>>,
     /// Those of them that could not be compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub own_left_out: Vec<OwnLeftOut>,
+    pub own_left_out: Vec<LeftOut<OwnMetric>>,
 }
 
 impl Comparison {
@@ -295,7 +297,6 @@ fn compare(
     }
     let mut differences = Vec::new();
     let (mut left_out, mut discarded) = (Vec::new(), Vec::new());
-    let mut estimates = Vec::new();
     let has_messages = a.iter().chain(b).any(|figures| figures.messages.is_some());
     for metric in Metric::ALL.into_iter().filter(|metric| has_messages || !metric.is_of_messages()) {
         let (a_counts, b_counts) = counted(metric, a, b, design);
@@ -307,39 +308,40 @@ fn compare(
         match logarithms {
             Err(without) => left_out.push(without),
             Ok((a, b)) => {
-                let Some(found) = estimate(&a, &b, RESOLUTION) else { continue };
-                differences.push(difference(metric, &a, &b, &found));
-                estimates.push(found);
+                let found = estimate(&a, &b, RESOLUTION);
+                differences.extend(found.map(|found| (Difference::new(metric, &a, &b, &found), found)));
             }
         }
     }
-    let (mut own, own_left_out) = own::compare(&own_of(a), &own_of(b), design, estimate);
+    let (own, own_left_out) = own::compare(&own_of(a), &own_of(b), design, estimate);
     let mut errors = errors(a, b, estimate);
     let of_own = own.iter().map(|(difference, _)| difference.p_value);
     let family: Vec<_> = differences
         .iter()
-        .map(|difference| difference.p_value)
+        .map(|(difference, _)| difference.p_value)
         .chain(of_own)
         .chain(errors.iter().map(|e| e.p_value))
         .collect();
     let adjusted = holm(&family);
-    let alpha = 1.0 - CONFIDENCE;
-    for ((difference, estimate), p) in differences.iter_mut().zip(&estimates).zip(&adjusted) {
-        difference.adjusted_p_value = *p;
-        difference.differs = *p < alpha;
-        difference.detectable_ratio = estimate.detectable(alpha / family.len() as f64).exp();
-    }
-    for ((difference, estimate), p) in own.iter_mut().zip(adjusted.iter().skip(differences.len())) {
-        difference.adjusted_p_value = *p;
-        difference.differs = *p < alpha;
-        difference.detectable_ratio = estimate.detectable(alpha / family.len() as f64).exp();
-    }
+    let own_adjusted = adjusted.get(differences.len()..).unwrap_or_default();
+    let differences = judged(differences, &adjusted, family.len());
+    let own = judged(own, own_adjusted, family.len());
     if let (Some(errors), Some(p)) = (&mut errors, adjusted.last()) {
         errors.adjusted_p_value = *p;
-        errors.differs = *p < alpha;
+        errors.differs = *p < ALPHA;
     }
-    let own = own.into_iter().map(|(difference, _)| difference).collect();
     Some(Comparison { design, differences, errors, left_out, discarded, own, own_left_out })
+}
+
+/// The differences as their adjusted probabilities judge them, among `all` figures.
+fn judged<M>(found: Vec<(Difference<M>, Estimate)>, adjusted: &[f64], all: usize) -> Vec<Difference<M>> {
+    let judge = |((difference, estimate), p): ((Difference<M>, Estimate), &f64)| Difference {
+        adjusted_p_value: *p,
+        differs: *p < ALPHA,
+        detectable_ratio: estimate.detectable(ALPHA / all as f64).exp(),
+        ..difference
+    };
+    found.into_iter().zip(adjusted).map(judge).collect()
 }
 
 /// Which rounds, or runs and blocks of either side, count for a metric: those that the generator did not spoil. A round
@@ -375,20 +377,23 @@ fn geometric_mean(logarithms: &[f64]) -> f64 {
     (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp()
 }
 
-fn difference(metric: Metric, a: &[f64], b: &[f64], estimate: &Estimate) -> Difference {
-    let (low, high) = estimate.interval();
-    let p_value = estimate.p_value();
-    Difference {
-        metric,
-        a: geometric_mean(a),
-        b: geometric_mean(b),
-        ratio: estimate.mean.exp(),
-        low_ratio: low.exp(),
-        high_ratio: high.exp(),
-        p_value,
-        adjusted_p_value: p_value,
-        differs: false,
-        detectable_ratio: 1.0,
+impl<M> Difference<M> {
+    /// What is estimated from the logarithms of both sides, before it is judged among others.
+    fn new(metric: M, a: &[f64], b: &[f64], estimate: &Estimate) -> Self {
+        let (low, high) = estimate.interval();
+        let p_value = estimate.p_value();
+        Self {
+            metric,
+            a: geometric_mean(a),
+            b: geometric_mean(b),
+            ratio: estimate.mean.exp(),
+            low_ratio: low.exp(),
+            high_ratio: high.exp(),
+            p_value,
+            adjusted_p_value: p_value,
+            differs: false,
+            detectable_ratio: 1.0,
+        }
     }
 }
 

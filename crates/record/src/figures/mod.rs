@@ -8,6 +8,7 @@ mod flow;
 mod named;
 mod own;
 mod own_point;
+mod own_statistic;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,7 @@ pub use flow::{CheckFigures, Example, GroupFigures, LONGEST_EXAMPLE, LONGEST_TRA
 pub use named::{FigureByName, LONGEST_NAME, MOST_NAMES, NameId, NamedFigures, OTHERS};
 pub use own::{LONGEST_UNIT, OwnFigures, OwnKind, time_unit_ns};
 pub use own_point::OwnPoint;
+pub use own_statistic::OwnStatistic;
 
 /// All figures by name, over some time: of one worker's interval, or merged over workers, intervals and machines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

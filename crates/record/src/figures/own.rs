@@ -168,22 +168,28 @@ impl OwnFigures {
         self.ends.map(|(_, greatest)| AtLeast::exactly(whole(greatest))).or_else(of_trend)
     }
 
-    /// The mean of a trend, likewise.
+    /// The mean of a trend; a lower bound where some values are.
     pub fn mean(&self) -> Option<AtLeast<f64>> {
         self.histogram().mean().map(|mean| self.bounded(mean / PARTS))
     }
 
-    /// The standard deviation of a trend, likewise.
+    /// The standard deviation of a trend, which lower bounds make uncertain.
     pub fn stdev(&self) -> Option<AtLeast<f64>> {
         self.histogram().stdev().map(|stdev| self.bounded(stdev / PARTS))
     }
 
-    /// Whether some values are known from below alone.
+    /// The same without the values that are lower bounds.
+    #[must_use]
+    pub fn known(&self) -> Self {
+        Self { bounds: Histogram::default(), ..self.clone() }
+    }
+
+    /// Whether some values are lower bounds.
     pub fn has_bounds(&self) -> bool {
         !self.bounds.is_empty()
     }
 
-    /// How many they are.
+    /// The number of values that are lower bounds.
     pub fn bounds(&self) -> u64 {
         self.bounds.count()
     }

@@ -1,10 +1,10 @@
 //! Rows of single values: figures of a script's own, and watched figures.
 
 use brunt_judge::summary::Summary;
+use brunt_record::figures::OwnStatistic;
 use brunt_record::histogram::AtLeast;
 
 use super::Row;
-use crate::own::Shown;
 
 /// A row for each value of the script's own figures.
 pub(super) fn own(summary: &Summary) -> Vec<Row> {
@@ -43,8 +43,8 @@ pub(super) fn own_seconds(summary: &Summary) -> Vec<Row> {
     for own in &summary.breakdown.own {
         for point in summary.run.series.points() {
             let Some(values) = point.own.get(&own.name) else { continue };
-            for shown in Shown::of(values.kind) {
-                let Some(value) = shown.value(values, point.length_ns) else { continue };
+            for shown in OwnStatistic::of_kind(values.kind) {
+                let Some(value) = shown.in_point(values, point.length_ns) else { continue };
                 let mut row = Row::default();
                 row.put("figure_second");
                 row.put(format_args!("{}:{}", own.name, shown.name()));

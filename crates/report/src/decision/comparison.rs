@@ -2,7 +2,7 @@
 
 use brunt_decide::compare::{
     ComparedRuns, Comparison, Design, Difference, ErrorDifference, FailIfResult, LEAST_ROUNDS, LEAST_RUNS, Metric,
-    OwnDifference,
+    OwnMetric,
 };
 use brunt_decide::evidence::Evidence;
 use brunt_plan::units::{Duration, Number};
@@ -198,9 +198,9 @@ pub(super) fn found(compared: &ComparedRuns) -> Vec<String> {
 }
 
 /// Such as `B's ttft p99 is 24% higher [19%, 30%]`.
-fn own_sentence(difference: &OwnDifference) -> String {
-    let OwnDifference { name, ratio, low_ratio, high_ratio, .. } = difference;
-    let whose = format!("B's {} is", clean(name));
+fn own_sentence(difference: &Difference<OwnMetric>) -> String {
+    let Difference { metric, ratio, low_ratio, high_ratio, .. } = difference;
+    let whose = format!("B's {} is", clean(&metric.name));
     if !(0.5..2.0).contains(ratio) {
         return format!("{whose} {ratio:.2} × A's [{low_ratio:.2}, {high_ratio:.2}]");
     }
@@ -359,9 +359,9 @@ pub(super) fn table(comparison: &Comparison, scale: Option<Around>) -> Table {
             None => Cell::from(if d.differs { "**yes**" } else { "no" }),
         };
         table.push([
-            Cell::from(clean(&d.name).into_owned()).as_(Role::Faint),
-            leading::shown(&d.unit, d.a).into(),
-            leading::shown(&d.unit, d.b).into(),
+            Cell::from(clean(&d.metric.name).into_owned()).as_(Role::Faint),
+            leading::shown(&d.metric.unit, d.a).into(),
+            leading::shown(&d.metric.unit, d.b).into(),
             Cell::from(format!("{:.3}", d.ratio)).as_(role),
             format!("{:.3}–{:.3}", d.low_ratio, d.high_ratio).into(),
             probability(d.adjusted_p_value).into(),
@@ -404,7 +404,8 @@ pub(super) fn probability(p: f64) -> String {
 
 pub(super) fn left_out(comparison: &Comparison) -> Option<String> {
     let each = comparison.left_out.iter().map(|left_out| format!("{} ({})", left_out.metric.name(), left_out.why));
-    let own = comparison.own_left_out.iter().map(|left_out| format!("{} ({})", clean(&left_out.name), left_out.why));
+    let own =
+        comparison.own_left_out.iter().map(|left_out| format!("{} ({})", clean(&left_out.metric.name), left_out.why));
     let each: Vec<_> = each.chain(own).collect();
     let discarded = comparison.discarded.iter().map(|of| format!("{} in {} of {}", of.metric.name(), of.count, of.of));
     let discarded: Vec<_> = discarded.collect();

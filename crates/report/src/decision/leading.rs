@@ -18,8 +18,15 @@ const GAP: usize = 2;
 
 /// The names of columns, and a row for each of `rows`, which is one run or several; `None` without such figures.
 pub(super) fn table(rows: &[(String, Vec<&Evidence>)]) -> Option<Vec<Vec<String>>> {
-    let mut all = rows.iter().flat_map(|(_, runs)| runs).map(|run| &run.leading);
-    let names = all.find(|leading| !leading.is_empty())?;
+    let mut names: Vec<&Leading> = Vec::new();
+    for figure in rows.iter().flat_map(|(_, runs)| runs).flat_map(|run| &run.leading) {
+        if !names.iter().any(|known| known.name == figure.name) {
+            names.push(figure);
+        }
+    }
+    if names.is_empty() {
+        return None;
+    }
     let mut table = vec![
         std::iter::once(String::new()).chain(names.iter().map(|figure| clean(&figure.name).into_owned())).collect(),
     ];
@@ -28,7 +35,7 @@ pub(super) fn table(rows: &[(String, Vec<&Evidence>)]) -> Option<Vec<Vec<String>
             mean(runs, &figure.name)
                 .map_or("-".to_owned(), |mean| format!("{}{}", bound(mean.at_least), shown(&figure.unit, mean.value)))
         };
-        table.push(std::iter::once(label.clone()).chain(names.iter().map(cell)).collect());
+        table.push(std::iter::once(label.clone()).chain(names.iter().copied().map(cell)).collect());
     }
     Some(table)
 }
@@ -71,7 +78,7 @@ pub(super) fn knees(decision: Decision<'_>, load: impl Fn(f64) -> String) -> Vec
 /// The names of the columns that these runs have in CSV: `ttft:p99`.
 pub(super) fn columns<'a>(runs: impl Iterator<Item = &'a Evidence>) -> Vec<String> {
     let mut columns: Vec<String> = Vec::new();
-    for figure in runs.flat_map(|run| &run.leading).filter(|figure| !figure.figure.is_empty()) {
+    for figure in runs.flat_map(|run| &run.leading) {
         let name = column(figure);
         if !columns.contains(&name) {
             columns.push(name);
@@ -80,11 +87,11 @@ pub(super) fn columns<'a>(runs: impl Iterator<Item = &'a Evidence>) -> Vec<Strin
     columns
 }
 
-fn column(figure: &Leading) -> String {
+pub(super) fn column(figure: &Leading) -> String {
     format!("{}:{}", figure.figure, figure.statistic)
 }
 
-/// Puts a run's values into these columns, each in its unit.
+/// Puts a run's own figures into `columns`, each in its unit.
 pub(super) fn put(row: &mut Row, run: Option<&Evidence>, columns: &[String]) {
     for name in columns {
         let figure = run.and_then(|run| run.leading.iter().find(|figure| column(figure) == *name));

@@ -74,7 +74,8 @@ pub(super) fn put(row: &mut Row, run: &Evidence, origin: &Origin) {
     row.put(run.waited_for_connection);
     row.put(format_args!("{:.4}", run.behind_ratio));
     let bounds = times.iter().filter(|(_, time)| time.is_some_and(|time| time.at_least)).map(|(name, _)| *name);
-    row.put(bounds.collect::<Vec<_>>().join(" "));
+    let own = run.leading.iter().filter(|figure| figure.at_least).map(super::leading::column);
+    row.put(bounds.map(str::to_owned).chain(own).collect::<Vec<_>>().join(" "));
     row.put(&run.failure);
     row.put(u8::from(run.is_trustworthy()));
     row.put(&run.verdict);

@@ -70,8 +70,8 @@ pub struct OwnFigure<'a> {
     pub max: Option<f64>,
     /// Of a trend.
     pub mean: Option<f64>,
-    /// Values of a trend that are known from below alone, of calls that were cut off; left out if there are none. `max` and `mean` are
-    /// lower bounds then.
+    /// How many values of a trend are lower bounds, since their calls were cut off; left out if there are none. `max` and `mean` are
+    /// lower bounds, too, then.
     #[serde(skip_serializing_if = "is_none_of_them")]
     pub bounds: u64,
     /// Of a trend.

@@ -161,12 +161,13 @@ impl Table {
         html.raw(if self.is_sortable { " data-sortable" } else { "" });
         html.raw(if self.is_wide() { " class=\"wide\"" } else { "" });
         html.raw("><caption>").text(&self.caption).raw("</caption><thead><tr>");
-        for (at, column) in self.columns.iter().enumerate() {
-            html.raw("<th scope=\"col\" class=\"").raw(self.kind(at)).raw("\">").text(&column.name).raw("</th>");
+        let kinds: Vec<_> = (0..self.columns.len()).map(|at| self.kind(at)).collect();
+        for (column, kind) in self.columns.iter().zip(&kinds) {
+            html.raw("<th scope=\"col\" class=\"").raw(kind).raw("\">").text(&column.name).raw("</th>");
         }
         html.raw("</tr></thead><tbody>");
         for row in &self.rows {
-            self.write_row(html, row);
+            self.write_row(html, row, &kinds);
         }
         html.raw("</tbody></table></div>");
     }
@@ -186,14 +187,15 @@ impl Table {
         self.rows.iter().any(|row| row.cells.get(at).is_some_and(|cell| cell.drawing.is_some()))
     }
 
-    fn write_row(&self, html: &mut Html, row: &Row) {
+    fn write_row(&self, html: &mut Html, row: &Row, kinds: &[&'static str]) {
         html.raw("<tr");
         if !row.id.is_empty() {
             html.raw(" id=\"").text(&row.id).raw("\"");
         }
         html.raw(">");
         for (at, cell) in row.cells.iter().enumerate() {
-            html.raw(if at == 0 { "<th scope=\"row\" class=\"" } else { "<td class=\"" }).raw(self.kind(at));
+            html.raw(if at == 0 { "<th scope=\"row\" class=\"" } else { "<td class=\"" })
+                .raw(kinds.get(at).copied().unwrap_or("figure"));
             if !cell.class.is_empty() {
                 html.raw(" ").raw(cell.class);
             }
@@ -218,7 +220,7 @@ impl Table {
         }
     }
 
-    /// It as a file (CSV, RFC 4180): what its cells are sorted by, or else what they say.
+    /// The table as a CSV file (RFC 4180): the sort keys of cells that have some, and the texts of the others.
     pub(crate) fn csv(&self) -> Tool {
         let kept: Vec<usize> = (0..self.columns.len()).filter(|at| !self.is_drawn(*at)).collect();
         let mut head = CsvRow::default();

@@ -1,6 +1,6 @@
 //! A comparison on its page: each difference with its interval and limit, the shift by percentile, and both sides over each other.
 
-use brunt_decide::compare::{ComparedRun, ComparedRuns, Comparison, Difference, Metric, OwnDifference};
+use brunt_decide::compare::{ComparedRun, ComparedRuns, Comparison, Difference, Metric, OwnMetric};
 use brunt_decide::evidence::Evidence;
 use brunt_decide::outline;
 
@@ -68,9 +68,9 @@ impl Drawn {
         }
     }
 
-    fn of_own(d: &OwnDifference) -> Self {
+    fn of_own(d: &Difference<OwnMetric>) -> Self {
         Self {
-            is_more_better: d.is_more_better,
+            is_more_better: d.metric.is_more_better,
             ratio: d.ratio,
             low_ratio: d.low_ratio,
             high_ratio: d.high_ratio,
@@ -152,9 +152,9 @@ fn differences(compared: &ComparedRuns, found: &Comparison) -> Section {
     for d in &found.own {
         let seen = if d.differs { own_in_words(d.ratio) } else { "no difference seen".to_owned() };
         table.push(vec![
-            Cell::new(clean(&d.name)),
-            Cell::sorted(leading::shown(&d.unit, d.a), d.a),
-            Cell::sorted(leading::shown(&d.unit, d.b), d.b),
+            Cell::new(clean(&d.metric.name)),
+            Cell::sorted(leading::shown(&d.metric.unit, d.a), d.a),
+            Cell::sorted(leading::shown(&d.metric.unit, d.b), d.b),
             Cell::sorted(seen, d.ratio).classed(if d.differs { "strong" } else { "" }),
             Cell::new(format!("[{}, {}]", change(d.low_ratio, 1), change(d.high_ratio, 1))),
             Cell::new(comparison::probability(d.adjusted_p_value)),

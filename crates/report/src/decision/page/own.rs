@@ -1,7 +1,7 @@
-//! Figures of the protocol's own over the load, of those that charts have.
+//! Charts of the protocol's own figures over the load.
 
 use brunt_decide::evidence::{Evidence, Leading};
-use brunt_record::figures::time_unit_ns;
+use brunt_record::figures::{OwnStatistic, time_unit_ns};
 
 use super::drawing::{Chart, How, Line, Measured, Sign};
 use crate::numbers::clean;
@@ -12,7 +12,7 @@ const VALUE: f64 = 80.0;
 /// The looks of lines, the first that of a figure's first statistic.
 const CLASSES: [&str; 2] = ["one", "three"];
 
-/// A chart for each figure, of runs under these loads, which are of what `axis` names.
+/// One chart per figure; `axis` names the loads.
 pub(super) fn charts(runs: &[(f64, &Evidence)], axis: &str, how: How) -> Vec<Chart> {
     let mut names: Vec<&str> = Vec::new();
     for figure in runs.iter().flat_map(|(_, run)| &run.leading).filter(|figure| figure.is_drawn) {
@@ -28,10 +28,10 @@ fn chart(name: &str, runs: &[(f64, &Evidence)], axis: &str, how: How) -> Chart {
     let known = runs.iter().map(|(_, run)| of(run)).find(|figures| !figures.is_empty()).unwrap_or_default();
     let first = known.first();
     let unit_ns = first.and_then(|figure| time_unit_ns(&figure.unit));
-    let unit = match first.map(|figure| (figure.statistic.as_str(), unit_ns)) {
+    let unit = match first.map(|figure| (figure.statistic, unit_ns)) {
         Some((_, Some(_))) => Unit::Ns,
-        Some(("rate", _)) => Unit::PerSecond,
-        Some(("share", _)) => Unit::Share,
+        Some((OwnStatistic::Rate, _)) => Unit::PerSecond,
+        Some((OwnStatistic::Share, _)) => Unit::Share,
         _ => Unit::Count,
     };
     let line = |(nth, figure): (usize, &Leading)| {
@@ -40,9 +40,10 @@ fn chart(name: &str, runs: &[(f64, &Evidence)], axis: &str, how: How) -> Chart {
             Some(Measured { x: *load, y: value * unit_ns.unwrap_or(1.0) })
         };
         Line {
-            name: clean(if figure.statistic.starts_with('p') { &figure.statistic } else { &figure.name })
-                .into_owned()
-                .into(),
+            name: match figure.statistic.percentile() {
+                Some(percentile) => percentile.name().into(),
+                None => clean(&figure.name).into_owned().into(),
+            },
             class: CLASSES.get(nth).copied().unwrap_or("two"),
             how,
             sign: if nth == 0 { Sign::Ring } else { Sign::Disc },
@@ -60,7 +61,7 @@ fn chart(name: &str, runs: &[(f64, &Evidence)], axis: &str, how: How) -> Chart {
         places.sort_by(|a, b| a.x.total_cmp(&b.x));
         lines.push(Line { name: "due/s".into(), class: "faint", how: How::Line, sign: Sign::Disc, places });
     }
-    // A time of nothing, such as that between tokens of one event, has no place on a logarithmic axis.
+    // A logarithmic axis has no place for 0, such as the time between two tokens of one event.
     let is_logarithmic = unit == Unit::Ns && lines.iter().flat_map(|line| &line.places).all(|place| place.y > 0.0);
     let unit_words = match (unit, first) {
         (Unit::Count, Some(figure)) if !figure.unit.is_empty() => format!("{}, ", clean(&figure.unit)),

@@ -10,6 +10,7 @@ use super::super::stretches::Stretch;
 use crate::csv::Row;
 use crate::numbers::{clean, count, duration, percent};
 use crate::own;
+use crate::own::text;
 use crate::page::{Cell, Column, Table};
 
 /// brunt's health in a stretch: the worst of its seconds; and the open connections at its end.
@@ -22,7 +23,7 @@ pub(in crate::html) struct Moment {
     pub(in crate::html) open_connections: Option<u64>,
     /// Means of watched figures, in the summary's order.
     pub(in crate::html) watched: Vec<Option<f64>>,
-    /// Own figures that charts have, in their order, and how long the time is that they are of, in nanoseconds.
+    /// Own figures with a chart, in their order, each with the length of its points in nanoseconds.
     pub(in crate::html) own: Vec<(OwnPoint, u64)>,
 }
 
@@ -94,8 +95,8 @@ pub(in crate::html) fn table(shown: Shown<'_>, stretches: &[Stretch], moments: &
             cells.push(Cell::new(moment.users.map_or("–".to_owned(), count)));
         }
         cells.extend(own.iter().map(|(at, _, unit, shown)| {
-            let value = moment.own.get(*at).and_then(|(values, length_ns)| shown.value(values, *length_ns));
-            Cell::new(value.map_or("–".to_owned(), |value| shown.text(unit, value)))
+            let value = moment.own.get(*at).and_then(|(values, length_ns)| shown.in_point(values, *length_ns));
+            Cell::new(value.map_or("–".to_owned(), |value| text(*shown, unit, value)))
         }));
         let values = watched.iter().zip(&moment.watched);
         cells.extend(
@@ -141,7 +142,7 @@ pub(super) fn csv(shown: Shown<'_>, stretches: &[Stretch], moments: &[Moment]) -
         row.put(known(moment.open_connections));
         row.put(known(moment.users));
         for (at, _, _, shown) in &own {
-            let value = moment.own.get(*at).and_then(|(values, length_ns)| shown.value(values, *length_ns));
+            let value = moment.own.get(*at).and_then(|(values, length_ns)| shown.in_point(values, *length_ns));
             row.put(value.map_or(String::new(), |value| value.value.to_string()));
         }
         for value in &moment.watched {
