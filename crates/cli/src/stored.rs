@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_decide::compare::{self, BLOCKS, ComparedFigures, ComparedRun, ComparedRuns, Comparison, LEAST_RUNS};
-use brunt_decide::evidence::Evidence;
+use brunt_decide::evidence::{self, Evidence};
 use brunt_decide::kept::KeptKind;
 use brunt_decide::short::Lacking;
 use brunt_judge::summary::Summary;
@@ -221,8 +221,7 @@ pub fn compare_sides(a: &StoredSide, b: &StoredSide) -> Result<ComparedRuns> {
     let comparison = match (a.results.as_slice(), b.results.as_slice()) {
         ([a_one], [b_one]) => {
             let blocks = |name: &str, result: &Summary| {
-                let own = Evidence::from_summary(result).leading;
-                compare::blocks(result.run.series.points(), &own).ok_or_else(|| {
+                compare::blocks(result.run.series.points(), &evidence::leading(result)).ok_or_else(|| {
                     anyhow!(
                         "{name} is too short to be compared by itself: {BLOCKS} s or more are needed (-d), or several \
                          results of each in a directory, or both run in turn by brunt compare with two URLs"

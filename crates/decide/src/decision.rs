@@ -49,9 +49,11 @@ impl Decision<'_> {
         }
     }
 
-    /// The machine that made its runs; `None` without a run, or where it is unknown.
+    /// The machine that made its runs; `None` without a run, where it is unknown, and where several made them.
     pub fn machine(&self) -> Option<&Machine> {
-        self.runs().into_iter().find_map(|run| run.machine.as_ref())
+        let runs = self.runs();
+        let first = runs.first()?.machine.as_ref()?;
+        runs.iter().all(|run| run.machine.as_ref() == Some(first)).then_some(first)
     }
 
     /// When its first run began, in milliseconds since 1970-01-01 UTC; `None` without a run.

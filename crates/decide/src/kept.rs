@@ -238,7 +238,7 @@ pub struct KeptFigure {
 }
 
 impl KeptFigure {
-    /// The quantile of a time of all calls that it is, 0 to 1; `None` if it is none.
+    /// Its quantile (0 to 1), if it is a percentile of a time of all calls.
     pub fn quantile(&self) -> Option<f64> {
         match Measure::parse(&self.name) {
             Some(Measure::Time(_, Statistic::Quantile(q))) => Some(q),

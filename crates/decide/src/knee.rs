@@ -23,7 +23,7 @@ pub struct Knee {
     pub most_at: f64,
     /// The most.
     pub most: f64,
-    /// Whether no higher load was tried than that of the most: there may be more beyond.
+    /// Whether the figure still grows at the highest load tried: its knee may lie beyond.
     pub is_last: bool,
 }
 
@@ -49,12 +49,13 @@ fn knee<'a>(figure: String, places: impl Iterator<Item = &'a (f64, Vec<f64>)>) -
     let (most_at, most) =
         curve.iter().copied().rev().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, most)| *most > 0.0)?;
     let (at, value) = *curve.iter().find(|(_, value)| *value >= ENOUGH * most)?;
-    Some(Knee { figure, at, value, most_at, most, is_last: most_at >= last })
+    Some(Knee { figure, at, value, most_at, most, is_last: at >= last })
 }
 
 #[cfg(test)]
 mod tests {
     use brunt_judge::fixtures::summary;
+    use brunt_record::figures::OwnStatistic;
 
     use super::*;
     use crate::evidence::Leading;
@@ -66,7 +67,7 @@ mod tests {
             value: per_s,
             at_least: false,
             figure: "goodput".to_owned(),
-            statistic: "rate".to_owned(),
+            statistic: OwnStatistic::Rate,
             count: 100,
             is_drawn: true,
             has_knee: true,

@@ -140,7 +140,7 @@ fn flood<M: Machine>(
     };
     let mut watchdog = Watchdog::new(scripted.iter().map(|worker| worker.heart.clone()));
     let portion = given.part.portion;
-    let own_calls = |share| prepared.own_calls(share).filter(|_| plan.own_times);
+    let own_calls = |share| plan.own_times.then(|| prepared.own_calls(share)).flatten();
     let own: Vec<_> = portion.shares().map_while(own_calls).collect();
     let mut run = match routes.first().filter(|_| scripted.is_empty() && !own.is_empty()) {
         Some(route) => {

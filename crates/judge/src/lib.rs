@@ -15,7 +15,6 @@
 //!
 //! fn passed(plan: Plan, run: Recording) -> bool {
 //!     let summary = Summary::new(plan, run);
-//!     println!("{} ok/s, {}", summary.rates.ok_per_s, summary.verdict.holding());
 //!     summary.answered() && summary.thresholds_held()
 //! }
 //! ```

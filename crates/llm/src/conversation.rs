@@ -245,7 +245,7 @@ impl WorkerReplay for OwnCalls {
         }
     }
 
-    fn is_made(&mut self, number: u64) -> bool {
+    fn claim(&mut self, number: u64) -> bool {
         self.ahead = self.ahead.filter(|ahead| *ahead != number);
         // After a warm-up more may wait than are still to be made.
         let (Some(left), Some(conversation)) = (self.left.checked_sub(1), self.under_way.get_mut(&number)) else {

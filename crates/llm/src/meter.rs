@@ -128,7 +128,7 @@ pub struct FigureTerms {
     pub prompts_differ: bool,
 }
 
-/// What is remarked on figures: the name of each, of which figure it is a share, from which percentage on, and the remark.
+/// Warnings on figures: a figure, the figure that it is a share of, the least share in percent, and the sentence.
 const REMARKS: [(&str, &str, u32, &str); 2] = [
     (
         "cached_tokens",

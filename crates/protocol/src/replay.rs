@@ -112,9 +112,9 @@ pub trait WorkerReplay: Send {
     /// The next call, in the order of their due times.
     fn next(&mut self) -> Upcoming;
 
-    /// Whether this call, which has come due, is made. Calls are planned ahead; meanwhile the number of calls to make may have been reached.
-    /// Asked once, before [`call`](Self::call).
-    fn is_made(&mut self, _number: u64) -> bool {
+    /// Claims a call that has come due. `false` if it is not made after all: calls are planned ahead, and meanwhile the number to make may
+    /// have been reached. Asked once, before [`call`](Self::call).
+    fn claim(&mut self, _number: u64) -> bool {
         true
     }
 

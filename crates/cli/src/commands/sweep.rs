@@ -258,7 +258,7 @@ fn plans(args: &Sweep, program: &Program) -> Result<(Axis, Vec<(u64, Plan)>)> {
     let (axis, steps) = args.run.axis(args.vary.as_ref())?;
     // Of `AXES`, each value is the field's; a flag that `--vary` names is laid over the others.
     let varied = AXES.iter().find(|known| known.id == axis.name && args.vary.is_none());
-    let are_connections = varied.is_some_and(|varied| varied.is_concurrency);
+    let are_connections = AXES.iter().any(|known| known.id == axis.name && known.is_concurrency);
     let most = if are_connections { u64::from(brunt_engine::most_connections()) } else { 0 };
     let values = steps.values(most).with_context(|| format!("--{}", axis.name))?;
     let mut seed = args.run.run.bench.limits.seed;

@@ -63,7 +63,7 @@ brunt puts load on network services and tells the truth about what happened.
   brunt URL                               as many as the target takes, for 10 s
   brunt -r 200 -d 30s URL                 200 requests/s, for 30 s
   brunt find --threshold 'p99<50ms' URL   the highest rate with p99 below 50 ms
-  brunt run FILE URL                      users by a script, of k6 or in Lua
+  brunt run FILE                          users by a script, of k6 or in Lua
 
 brunt --help    flags and commands
 brunt help      the guide; brunt help first: a first run, step by step";

@@ -15,6 +15,21 @@ fn json(text: &str) -> Value {
 
 const QUICK: [&str; 4] = ["sweep", "-n40", "-w0", "-t1"];
 
+/// A flag that `--vary` names is that flag: as many as there may be, and no more threads than connections.
+#[test]
+fn connections_may_be_varied_by_name() {
+    let (server, url) = target(ServerConfig::default());
+    let values = |vary: &str, threads: &str| {
+        let args = ["sweep", "-n40", "-w0", threads, "--format=json", "--vary", vary, &url];
+        let steps = json(&run(args).with_status(0).stdout)["steps"].as_array().unwrap().clone();
+        steps.iter().map(|step| step["value"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(values("connections=1,4", "-t2"), [1, 4]);
+    assert_eq!(server.requests(), 80);
+    let dry = ["sweep", "-n40", "-w0", "--dry-run", "--vary", "connections=1..max", &url];
+    run(dry).with_status(0);
+}
+
 #[test]
 fn each_value_has_its_run() {
     let (server, url) =

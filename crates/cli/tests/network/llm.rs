@@ -99,7 +99,7 @@ fn own_figures_have_values_by_second_in_every_output_and_when_read_back() {
     let sum: f64 = (0..series.len()).filter_map(|at| second(at, "output_tokens", "sum")).sum();
     let all = result["names"]["own"].as_array().unwrap();
     let whole = all.iter().find(|own| own["name"] == "output_tokens").unwrap()["sum"].as_f64().unwrap();
-    // An answer that ends in the drain puts right what was counted of it.
+    // The count of an answer that ends in the drain is corrected there.
     assert!(sum > 100.0 && (sum - whole).abs() <= 20.0, "{sum} of {whole}");
     let table = std::fs::read_to_string(&csv).unwrap();
     for name in ["ttft:p50", "ttft:p99", "output_tokens:rate", "goodput:rate", "attainment:share", "chunk_gap:p99"] {

@@ -34,7 +34,7 @@ const IDLE_NS: u64 = 60 * SECOND_NS;
 const LOOK_NS: u64 = 1_000_000;
 /// The reason for the failure of a call whose turn does not come in time.
 const NO_TURN: &str = "its session's calls before it took all of its time";
-/// The reason for that of a call whose session never had a connection.
+/// The reason for the failure of a call whose session never got a connection.
 const NO_PLACE: &str = "other sessions had every connection for all of its time";
 
 /// The tag of a call.
@@ -183,7 +183,7 @@ impl Replaying {
 
     /// Begins a call, which is due from then on.
     fn begin<D: Driver>(&mut self, network: &mut ReplayNetwork<D>, slot: u32, number: u64, due: Tick) {
-        if !self.log.is_made(number) {
+        if !self.log.claim(number) {
             return;
         }
         let id = network.begin(Call::new(Tag { number, slot }, due, self.phase == Phase::Measured, Counted::AtOnce));
@@ -320,6 +320,7 @@ impl Replaying {
                 let is_starved =
                     slot.and_then(|slot| self.sessions.get(slot)).is_some_and(|session| session.is_starved);
                 let reason = if is_starved { NO_PLACE } else { NO_TURN };
+                network.recorder_mut().snapshot.numbers.add(Counter::WaitedForConnection, u64::from(is_starved));
                 network.complete(self, id, End::Failed(Failure::Timeout, reason), expires);
             }
             self.waiting.pop_front();

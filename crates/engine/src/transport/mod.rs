@@ -85,7 +85,7 @@ pub(crate) struct Ready {
 /// The size of a worker's read buffer, in bytes.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// A worker's sockets and its time. Nothing blocks but [`Driver::wait`]. The shortest one is `Wire` of the channel's tests.
+/// A worker's sockets and its time. Nothing blocks but [`Driver::wait`]. For a short example see `Wire` in the channel's tests.
 pub(crate) trait Driver {
     /// Nanoseconds since the run's epoch, which all workers share; never goes back.
     fn now(&mut self) -> Tick;

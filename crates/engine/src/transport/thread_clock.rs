@@ -7,7 +7,7 @@ pub(crate) struct ThreadClock {
 }
 
 impl ThreadClock {
-    /// That of the current thread.
+    /// Opens the clock of the current thread.
     pub(crate) fn open() -> Self {
         Self {
             #[cfg(target_os = "linux")]

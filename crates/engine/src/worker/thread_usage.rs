@@ -17,7 +17,7 @@ fn next_heartbeat(now: Tick) -> Tick {
 
 /// The running totals of the current thread.
 pub(super) struct ThreadUsage {
-    /// None in simulated time, in which CPU time is no share of anything.
+    /// `None` in simulated time, where CPU time means nothing.
     clock: Option<ThreadClock>,
     lap_began: Tick,
     cpu_ns: u64,

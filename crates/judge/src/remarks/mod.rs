@@ -424,18 +424,20 @@ fn cut_off(plan: &Plan, run: &Recording, total: &Snapshot) -> Option<Remark> {
     Some(Remark { calls: Some(in_flight), advice: Some(Advice::WarmUp), ..Remark::new(About::CutOff, message) })
 }
 
-/// A warm-up in which not as many calls ended as run at once: those of its beginning, which find a target at rest, were still under way
-/// when the measured part began.
+/// A warm-up shorter than the mean call: its first calls, which meet an idle target, reach into the measured part, and fewer have ended in it
+/// than run at once (Little's law).
 fn short_warm_up(plan: &Plan, total: &Snapshot) -> Option<Remark> {
-    let p95_ns = total.response_quantile(0.95)?.value;
     let is_flood = plan.scenarios.is_none() && !matches!(plan.load, Load::Replay(_));
-    if !is_flood || plan.warmup_ns == 0 || plan.warmup_ns >= p95_ns {
+    if !is_flood || plan.warmup_ns == 0 {
         return None;
     }
-    let (warm_up, p95) = (ExactDuration(plan.warmup_ns), Duration(p95_ns));
-    let message =
-        format!("the warm-up of {warm_up} was over before as many calls had ended as run at once: p95 is {p95}");
-    let seconds = p95_ns.div_ceil(SECOND_NS);
+    let mean_ns = total.response_times().mean()?.value as u64;
+    if plan.warmup_ns >= mean_ns {
+        return None;
+    }
+    let (warm_up, mean) = (ExactDuration(plan.warmup_ns), Duration(mean_ns));
+    let message = format!("the warm-up of {warm_up} was shorter than a call takes: {mean} on average");
+    let seconds = mean_ns.div_ceil(SECOND_NS);
     Some(Remark { advice: Some(Advice::LongerWarmUp { seconds }), ..Remark::new(About::ShortWarmUp, message) })
 }
 

@@ -7,7 +7,7 @@ use brunt_record::snapshot::Snapshot;
 
 use super::{About, Remark};
 
-/// The remarks on figures of the protocol's own that are as large a share of another as it declares.
+/// Remarks on own figures whose share of another reaches the percentage that the protocol declared.
 pub(super) fn find(plan: &Plan, total: &Snapshot) -> Vec<Remark> {
     let figure = |name: &str| total.figures.own.iter().find(|(known, _)| *known == name).map(|(_, figure)| figure);
     let remark = |declared: &DeclaredFigure| {

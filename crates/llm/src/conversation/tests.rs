@@ -44,7 +44,7 @@ const THREE: Option<Turns> = Some(Turns { turns: Length::fixed(3.0), think: Thin
 /// The next call: when it is due, and its number.
 fn next(calls: &mut dyn WorkerReplay) -> Option<(u64, u64)> {
     match calls.next() {
-        Upcoming::Call(call) => calls.is_made(call.number).then_some((call.due_ns, call.number)),
+        Upcoming::Call(call) => calls.claim(call.number).then_some((call.due_ns, call.number)),
         Upcoming::Over => None,
         other => panic!("{other:?}"),
     }
@@ -71,7 +71,7 @@ fn ended(calls: &mut dyn WorkerReplay, number: u64, text: &str) -> Option<Follow
 /// The same; the call that follows is made, and comes with its pause in nanoseconds.
 fn answer(calls: &mut dyn WorkerReplay, number: u64, text: &str) -> Option<(u64, u64)> {
     let following = ended(calls, number, text)?;
-    calls.is_made(following.number).then_some((following.number, following.after_ns))
+    calls.claim(following.number).then_some((following.number, following.after_ns))
 }
 
 /// The texts of a body's messages, with the roles.
@@ -129,7 +129,7 @@ fn a_turn_that_fails_ends_its_conversation_and_the_rest_is_counted() {
     calls.ended(second, ReplayedEnd::Failed);
     let following = calls.follows(second).unwrap();
     assert_eq!(following.after_ns, AFTER_FAILURE_NS);
-    assert!(calls.is_made(following.number));
+    assert!(calls.claim(following.number));
     assert_eq!(said(&body(calls.as_mut(), following.number)).len(), 1, "another conversation");
     let refused = AnswerParts { head: b"", body: b"" };
     calls.ended(following.number, ReplayedEnd::Answered { status: 429, took_ns: 1, parts: refused });
@@ -213,7 +213,7 @@ fn turns_that_a_warm_up_planned_are_among_those_asked_for() {
         calls.begin(Phase::Measured);
         let mut made = 0;
         while let Some(number) = thinking.pop() {
-            if calls.is_made(number) {
+            if calls.claim(number) {
                 made += 1;
                 thinking.extend(ended(calls.as_mut(), number, "a").map(|following| following.number));
             }
