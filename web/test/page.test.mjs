@@ -580,15 +580,21 @@ test("how calls ended has examples, as text, and the one way apart from the othe
   await page.close();
 });
 
+/** Takes something out of the menu of a section. */
+const saved = async (page, section, what) => {
+  await page.click(`#${section} .tools summary`);
+  await page.click(`#${section} .tools ${what}`);
+};
+
 test("every drawing can be taken away as a picture, and every table as a file", async () => {
   const { page } = await pageOf("shop");
-  const [download] = await Promise.all([page.waitForEvent("download"), page.click("#over-time button.svg")]);
+  const [download] = await Promise.all([page.waitForEvent("download"), saved(page, "over-time", "button.svg")]);
   assert.equal(download.suggestedFilename(), "stack.svg");
   const svg = await readFile(await download.path(), "utf8");
   assert.match(svg, /^<svg [^>]*xmlns="http:\/\/www.w3.org\/2000\/svg"/);
   assert.ok(svg.includes("stroke=") && !svg.includes("NaN"));
   for (const section of ["requests", "outcomes", "checks", "latency", "scenarios"]) {
-    const [file] = await Promise.all([page.waitForEvent("download"), page.click(`#${section} a[download]`)]);
+    const [file] = await Promise.all([page.waitForEvent("download"), saved(page, section, "a[download]")]);
     assert.equal(file.suggestedFilename(), `${section}.csv`);
     const lines = (await readFile(await file.path(), "utf8")).trim().split("\n");
     assert.ok(lines.length > 1, section);

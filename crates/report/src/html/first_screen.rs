@@ -7,7 +7,7 @@ use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::{Judgement, Spoils};
 use brunt_plan::plan::Plan;
-use brunt_plan::threshold::{Figure, NameKind, Operator, Statistic, Time};
+use brunt_plan::threshold::{Figure, NameKind, Operator, Statistic, Threshold, Time};
 use brunt_plan::units::{Clock, Duration, Number};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::histogram::{Percentile, fewest_calls};
@@ -62,7 +62,8 @@ fn header(html: &mut Html, summary: &Summary) {
 /// What made the load, when, where and by which brunt: below the outcome, which is read first.
 fn settings(html: &mut Html, summary: &Summary) {
     let (plan, run) = (&summary.plan, &summary.run);
-    html.raw("<p id=\"settings\" class=\"faint\">").text(&text::plan_in_words(plan).join(", "));
+    html.raw("<p id=\"settings\">").text(&text::plan_in_short(plan).unwrap_or_default()).raw("<small>");
+    html.text(&text::plan_in_words(plan).join(", "));
     html.raw(" · <time datetime=\"").text(&iso_8601(run.started_unix_ms / 1000)).raw("\">");
     html.text(&text::moment(run.started_unix_ms)).raw("</time> · brunt ").text(&clean(&run.brunt_version));
     if let Some(machine) = &run.machine {
@@ -71,7 +72,7 @@ fn settings(html: &mut Html, summary: &Summary) {
     for (key, value) in &plan.origin.tags {
         html.raw(" <span class=\"tag\">").text(&brief(&format!("{key}={value}"))).raw("</span>");
     }
-    html.raw("</p>");
+    html.raw("</small></p>");
 }
 
 /// The headline, thresholds, findings, and the quality of the measurement.
@@ -163,7 +164,9 @@ fn thresholds(html: &mut Html, summary: &Summary, is_said: bool, goes_on: bool) 
         .iter()
         .filter(|result| result.is_noted() && !(is_said && failed::has_sentence(result)))
         .collect();
-    if noted.is_empty() {
+    // The headline says why the only one failed.
+    let is_alone = matches!(noted.as_slice(), [only] if !only.held && only.sure && !goes_on);
+    if noted.is_empty() || is_alone && !is_said {
         return;
     }
     html.raw("<ul id=\"thresholds\" class=\"limits\">");
@@ -220,8 +223,8 @@ fn measurement(html: &mut Html, summary: &Summary) {
             ("faint", format!("measured well{}", text::in_brief(summary)))
         }
         Judgement::Trustworthy => ("faint", "measured well, apart from what is listed below".to_owned()),
-        Judgement::GeneratorBound => ("bad", "✗ brunt was the limit: throughput is a lower bound".to_owned()),
-        Judgement::LatencyUnreliable => ("bad", format!("✗ {}", verdict.holding())),
+        Judgement::GeneratorBound => ("warning", "! brunt was the limit: throughput is a lower bound".to_owned()),
+        Judgement::LatencyUnreliable => ("warning", format!("! {}", verdict.holding())),
     };
     html.raw("<p class=\"badge\"><a href=\"#verdict\" class=\"").raw(class).raw("\">Measurement: ");
     html.text(&words).raw("</a></p>");
@@ -235,6 +238,28 @@ struct Tile {
     class: &'static str,
 }
 
+/// The place of the figure that a reader looks for first: one that failed; else the rate, or where the plan sets that, the slowest calls.
+fn first_of(tiles: &[Tile], summary: &Summary) -> usize {
+    let has_too_many_failed = summary
+        .thresholds
+        .iter()
+        .any(|result| !result.held && result.condition.threshold().is_some_and(Threshold::is_about_errors));
+    let place = |name: &str| tiles.iter().position(|tile| tile.name == name);
+    let failed = || tiles.iter().position(|tile| tile.class == "bad" && tile.name != "error rate");
+    let usual = if summary.is_open() { "p99" } else { "ok/s" };
+    place("error rate").filter(|_| has_too_many_failed).or_else(failed).or_else(|| place(usual)).unwrap_or(0)
+}
+
+/// The interval of the rate, where the target and not the plan sets it: `95%: 3,800 to 3,890/s`.
+fn rate_within(summary: &Summary) -> String {
+    let ends = summary.rates.ok_low_per_s.zip(summary.rates.ok_high_per_s).filter(|_| !summary.is_open());
+    let ends = ends.map(|(low, high)| (Number(low).to_string(), Number(high).to_string()));
+    match ends.filter(|(low, high)| low != high) {
+        Some((low, high)) => format!("95%: {low} to {high}/s"),
+        None => String::new(),
+    }
+}
+
 /// The most wanted figures.
 fn figures(html: &mut Html, shown: Shown<'_>) {
     let summary = shown.summary;
@@ -243,7 +268,11 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
     let mut tiles = vec![Tile {
         name: "ok/s",
         value: format!("{least}{}", Number(summary.rates.ok_per_s)),
-        note: if summary.is_open() { format!("of {} due/s", Number(summary.rates.due_per_s)) } else { String::new() },
+        note: if summary.is_open() {
+            format!("of {} due/s", Number(summary.rates.due_per_s))
+        } else {
+            rate_within(summary)
+        },
         class: if least.is_empty() { "" } else { "warning" },
     }];
     let due = summary.total.numbers.get(Counter::Due);
@@ -296,13 +325,26 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
         tiles.push(Tile { name: "max", value: duration(response.max), note: String::new(), class });
     }
     html.raw("<section id=\"figures\" aria-labelledby=\"figures-title\"><h2 id=\"figures-title\">Key figures</h2><dl class=\"tiles\">");
-    for Tile { name, value, note, class } in tiles {
-        html.raw("<div class=\"tile\" data-figure=\"")
-            .raw(name)
-            .raw("\"><dt>")
-            .raw(name)
-            .raw("</dt><dd><span class=\"value ");
+    // It comes first; the others keep their order.
+    let first = first_of(&tiles, summary);
+    if let Some(upto) = tiles.get_mut(..=first) {
+        upto.rotate_right(1);
+    }
+    for (place, Tile { name, value, note, class }) in tiles.into_iter().enumerate() {
+        html.raw(if place == 0 {
+            "<div class=\"tile hero\" data-figure=\""
+        } else {
+            "<div class=\"tile\" data-figure=\""
+        })
+        .raw(name)
+        .raw("\"><dt>")
+        .raw(name)
+        .raw("</dt><dd><span class=\"value ");
         html.raw(class).raw("\">").text(&value).raw("</span>");
+        let limits = summary.thresholds.iter().filter_map(|result| Some((result, result.condition.threshold()?)));
+        let limit = limits.filter(|(result, of)| !result.held && place == 0 && of.figure() == name);
+        let limit = limit.map(|(_, of)| format!("limit {}", of.condition())).next();
+        let note = limit.into_iter().chain((!note.is_empty()).then_some(note)).collect::<Vec<_>>().join("; ");
         if !note.is_empty() {
             html.raw("<small>").text(&note).raw("</small>");
         }

@@ -66,7 +66,9 @@ impl Section {
         if !self.note.is_empty() {
             html.raw(" <p class=\"faint\">").text(&self.note).raw("</p>");
         }
-        html.raw("<p class=\"tools\">");
+        html.raw("<details class=\"tools\"><summary aria-label=\"save or link ")
+            .text(&self.title)
+            .raw("\">save</summary><div>");
         if self.is_drawn {
             html.raw("<button type=\"button\" class=\"svg\" hidden>SVG</button> ");
         }
@@ -83,7 +85,7 @@ impl Section {
             .raw(self.id)
             .raw("\" aria-label=\"link to ")
             .text(&self.title)
-            .raw("\">link</a></p></div>");
+            .raw("\">link</a></div></details></div>");
         html.html(&self.body).raw("</section>");
     }
 }

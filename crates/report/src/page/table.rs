@@ -115,6 +115,8 @@ struct Row {
     id: String,
     cells: Vec<Cell>,
     below: Option<Html>,
+    /// Whether it is shown only where all rows are.
+    is_minor: bool,
 }
 
 /// A table whose first column says what each row is about.
@@ -141,9 +143,22 @@ impl Table {
         self.rows.push(Row { cells, ..Row::default() });
     }
 
+    /// A row that is folded away until all are asked for, by [`Table::write_choice`].
+    pub(crate) fn push_minor(&mut self, cells: Vec<Cell>) {
+        self.rows.push(Row { cells, is_minor: true, ..Row::default() });
+    }
+
+    /// Writes the choice between the main rows and all of them.
+    pub(crate) fn write_choice(&self, html: &mut Html) {
+        html.raw("<p class=\"choice\"><label><input type=\"checkbox\" class=\"all-rows\" id=\"")
+            .raw(self.id)
+            .raw("-all\"> all ");
+        html.text(&self.rows.len().to_string()).raw(" rows</label></p>");
+    }
+
     /// A row called `id`, with what stands below it.
     pub(crate) fn push_opening(&mut self, id: String, cells: Vec<Cell>, below: Option<Html>) {
-        self.rows.push(Row { id, cells, below });
+        self.rows.push(Row { id, cells, below, is_minor: false });
     }
 
     /// Whether a phone is too narrow for it, and shows each row as lines of named figures. Of many rows that would make a long page.
@@ -192,7 +207,7 @@ impl Table {
         if !row.id.is_empty() {
             html.raw(" id=\"").text(&row.id).raw("\"");
         }
-        html.raw(">");
+        html.raw(if row.is_minor { " class=\"minor\">" } else { ">" });
         for (at, cell) in row.cells.iter().enumerate() {
             html.raw(if at == 0 { "<th scope=\"row\" class=\"" } else { "<td class=\"" })
                 .raw(kinds.get(at).copied().unwrap_or("figure"));

@@ -33,7 +33,8 @@ pub(crate) use over_time::{marks, sign};
 pub(crate) use own::{are_of_protocol, title as own_title};
 pub use plan::{concurrency, scenario_list};
 pub(crate) use plan::{
-    connections_of, heading as plan_heading, in_words as plan_in_words, machine_lines, moment, origin_lines,
+    connections_of, heading as plan_heading, in_short as plan_in_short, in_words as plan_in_words, machine_lines,
+    moment, origin_lines,
 };
 pub(crate) use verdict::in_brief;
 

@@ -281,6 +281,20 @@ fn load(plan: &Plan) -> String {
     }
 }
 
+/// The load in a few words: `300 requests/s for 8s`, `20 connections for 4s, each with a request at a time`; `None` where it takes more.
+pub(crate) fn in_short(plan: &Plan) -> Option<String> {
+    if plan.scenarios.is_some() || plan.own_times {
+        return None;
+    }
+    let stop = stop(plan);
+    let length = if plan.duration_ns().is_some() { format!(" for {stop}") } else { format!(", {stop}") };
+    match &plan.load {
+        Load::Open { profile, .. } => Some(format!("{profile} requests/s{length}")),
+        Load::Closed {} => Some(format!("{}{length}, as fast as they are answered", connections_of(plan))),
+        Load::Replay(_) => None,
+    }
+}
+
 fn stop(plan: &Plan) -> String {
     let length = plan.duration_ns().map(|ns| ExactDuration(ns).to_string());
     let requests = plan.stop.requests.map(|n| counted(n, "request"));

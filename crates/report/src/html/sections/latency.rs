@@ -12,6 +12,9 @@ use super::super::shown::Shown;
 use crate::numbers::{clean, count, counted, duration};
 use crate::page::{Cell, Column, Section, Table};
 
+/// The rows that are not folded away.
+const MAIN: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+
 pub(super) fn latency(shown: Shown<'_>) -> Section {
     let mut section = Section::new("latency", "Latency");
     let times = &shown.summary.times;
@@ -58,7 +61,7 @@ pub(super) fn latency(shown: Shown<'_>) -> Section {
                 cells.push(Cell::new(ends(times)));
             }
         }
-        table.push(cells);
+        if MAIN.contains(&name) { table.push(cells) } else { table.push_minor(cells) }
     };
     let none = |_: &Distribution| String::new();
     let rounded = |mean: AtLeast<f64>| time(mean.map(|ns| ns.round() as u64));
@@ -78,6 +81,7 @@ pub(super) fn latency(shown: Shown<'_>) -> Section {
     row("max", &|times| time(times.max), &none);
     row("count", &|times| Cell::sorted(count(times.count), times.count as f64), &none);
     section.tools.push(table.csv());
+    table.write_choice(&mut section.body);
     table.write(&mut section.body);
     let numbers = &shown.summary.total.numbers;
     let open = numbers.get(Counter::Unfinished) + numbers.get(Counter::Unsent);

@@ -42,12 +42,16 @@
     const focused = active ? [...old.querySelectorAll(FOCUSABLE)].indexOf(active) : -1;
     const chosen = [...old.querySelectorAll("input:checked")].map(({ id }) => id);
     const isOpen = old instanceof HTMLDetailsElement && old.open;
+    const opened = [...old.querySelectorAll("details")].map((details) => details.open);
     old.replaceWith(fresh);
     fresh.querySelectorAll(".scroll").forEach((region, i) => {
       region.scrollLeft = scrolled[i] ?? 0;
     });
     for (const id of chosen) if (id) fresh.querySelector(`#${CSS.escape(id)}`)?.click();
     if (fresh instanceof HTMLDetailsElement) fresh.open = isOpen;
+    fresh.querySelectorAll("details").forEach((details, i) => {
+      details.open = opened[i] ?? false;
+    });
     if (!active) return;
     document.dispatchEvent(new Event("brunt:shown"));
     const place = (active.id && document.getElementById(active.id)) || fresh.querySelectorAll(FOCUSABLE)[focused];
