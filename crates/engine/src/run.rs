@@ -341,10 +341,7 @@ fn begin_script(
 ) -> Result<Option<Begun>, EngineError> {
     let plan = &shared.plan;
     let Some(script) = script else { return Ok(None) };
-    let tcp = route.into_iter().flat_map(|route| &route.addresses).filter_map(|address| match address {
-        Address::Tcp(address) => Some(*address),
-        Address::Unix(_) => None,
-    });
+    let tcp = route.into_iter().flat_map(|route| &route.addresses).filter_map(Address::of_network);
     let target = || (plan.target.host.clone(), plan.target.port.unwrap_or(scheme.default_port));
     let place = FloodPlace {
         addresses: tcp.collect(),

@@ -15,6 +15,7 @@ mod faults;
 mod first_minutes;
 mod http2;
 mod http2_peers;
+mod http3;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/installed.rs"]
 mod installed;

@@ -11,6 +11,7 @@ use super::answer_sampler::SampleRequest;
 use super::call::After;
 use super::calls::CallId;
 use super::calls::End;
+use super::connection::failure_of;
 use super::failures::{GIVEN_UP, reason_of};
 use super::{Network, State, Workload};
 use crate::channel::Clear;
@@ -95,21 +96,28 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                         self.inbound.unread.push_back(token);
                         break;
                     }
-                    if n < buffer.len() && !ended {
+                    if n < buffer.len() && !ended && !self.connections[token].link.channel.has_datagrams() {
                         break;
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if let Some(failure) = self.connections[token].link.write_failure.take() {
+                    let connection = &mut self.connections[token];
+                    let is_tried = connection.is_being_made() && connection.link.channel.has_datagrams();
+                    if let Some(failure) = connection.link.write_failure.take() {
                         let now = self.driver.now();
-                        self.broken(load, token, failure.failure(), &failure.reason(), now);
+                        let kind = if is_tried { Failure::Connect } else { failure.failure() };
+                        self.broken(load, token, kind, &failure.reason(), now);
                     }
                     break;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     let now = self.driver.now();
-                    if self.connections[token].link.client.close_reason().is_some() {
+                    if self.connections[token].is_being_made() && self.connections[token].link.channel.has_datagrams() {
+                        // Nobody listens there, as the network says.
+                        let (failure, reason) = failure_of(&error);
+                        self.broken(load, token, failure, &reason, now);
+                    } else if self.connections[token].link.client.close_reason().is_some() {
                         let reason = self.farewell(token);
                         self.broken(load, token, Failure::Closed, &reason, now);
                     } else {
@@ -160,7 +168,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let mut rest = bytes;
         'fed: while !rest.is_empty() && self.connections[token].generation == generation {
             // What came before a broken record counts.
-            let fed = self.connections[token].link.channel.feed(&mut rest);
+            let fed = self.connections[token].link.channel.feed(&mut rest, now);
             if fed.is_ok() {
                 self.was_fed(load, token, now);
             }
@@ -169,19 +177,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.received_clear(load, token, rest, now);
                 break;
             }
-            while self.connections[token].generation == generation {
-                match self.connections[token].link.channel.next_clear(&mut clear) {
-                    Clear::Bytes(count) => self.received_clear(load, token, clear.get(..count).unwrap_or(&[]), now),
-                    Clear::Nothing => break,
-                    Clear::End => {
-                        self.peer_closed(load, token, now);
-                        break 'fed;
-                    }
-                }
+            if !self.take_clear(load, token, &mut clear, generation, now) {
+                break 'fed;
             }
             if self.connections[token].generation == generation {
-                // Its own records: of its handshake, or an alert with the reason.
-                if self.connections[token].link.channel.has_unsent() {
+                let channel = &self.connections[token].link.channel;
+                // Its own records: of its handshake, or an alert with the reason; datagrams that acknowledge.
+                if channel.has_unsent() || channel.has_datagrams() {
                     self.flush_channel(token);
                 }
                 if let Err(reason) = fed {
@@ -194,10 +196,51 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.inbound.clear = clear;
     }
 
+    /// Takes the clear bytes that a channel has. False if the connection has ended with them.
+    fn take_clear<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        clear: &mut [u8],
+        generation: u32,
+        now: Tick,
+    ) -> bool {
+        while self.connections[token].generation == generation {
+            match self.connections[token].link.channel.next_clear(clear) {
+                Clear::Bytes(count) => self.received_clear(load, token, clear.get(..count).unwrap_or(&[]), now),
+                Clear::Nothing => return true,
+                Clear::End => {
+                    self.peer_closed(load, token, now);
+                    return false;
+                }
+                Clear::Broken(failure, reason) => {
+                    self.broken(load, token, failure, &reason, now);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// A timer of the connection's channel has run out.
+    #[cold]
+    pub(super) fn channel_timer<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        let generation = self.connections[token].generation;
+        self.connections[token].link.channel.tick(now);
+        let mut clear = std::mem::take(&mut self.inbound.clear);
+        clear.resize(CLEAR_BYTES, 0);
+        let goes_on = self.take_clear(load, token, &mut clear, generation, now);
+        self.inbound.clear = clear;
+        if goes_on && self.connections[token].generation == generation {
+            self.flush_channel(token);
+        }
+    }
+
     /// Bytes for the protocol arrived.
     fn received_clear<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, bytes: &[u8], now: Tick) {
-        self.recorder.snapshot.numbers.add(Counter::ClearIn, bytes.len() as u64);
-        self.connections[token].link.bytes_in += bytes.len() as u64;
+        let carried = self.connections[token].link.channel.carried_in(bytes.len()) as u64;
+        self.recorder.snapshot.numbers.add(Counter::ClearIn, carried);
+        self.connections[token].link.bytes_in += carried;
         let generation = self.connections[token].generation;
         let mut rest = bytes;
         while !rest.is_empty() {

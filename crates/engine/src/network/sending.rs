@@ -154,6 +154,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.write_failed(token, &error);
                 return false;
             }
+            self.arm_timer(token);
             if stalls {
                 self.note_stall(token, sent.wire > 0);
             }
@@ -262,6 +263,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if let Err(error) = outcome {
             return self.write_failed(token, &error);
         }
+        self.arm_timer(token);
         let generation = self.connections[token].generation;
         self.note_stall(token, sent.wire > 0);
         self.flush(load, token);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use brunt_plan::plan::ArrivalTimes;
 use brunt_record::time::Tick;
-use mio::net::{TcpStream, UnixStream};
+use mio::net::{TcpStream, UdpSocket, UnixStream};
 use mio::{Events, Interest, Poll, Token};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -24,6 +24,7 @@ use super::{Address, Clock, ConnectionId, Driver, MOST_EVENTS, Machine, Ready, R
 
 enum Socket {
     Tcp(Reader),
+    Udp(UdpSocket),
     Unix(UnixStream),
 }
 
@@ -32,6 +33,7 @@ impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcp(reader) => reader.stream.as_fd(),
+            Self::Udp(socket) => socket.as_fd(),
             Self::Unix(stream) => stream.as_fd(),
         }
     }
@@ -163,6 +165,23 @@ fn connect_tcp(address: SocketAddr, source: Option<IpAddr>, arrival_times: Arriv
     Ok(TcpStream::from_std(socket.into()))
 }
 
+/// The room for datagrams that is asked for in the kernel, in bytes: a burst of answers must not be lost there. The kernel gives as much as
+/// `net.core.rmem_max` allows.
+const DATAGRAM_ROOM_BYTES: usize = 4 << 20;
+
+fn connect_udp(address: SocketAddr, source: Option<IpAddr>) -> io::Result<UdpSocket> {
+    let socket = RawSocket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    socket.set_nonblocking(true)?;
+    // Best effort, both ways.
+    let _ = socket.set_recv_buffer_size(DATAGRAM_ROOM_BYTES);
+    let _ = socket.set_send_buffer_size(DATAGRAM_ROOM_BYTES);
+    if let Some(source) = source {
+        socket.bind(&SocketAddr::new(source, 0).into())?;
+    }
+    socket.connect(&address.into())?;
+    Ok(UdpSocket::from_std(socket.into()))
+}
+
 impl Driver for Epoll {
     #[inline]
     fn now(&mut self) -> Tick {
@@ -176,6 +195,11 @@ impl Driver for Epoll {
                 let mut stream = connect_tcp(*address, source, self.arrival_times)?;
                 self.poll.registry().register(&mut stream, Token(token.place()), both)?;
                 Socket::Tcp(Reader::new(stream))
+            }
+            Address::Udp(address) => {
+                let mut socket = connect_udp(*address, source)?;
+                self.poll.registry().register(&mut socket, Token(token.place()), both)?;
+                Socket::Udp(socket)
             }
             Address::Unix(path) => {
                 let mut stream = UnixStream::connect(path)?;
@@ -195,6 +219,7 @@ impl Driver for Epoll {
     fn connected(&mut self, token: ConnectionId) -> io::Result<bool> {
         let (error, peer) = match place(&mut self.sockets, token)? {
             Socket::Tcp(Reader { stream, .. }) => (stream.take_error()?, stream.peer_addr().map(drop)),
+            Socket::Udp(socket) => (socket.take_error()?, socket.peer_addr().map(drop)),
             Socket::Unix(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
         };
         if let Some(error) = error {
@@ -220,6 +245,13 @@ impl Driver for Epoll {
                 }
                 Ok(taken)
             }
+            Socket::Udp(socket) => loop {
+                // An empty datagram is nothing, and no end.
+                match recv(&socket, &mut *buffer, RecvFlags::empty())?.1 {
+                    0 => {}
+                    count => return Ok(count),
+                }
+            },
             Socket::Unix(stream) => Ok(recv(&stream, buffer, RecvFlags::empty())?.1),
         }
     }

@@ -26,14 +26,26 @@ use brunt_record::time::Tick;
 pub enum Address {
     /// Over TCP.
     Tcp(SocketAddr),
+    /// Over UDP, a datagram with each read and each write.
+    Udp(SocketAddr),
     /// To a Unix socket.
     Unix(PathBuf),
+}
+
+impl Address {
+    /// The address of a network.
+    pub(crate) fn of_network(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(address) | Self::Udp(address) => Some(*address),
+            Self::Unix(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp(address) => address.fmt(f),
+            Self::Tcp(address) | Self::Udp(address) => address.fmt(f),
             Self::Unix(path) => path.display().fmt(f),
         }
     }
@@ -113,8 +125,8 @@ pub(crate) trait Driver {
     /// Whether connecting has ended, and how.
     fn connected(&mut self, token: ConnectionId) -> io::Result<bool>;
 
-    /// Reads available bytes; 0 is the end, `WouldBlock` nothing yet. Readiness is announced once each time it arises:
-    /// read then until less than the buffer's length comes.
+    /// Reads available bytes, or one datagram; 0 is the end, `WouldBlock` nothing yet. Readiness is announced once each time it arises:
+    /// read then until less than the buffer's length comes, or datagrams until nothing does.
     fn read(&mut self, token: ConnectionId, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// Reads, and tells when the operating system had the last of these bytes, if it knows: in the time of
@@ -123,7 +135,7 @@ pub(crate) trait Driver {
         Ok((self.read(token, buffer)?, None))
     }
 
-    /// Writes as much as fits; `WouldBlock` if nothing does. Writable is announced when something fits again.
+    /// Writes as much as fits, or one whole datagram; `WouldBlock` if nothing does. Writable is announced when something fits again.
     fn write(&mut self, token: ConnectionId, bytes: &[u8]) -> io::Result<usize>;
 
     /// Acknowledges at once what has come from the peer and what comes next, instead of with the next bytes or a moment

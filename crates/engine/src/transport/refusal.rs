@@ -1,5 +1,6 @@
 //! Reasons for failures of TLS with a target, by their most likely mistake, with the way out.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -63,6 +64,23 @@ pub(crate) fn reason(error: &Error, bytes: &[u8]) -> String {
         }
         Error::AlertReceived(alert) => alert_received(*alert),
         other => other.to_string(),
+    }
+}
+
+/// The same where the TLS library's error is only known by its words, as QUIC tells it.
+pub(crate) fn with_way_out(words: Cow<'static, str>) -> Cow<'static, str> {
+    let known = [
+        ("SelfSigned", self_signed()),
+        ("VersionOne", version_1()),
+        ("UnknownIssuer", Error::InvalidCertificate(CertificateError::UnknownIssuer)),
+        ("alert NoApplicationProtocol", Error::NoApplicationProtocol),
+        ("alert CertificateRequired", Error::AlertReceived(AlertDescription::CertificateRequired)),
+        ("alert UnrecognisedName", Error::AlertReceived(AlertDescription::UnrecognisedName)),
+        ("alert HandshakeFailure", Error::AlertReceived(AlertDescription::HandshakeFailure)),
+    ];
+    match known.into_iter().find(|(part, _)| words.contains(part)) {
+        Some((_, error)) => reason(&error, &[]).into(),
+        None => words,
     }
 }
 

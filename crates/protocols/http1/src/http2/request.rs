@@ -1,6 +1,6 @@
 //! Requests as header blocks.
 
-use brunt_http2::hpack::Encoder;
+use brunt_http2_calls::Sections;
 
 /// Puts requests of HTTP/1.1 into header blocks of one connection. A repeated request is compared and copied.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Writer {
 
     /// The header block of a request, which may be sent once.
     #[inline]
-    pub(super) fn write(&mut self, message: &[u8], encoder: &mut Encoder) -> (&[u8], Shape) {
+    pub(super) fn write(&mut self, message: &[u8], encoder: &mut impl Sections) -> (&[u8], Shape) {
         let again = self.message == message;
         if !again || self.changes != Some(encoder.changes()) {
             self.write_anew(message, again, encoder);
@@ -53,7 +53,7 @@ impl Writer {
     }
 
     /// Repeated fields enter the table, but a path only once it was repeated.
-    fn write_anew(&mut self, message: &[u8], again: bool, encoder: &mut Encoder) {
+    fn write_anew(&mut self, message: &[u8], again: bool, encoder: &mut impl Sections) {
         let before = encoder.changes();
         let (block, name) = (&mut self.block, &mut self.name);
         block.clear();
@@ -122,7 +122,7 @@ impl<'m> Request<'m> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_http2::hpack::Decoder;
+    use brunt_http2::hpack::{Decoder, Encoder};
 
     use super::*;
 
