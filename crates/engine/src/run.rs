@@ -214,7 +214,7 @@ fn flood_parts(
         let mut routes = routes.to_vec();
         if let (Some(address), [route]) = (theirs.as_ref().and_then(|scripted| scripted.address), routes.as_mut_slice())
         {
-            (route.addresses, route.again) = (vec![Address::Tcp(address)], None);
+            route.lead_to(address);
         }
         let user = theirs.map_or_else(|| prepared.user(), |scripted| scripted.user);
         // A rate that grows its connections begins with one, however small the share.

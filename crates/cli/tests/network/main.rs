@@ -40,4 +40,5 @@ mod serve_llm;
 mod streams;
 mod tls;
 mod tunnels;
+mod versions;
 mod websocket;

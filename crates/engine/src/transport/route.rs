@@ -87,6 +87,12 @@ impl Route {
         Ok(Self { addresses, sources, tunnel, tls, again })
     }
 
+    /// Makes it lead to this address alone.
+    pub(crate) fn lead_to(&mut self, address: SocketAddr) {
+        let is_over_quic = self.tls.as_ref().is_some_and(|tls| tls.quic.is_some());
+        (self.addresses, self.again) = (over(is_over_quic, vec![Address::Tcp(address)]), None);
+    }
+
     /// All addresses, beginning with the one whose turn it is at connection number `connection`.
     pub(crate) fn in_turn(&self, connection: usize) -> impl Iterator<Item = &Address> {
         let (before, from) = self.addresses.split_at(connection % self.addresses.len().max(1));

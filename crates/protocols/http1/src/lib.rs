@@ -85,10 +85,6 @@ impl Protocol for Http1 {
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
         let options: Options = read_options(plan, self.name())?;
-        if options.http != Version::One && plan.script.is_some() {
-            let problem = "wrk's scripts write requests of HTTP/1.1: leave --http out";
-            return Err(OptionsError(problem.to_owned()));
-        }
         if options.http == Version::Three {
             check_quic(plan).map_err(|problem| OptionsError(problem.to_owned()))?;
         }

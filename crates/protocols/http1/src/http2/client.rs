@@ -10,7 +10,7 @@ use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
 use brunt_record::kinds::AnswerSample;
 use brunt_record::outcome::Failure;
 
-use super::request::Writer;
+use super::request::{Writer, Written};
 use crate::expected::{Expected, Search};
 use crate::hints::{DISCARD, Streaming};
 use crate::response::{ENDED_EARLY, keep_message, note_location};
@@ -183,14 +183,13 @@ impl StreamProtocol for Http2 {
 
     fn start(&mut self, message: &Message<'_>, streams: &mut impl Streams<Call>, out: &mut Vec<u8>) -> Started {
         let reader = self.reader(message.hint);
-        let (block, shape) = self.writer.write(message.bytes, streams.encoder());
-        let body = message.bytes.get(shape.body..).unwrap_or(&[]);
-        self.head_bytes += shape.body as u64;
+        let Written { block, body, is_head, head_bytes } = self.writer.write(message.bytes, streams.encoder());
+        self.head_bytes += head_bytes as u64;
         let has_body = !body.is_empty() || message.tail.is_some();
         let keeps_body = message.hint & DISCARD == 0;
         let search = self.expected.as_ref().map(|expected| Box::new(expected.search()));
         let call = Call { status: 0, keeps_body, kept: self.keeps.then(Box::default), reader, seen: None, search };
-        streams.start(block, !has_body, shape.is_head, call, out);
+        streams.start(block, !has_body, is_head, call, out);
         if has_body {
             let position = streams.len() - 1;
             streams.send(position, body, message.tail.is_none(), out);
@@ -298,6 +297,10 @@ impl StreamProtocol for Http2 {
         let saved = std::mem::take(&mut self.head_bytes).saturating_sub(counters.block_bytes);
         if saved > 0 {
             note("header bytes saved", saved);
+        }
+        let trimmed = self.writer.take_trimmed();
+        if trimmed > 0 {
+            note("requests that lost fields of HTTP/1.1", trimmed);
         }
     }
 
