@@ -16,6 +16,7 @@ mod first_minutes;
 mod http2;
 mod http2_peers;
 mod http3;
+mod http3_peers;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/installed.rs"]
 mod installed;

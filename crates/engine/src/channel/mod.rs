@@ -24,6 +24,7 @@ use crate::transport::refusal;
 use crate::transport::tls::TlsRoute;
 use crate::transport::{ConnectionId, Driver};
 
+pub(crate) use self::quic::Losses;
 use self::quic::Quic;
 use self::tunnel::Tunnel;
 pub(crate) use self::unsent::Unsent;
@@ -105,6 +106,14 @@ impl Channel {
     #[inline]
     pub(crate) fn has_datagrams(&self) -> bool {
         matches!(self, Self::Quic(_))
+    }
+
+    /// What was lost on the way since this was last asked; `dropped` are the datagrams that this machine has dropped so far.
+    pub(crate) fn take_losses(&mut self, dropped: u64) -> Losses {
+        match self {
+            Self::Quic(quic) => quic.take_losses(dropped),
+            Self::Plain | Self::Tunnel(_) | Self::Tls(_) => Losses::default(),
+        }
     }
 
     /// How many bytes of its peer are in so many clear ones: those of QUIC come with a record's head.

@@ -17,6 +17,17 @@ pub(crate) struct Quic {
     alpn: Option<Vec<u8>>,
     /// A datagram that the socket did not take yet, or nothing.
     datagram: Vec<u8>,
+    /// What was lost and taken so far.
+    taken: Losses,
+}
+
+/// What was lost on the way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Losses {
+    /// Packets to the peer, as far as is known.
+    pub(crate) sent: u64,
+    /// Datagrams that this machine dropped.
+    pub(crate) dropped: u64,
 }
 
 impl Quic {
@@ -29,7 +40,7 @@ impl Quic {
         let client = setup
             .connect(to, &route.server_name.to_str(), streams as u64, now.ns())
             .map_err(|error| error.to_string())?;
-        Ok(Self { client, alpn: None, datagram: Vec::new() })
+        Ok(Self { client, alpn: None, datagram: Vec::new(), taken: Losses::default() })
     }
 
     pub(super) fn has_unsent(&self) -> bool {
@@ -104,6 +115,13 @@ impl Quic {
                 }
             }
         }
+    }
+
+    /// What was lost since this was last asked; `dropped` are the datagrams that this machine has dropped so far.
+    pub(super) fn take_losses(&mut self, dropped: u64) -> Losses {
+        let all = Losses { sent: self.client.path().lost_packets, dropped };
+        let before = std::mem::replace(&mut self.taken, all);
+        Losses { sent: all.sent.saturating_sub(before.sent), dropped: all.dropped.saturating_sub(before.dropped) }
     }
 
     /// Ends the connection, if its client has not: the peer is told with the next datagram.

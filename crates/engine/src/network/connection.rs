@@ -1652,6 +1652,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let channel = &mut self.connections[token].link.channel;
             let written = channel.close(&mut Socket { driver: &mut self.driver, token });
             self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64);
+            self.note_losses_of(token);
         }
         self.driver.close(token);
         self.outgoing.clear();

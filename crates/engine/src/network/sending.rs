@@ -178,6 +178,25 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.driver.finish(token);
     }
 
+    /// A second is about to be over: notes what its connections have lost.
+    pub(crate) fn note_losses(&mut self) {
+        for token in self.connections.ids() {
+            if self.connections[token].link.channel.has_datagrams() {
+                self.note_losses_of(token);
+            }
+        }
+    }
+
+    /// Notes what a connection has lost since that was last noted.
+    #[cold]
+    pub(super) fn note_losses_of(&mut self, token: ConnectionId) {
+        let dropped = self.driver.dropped(token);
+        let losses = self.connections[token].link.channel.take_losses(dropped);
+        let numbers = &mut self.recorder.snapshot.numbers;
+        numbers.add(Counter::PacketsLost, losses.sent);
+        numbers.add(Counter::DatagramsDropped, losses.dropped);
+    }
+
     /// A second is over: clients keep their connections alive, or give those up whose peer no longer answers.
     pub(crate) fn beat<W: Workload<D, Tag = T>>(&mut self, load: &mut W, now: Tick) {
         for token in self.connections.ids() {

@@ -17,6 +17,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 
 use super::acknowledging::{Reader, TAKEN_AT_ONCE};
+use super::datagrams;
 use super::timer::{TIMER, Timer};
 #[cfg(target_os = "linux")]
 use super::timestamps::{self, Control};
@@ -165,23 +166,6 @@ fn connect_tcp(address: SocketAddr, source: Option<IpAddr>, arrival_times: Arriv
     Ok(TcpStream::from_std(socket.into()))
 }
 
-/// The room for datagrams that is asked for in the kernel, in bytes: a burst of answers must not be lost there. The kernel gives as much as
-/// `net.core.rmem_max` allows.
-const DATAGRAM_ROOM_BYTES: usize = 4 << 20;
-
-fn connect_udp(address: SocketAddr, source: Option<IpAddr>) -> io::Result<UdpSocket> {
-    let socket = RawSocket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-    socket.set_nonblocking(true)?;
-    // Best effort, both ways.
-    let _ = socket.set_recv_buffer_size(DATAGRAM_ROOM_BYTES);
-    let _ = socket.set_send_buffer_size(DATAGRAM_ROOM_BYTES);
-    if let Some(source) = source {
-        socket.bind(&SocketAddr::new(source, 0).into())?;
-    }
-    socket.connect(&address.into())?;
-    Ok(UdpSocket::from_std(socket.into()))
-}
-
 impl Driver for Epoll {
     #[inline]
     fn now(&mut self) -> Tick {
@@ -197,7 +181,7 @@ impl Driver for Epoll {
                 Socket::Tcp(Reader::new(stream))
             }
             Address::Udp(address) => {
-                let mut socket = connect_udp(*address, source)?;
+                let mut socket = UdpSocket::from_std(datagrams::connect(*address, source)?.into());
                 self.poll.registry().register(&mut socket, Token(token.place()), both)?;
                 Socket::Udp(socket)
             }
@@ -293,6 +277,13 @@ impl Driver for Epoll {
         if let Ok(socket) = place(&mut self.sockets, token) {
             // Best effort: the next read reports an error of the socket.
             let _ = shutdown(socket.as_fd(), Shutdown::Write);
+        }
+    }
+
+    fn dropped(&mut self, token: ConnectionId) -> u64 {
+        match place(&mut self.sockets, token) {
+            Ok(Socket::Udp(socket)) => datagrams::dropped(socket.as_fd()),
+            _ => 0,
         }
     }
 

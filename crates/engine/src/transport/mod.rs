@@ -4,6 +4,7 @@
 //! are made up. Another way to do I/O (`io_uring`) is another driver: neither workers nor protocols change for it.
 
 mod acknowledging;
+mod datagrams;
 pub(crate) mod epoll;
 pub(crate) mod refusal;
 pub(crate) mod route;
@@ -144,6 +145,11 @@ pub(crate) trait Driver {
 
     /// Closes the sending side: the peer sees an end, and may still send. Where sockets have no such side, nothing happens.
     fn finish(&mut self, _token: ConnectionId) {}
+
+    /// How many datagrams for this connection were dropped on this machine since it was made, as far as the system says.
+    fn dropped(&mut self, _token: ConnectionId) -> u64 {
+        0
+    }
 
     /// Closes the connection. It may be connected anew at once.
     fn close(&mut self, token: ConnectionId);

@@ -78,6 +78,8 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
         && summary.total.numbers.get(Counter::ConnectionsFailed) == 0
         && summary.total.numbers.get(Counter::Reconnects) == 0
         && summary.total.numbers.get(Counter::TurnedAway) == 0
+        && summary.total.numbers.get(Counter::PacketsLost) == 0
+        && summary.total.numbers.get(Counter::DatagramsDropped) == 0
     {
         lines.extend(listed("troubles", &summary.total.troubles, str::to_owned, paint));
         return lines;
@@ -168,6 +170,14 @@ pub(crate) fn connections(summary: &Summary) -> String {
     ] {
         if n > 0 {
             parts.push(format!("{} sent again {why}", counted(n, "call")));
+        }
+    }
+    for (n, what) in [
+        (connections.get(Counter::PacketsLost), "sent and lost"),
+        (connections.get(Counter::DatagramsDropped), "dropped here"),
+    ] {
+        if n > 0 {
+            parts.push(format!("{} {what}", counted(n, "packet")));
         }
     }
     let without = summary.standing().availability().map(|share| 1.0 - share).filter(|share| *share > 0.0);
