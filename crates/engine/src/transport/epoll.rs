@@ -229,15 +229,13 @@ impl Driver for Epoll {
                 }
                 Ok(taken)
             }
-            Socket::Udp(socket) => loop {
-                // An empty datagram is nothing, and no end.
-                match recv(&socket, &mut *buffer, RecvFlags::empty())?.1 {
-                    0 => {}
-                    count => return Ok(count),
-                }
-            },
+            Socket::Udp(socket) => Ok(recv(&socket, buffer, RecvFlags::empty())?.1),
             Socket::Unix(stream) => Ok(recv(&stream, buffer, RecvFlags::empty())?.1),
         }
+    }
+
+    fn read_datagrams(&mut self, token: ConnectionId, buffer: &mut [u8], sizes: &mut Vec<usize>) -> io::Result<bool> {
+        datagrams::receive(place(&mut self.sockets, token)?.as_fd(), buffer, sizes)
     }
 
     #[cfg(target_os = "linux")]

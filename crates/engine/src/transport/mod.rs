@@ -98,6 +98,9 @@ pub(crate) struct Ready {
 /// The size of a worker's read buffer, in bytes.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
+/// The room for one of several datagrams that are read at once, in bytes: more than one of QUIC has that no path announces.
+pub(crate) const DATAGRAM_BYTES: usize = 2048;
+
 /// A worker's sockets and its time. Nothing blocks but [`Driver::wait`]. For a short example see `Wire` in the channel's tests.
 pub(crate) trait Driver {
     /// Nanoseconds since the run's epoch, which all workers share; never goes back.
@@ -127,13 +130,21 @@ pub(crate) trait Driver {
     fn connected(&mut self, token: ConnectionId) -> io::Result<bool>;
 
     /// Reads available bytes, or one datagram; 0 is the end, `WouldBlock` nothing yet. Readiness is announced once each time it arises:
-    /// read then until less than the buffer's length comes, or datagrams until nothing does.
+    /// read then until less than the buffer's length comes.
     fn read(&mut self, token: ConnectionId, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// Reads, and tells when the operating system had the last of these bytes, if it knows: in the time of
     /// [`Driver::now`].
     fn read_timed(&mut self, token: ConnectionId, buffer: &mut [u8]) -> io::Result<(usize, Option<Tick>)> {
         Ok((self.read(token, buffer)?, None))
+    }
+
+    /// Reads one or several datagrams, each to a place of [`DATAGRAM_BYTES`] in the buffer, and sets `sizes` to theirs. Returns whether more
+    /// may be there, without which readiness is announced anew; `WouldBlock` for nothing yet.
+    fn read_datagrams(&mut self, token: ConnectionId, buffer: &mut [u8], sizes: &mut Vec<usize>) -> io::Result<bool> {
+        sizes.clear();
+        sizes.push(self.read(token, buffer)?);
+        Ok(true)
     }
 
     /// Writes as much as fits, or one whole datagram; `WouldBlock` if nothing does. Writable is announced when something fits again.
