@@ -59,8 +59,6 @@ impl Server {
         BufReader::new(process.stdout()?).read_line(&mut line)?;
         let url = line.trim().strip_prefix("listening on ").context("brunt serve http does not start")?.to_owned();
         let port = url.trim_end_matches('/').rsplit(':').next().and_then(|port| port.parse().ok());
-        // The count is asked for in plain HTTP.
-        let port = if options.contains(&"--tls") { Some(0) } else { port };
         let count = Count { port: port.context("brunt serve http names no port")?, read: |body| body.parse().ok() };
         let about = format!("brunt serve http --workers 1 {}", options.join(" ")).trim_end().to_owned();
         Ok(Self { process, url, about, count, _folder: None })

@@ -9,7 +9,6 @@ mod find;
 mod grpc;
 mod http;
 mod http2;
-mod http3;
 mod https;
 mod instructions;
 mod javascript;
@@ -63,7 +62,6 @@ pub const BENCHES: &[Bench] = &[
     http::BENCH,
     https::BENCH,
     http2::BENCH,
-    http3::BENCH,
     grpc::BENCH,
     script::BENCH,
     scenario::BENCH,

@@ -15,8 +15,7 @@ fn arguments(load: &Load) -> Vec<String> {
         arguments.push("-k".to_owned());
     }
     if let Some(streams) = load.streams {
-        let version = if load.http3 { 3 } else { 2 };
-        arguments.extend(words(&format!("--http {version} --streams {streams}")));
+        arguments.extend(words(&format!("--http 2 --streams {streams}")));
     }
     if let Some(script) = &load.script {
         arguments.extend(["-s".to_owned(), script.display().to_string()]);

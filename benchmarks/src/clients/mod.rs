@@ -26,16 +26,14 @@ pub struct Load {
     pub length: Duration,
     /// A script of wrk's to make the requests and to see the answers.
     pub script: Option<PathBuf>,
-    /// HTTP/2, or HTTP/3, with this many calls in flight on each connection, in place of HTTP/1.1.
+    /// HTTP/2 with this many calls in flight on each connection, in place of HTTP/1.1.
     pub streams: Option<u32>,
-    /// Whether those streams are of HTTP/3.
-    pub http3: bool,
 }
 
 impl Load {
     /// Requests for this URL over HTTP/1.1, without a script.
     pub fn new(url: impl Into<String>, connections: u32, length: Duration) -> Self {
-        Self { url: url.into(), connections, length, script: None, streams: None, http3: false }
+        Self { url: url.into(), connections, length, script: None, streams: None }
     }
 }
 

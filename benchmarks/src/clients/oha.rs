@@ -8,11 +8,7 @@ use super::{Client, Load, Report, words};
 pub(super) const CLIENT: Client = Client { name: "oha", version: &["--version"], scripts: false, arguments, read };
 
 fn arguments(load: &Load) -> Vec<String> {
-    let version = match load.streams {
-        None => "1.1".to_owned(),
-        Some(streams) => format!("{} -p {streams}", if load.http3 { 3 } else { 2 }),
-    };
-    let mut arguments = words(&format!("--no-tui --output-format json --insecure --http-version {version}"));
+    let mut arguments = words("--no-tui --output-format json --http-version 1.1 --insecure");
     arguments.extend(words(&format!("-c {} -z {}s {}", load.connections, load.length.as_secs(), load.url)));
     arguments
 }
