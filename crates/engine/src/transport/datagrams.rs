@@ -69,7 +69,7 @@ pub(super) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8], sizes: &mut Vec
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "no library that is used here reads SO_MEMINFO")]
 pub(super) fn dropped(socket: BorrowedFd<'_>) -> u64 {
-    /// The number of words (include/uapi/linux/sock_diag.h), and the place of the drops.
+    /// The number of words (`include/uapi/linux/sock_diag.h`), and the place of the drops.
     const WORDS: usize = 9;
     const DROPS: usize = 8;
     let mut words = [0_u32; WORDS];
