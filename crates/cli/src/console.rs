@@ -176,8 +176,8 @@ pub fn repeat_headline(headline: &str, text: &[u8]) -> Result<()> {
     }
     let Ok(size) = rustix::termios::tcgetwinsize(io::stdout()) else { return Ok(()) };
     let lines = text.split(|byte| *byte == b'\n').count() - 1;
-    // The prompt and this headline take three more.
-    if size.ws_row == 0 || lines + 3 <= size.ws_row.into() {
+    // The prompt takes one more.
+    if size.ws_row == 0 || lines < size.ws_row.into() {
         return Ok(());
     }
     print(format!("\n{headline}\n").as_bytes())

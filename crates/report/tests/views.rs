@@ -1,6 +1,7 @@
 //! What holds for every view, whatever the run.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+use brunt_judge::breakdown::CallBreakdown;
 use brunt_judge::thresholds::JudgedCondition;
 use brunt_judge::trend::{Settled, TrendFigure};
 use brunt_judge::verdict::Judgement;
@@ -68,15 +69,52 @@ fn the_text_fits_a_terminal() {
     }
 }
 
+/// The words of `text`, each behind one space: lines are broken between words.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// 24 lines with the prompt below it, whatever the run; nothing that decides or doubts the outcome is left to `-v`.
 #[test]
-fn a_report_without_findings_fits_a_screen() {
-    // One with a remark on brunt itself takes a little more, and one with a freeze and calls that never ended a few lines.
-    let fixtures: [(fn() -> _, _); 4] =
-        [(fixtures::clean, 25), (fixtures::tls, 26), (fixtures::interrupted, 25), (fixtures::open, 30)];
-    for (fixture, most) in fixtures {
-        let text = text(Format::Text, &fixture(), Style::default());
-        assert!(text.lines().count() <= most, "{} lines:\n{text}", text.lines().count());
+fn the_default_text_fits_a_screen_and_hides_no_doubt() {
+    for (name, summary) in fixtures::all() {
+        for detail in [Detail::Brief, Detail::Dated] {
+            let text = text(Format::Text, &summary, Style { detail, ..Style::default() });
+            assert!(text.lines().count() < 24, "{name}: {} lines:\n{text}", text.lines().count());
+            assert!(text.lines().all(|line| columns::width(line) <= 80), "{name}:\n{text}");
+            let words = words(&text);
+            for remark in brunt_report::remarks(&summary) {
+                assert!(words.contains(&self::words(&remark.remark.message.to_string())), "{name}: {remark:?}\n{text}");
+            }
+            for finding in &summary.verdict.findings {
+                assert!(words.contains(&self::words(&finding.message.to_string())), "{name}: {finding:?}\n{text}");
+            }
+            for failed in summary.thresholds.iter().filter(|result| !result.held) {
+                assert!(words.contains(&self::words(&failed.got.to_string())), "{name}: {failed:?}\n{text}");
+            }
+            if summary.answered() {
+                assert!(words.contains("Throughput") && words.contains("Latency"), "{name}:\n{text}");
+            }
+        }
     }
+}
+
+/// What is left out is counted or named, and where nothing is, nothing is said of it.
+#[test]
+fn what_is_left_out_is_named() {
+    let failing = text(Format::Text, &fixtures::failing(), Style::default());
+    assert!(failing.contains(" more reasons (-v)\n"), "{failing}");
+    let shop = text(Format::Text, &fixtures::shop(), Style::default());
+    assert!(shop.lines().last().unwrap().starts_with("More with -v: "), "{shop}");
+    let mut many = fixtures::shop();
+    let request = many.breakdown.requests.remove(0);
+    many.breakdown.requests =
+        (0..500).map(|nth| CallBreakdown { name: format!("r{nth}"), ..request.clone() }).collect();
+    let many = text(Format::Text, &many, Style::default());
+    assert!(many.lines().count() < 24 && many.contains("  r0 ") && many.contains("  r5 "), "{many}");
+    assert!(many.contains(" more requests (-v, -o FILE.json)\n"), "{many}");
+    let clean = text(Format::Text, &fixtures::clean(), Style::default());
+    assert!(!clean.contains("-v") && clean.contains("Measurement"), "{clean}");
 }
 
 #[test]
@@ -92,7 +130,7 @@ fn the_verdict_stands_in_every_format() {
     ] {
         assert!(text(format, &failing, Style::default()).contains(sign), "{}", format.name());
     }
-    let report = text(Format::Text, &failing, Style::default());
+    let report = text(Format::Text, &failing, Style { detail: Detail::Verbose, ..Style::default() });
     let advice = report.find("→ give brunt more cores").unwrap();
     assert!(report.find("Throughput").unwrap() < advice && advice < report.find("Latency").unwrap());
     assert!(!text(Format::Wrk, &fixtures::clean(), Style::default()).contains("Verdict"));

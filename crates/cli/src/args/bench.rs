@@ -293,7 +293,7 @@ pub struct Output {
     pub live: Option<SocketAddr>,
     #[command(flatten)]
     pub live_serving: LiveServing,
-    /// Print every figure, and to standard error a line each second: state, rate, latency, failed and waiting calls
+    /// Print every figure, where the report else fits 24 lines, and to standard error a line each second: state, rate, latency, failed and waiting calls
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
     /// Instead of the live view, print a line to standard error every 5 seconds and at each change of state: for logs

@@ -34,7 +34,7 @@ pub struct Show {
     /// Leave this agent of the run out of the figures, repeatable
     #[arg(long, value_name = "AGENT")]
     pub without: Vec<String>,
-    /// Print every figure
+    /// Print every figure, where the report else fits 24 lines
     #[arg(short, long)]
     pub verbose: bool,
     #[arg(short, long = "output", value_name = "FILE",

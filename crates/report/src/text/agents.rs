@@ -5,59 +5,58 @@ use brunt_judge::verdict::Judgement;
 use brunt_record::agents::AgentPart;
 use brunt_record::histogram::AtLeast;
 
+use super::fitting::{Rank, Section};
 use crate::json::{Agent, Agents};
 use crate::numbers::{clean, count, duration};
 use crate::style::Paint;
 
-/// Agents that are shown where not all are asked for: those that were lost, then those to be doubted, then the slowest.
-const SHOWN: usize = 6;
+/// The most agents in their own order where not all are asked for: of more, those that were lost come first, then those to be
+/// doubted, then the slowest.
+const IN_ORDER: usize = 6;
 
-pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String> {
-    let Some(agents) = Agents::from_summary(summary) else { return Vec::new() };
-    let mut lines = vec![format!("{}{}", super::title("Agents", paint), headline(&agents))];
+pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Section {
+    let mut section = Section::new("Agents").with_rows("agent");
+    let Some(agents) = Agents::from_summary(summary) else { return section };
+    section.add(Rank::Always, [format!("{}{}", super::title("Agents", paint), headline(&agents))]);
     let mut list: Vec<&Agent> = agents.list.iter().collect();
-    if !all && list.len() > SHOWN {
+    if !all && list.len() > IN_ORDER {
         list.sort_by_key(|agent| {
             let is_doubted = agent.figures.judgement != Judgement::Trustworthy;
             std::cmp::Reverse((agent.lost.is_some(), is_doubted, agent.figures.response_p99_ns))
         });
-        list.truncate(SHOWN);
     }
     let width = list.iter().map(|agent| agent.name.chars().count()).max().unwrap_or(0);
     for agent in &list {
         let name = clean(&agent.name);
-        lines.extend(match &agent.lost {
-            Some(lost) => {
-                let unsent = summary.run.agents.iter().find(|part| part.name == agent.name);
-                let unknown = unsent.map_or(0, AgentPart::unknown);
-                let unsent = unsent.map_or(0, AgentPart::unsent_lost);
-                let missing = match lost.users_missed {
-                    // Calls of users who never started are due nowhere.
-                    Some(users) => format!("; {} users never started", count(users)),
-                    None if summary.plan.scenarios.is_some() => String::new(),
-                    None if unknown > 0 => format!("; {} calls unsent, {} unknown", count(unsent), count(unknown)),
-                    None if lost.untold.is_some() => String::new(),
-                    None => format!("; {} calls unsent", count(unsent)),
-                };
-                let iterations =
-                    lost.iterations_unknown.map(|number| format!("; {} iterations unknown", count(number)));
-                let untold = lost.untold.map(|untold| format!("; {untold}")).unwrap_or_default();
-                let text = format!(
-                    "lost after {}: {}{missing}{}{untold}",
-                    exactly(lost.after_ns),
-                    clean(&lost.reason),
-                    iterations.unwrap_or_default(),
-                );
-                super::wrapped(&format!("  {name:<width$}  "), "    ", &paint.bad(text), super::WIDTH)
-            }
-            None => vec![format!("  {name:<width$}  {}", figures(agent, paint))],
-        });
+        let Some(lost) = &agent.lost else {
+            let is_doubted = agent.figures.judgement != Judgement::Trustworthy;
+            let rank = if is_doubted { Rank::Cause } else { Rank::Figure };
+            section.add_row(rank, format!("  {name:<width$}  {}", figures(agent, paint)));
+            continue;
+        };
+        let unsent = summary.run.agents.iter().find(|part| part.name == agent.name);
+        let unknown = unsent.map_or(0, AgentPart::unknown);
+        let unsent = unsent.map_or(0, AgentPart::unsent_lost);
+        let missing = match lost.users_missed {
+            // Calls of users who never started are due nowhere.
+            Some(users) => format!("; {} users never started", count(users)),
+            None if summary.plan.scenarios.is_some() => String::new(),
+            None if unknown > 0 => format!("; {} calls unsent, {} unknown", count(unsent), count(unknown)),
+            None if lost.untold.is_some() => String::new(),
+            None => format!("; {} calls unsent", count(unsent)),
+        };
+        let iterations = lost.iterations_unknown.map(|number| format!("; {} iterations unknown", count(number)));
+        let untold = lost.untold.map(|untold| format!("; {untold}")).unwrap_or_default();
+        let text = format!(
+            "lost after {}: {}{missing}{}{untold}",
+            exactly(lost.after_ns),
+            clean(&lost.reason),
+            iterations.unwrap_or_default(),
+        );
+        let first = format!("  {name:<width$}  ");
+        section.add(Rank::Always, super::wrapped(&first, "    ", &paint.bad(text), super::WIDTH));
     }
-    let left = agents.list.len() - list.len();
-    if left > 0 {
-        lines.push(format!("  and {left} more, which answered sooner (--verbose shows all)"));
-    }
-    lines
+    section
 }
 
 fn headline(agents: &Agents) -> String {

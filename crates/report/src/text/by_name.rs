@@ -8,6 +8,7 @@ use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::figures::MOST_NAMES;
 use brunt_record::histogram::Percentile;
 
+use super::fitting::{Rank, Section};
 use super::{WIDTH, own, wrapped};
 use crate::columns::{self, named};
 use crate::numbers::{brief, clean, count, counted, duration, percent};
@@ -19,6 +20,8 @@ const NAME: usize = 25;
 const COLUMN: usize = 9;
 /// The most rows of a table.
 const MOST_ROWS: usize = 25;
+/// The most rows of what failed that matter more than other figures.
+const MOST_CAUSES: usize = 6;
 /// The most errors shown for one scenario, and the most lines of each.
 const MOST_ERRORS: usize = 3;
 const MOST_LINES: usize = 6;
@@ -26,31 +29,31 @@ const MOST_LINES: usize = 6;
 const MOST_OF_BODY: usize = 50;
 
 /// The sections of a run's scenarios; empty without scenarios.
-pub(super) fn sections(summary: &Summary, paint: Paint) -> Vec<Vec<String>> {
+pub(super) fn sections(summary: &Summary, paint: Paint) -> Vec<Section> {
     let names = &summary.breakdown;
     vec![
         requests(summary, paint),
-        calls("Tags", &names.tags, paint),
+        calls("Tags", "tag", &names.tags, paint),
         groups(&names.groups, paint),
         checks(&names.checks, paint),
         scenarios(summary, paint),
-        if own::are_of_protocol(summary) { Vec::new() } else { own::section(summary, paint, true) },
-        crowded(&names.crowded, paint),
+        if own::are_of_protocol(summary) { Section::new("") } else { own::section(summary, paint, true) },
+        Section::of("", Rank::Always, crowded(&names.crowded, paint)),
     ]
 }
 
 /// The requests by name. Calls that fell to a lost agent and were never sent have none.
-fn requests(summary: &Summary, paint: Paint) -> Vec<String> {
-    let mut lines = calls("Requests", &summary.breakdown.requests, paint);
+fn requests(summary: &Summary, paint: Paint) -> Section {
+    let mut section = calls("Requests", "request", &summary.breakdown.requests, paint);
     let unsent = |numbers: &Numbers| numbers.get(Counter::Unsent);
     let named: u64 = summary.total.figures.requests.iter().map(|(_, calls)| unsent(&calls.numbers)).sum();
     let nameless = unsent(&summary.total.numbers).saturating_sub(named);
-    if !lines.is_empty() && nameless > 0 {
+    if !summary.breakdown.requests.is_empty() && nameless > 0 {
         let (were, stand) = if nameless == 1 { ("was", "stands") } else { ("were", "stand") };
         let line = format!("  {} {were} never sent, and {stand} in no row", counted(nameless, "call"));
-        lines.push(paint.as_(Role::Warning, line));
+        section.add(Rank::Cause, [paint.as_(Role::Warning, line)]);
     }
-    lines
+    section
 }
 
 /// A table's first line.
@@ -75,82 +78,100 @@ fn times(times: Option<&Distribution>, paint: Paint) -> String {
     cells.concat()
 }
 
-/// At most [`MOST_ROWS`], and the number of the others.
-fn rows<T>(all: &[T], paint: Paint, row: impl Fn(&T) -> String) -> Vec<String> {
-    let mut lines: Vec<_> = all.iter().take(MOST_ROWS).map(row).collect();
-    if all.len() > MOST_ROWS {
-        let more = format!("  … and {} more, in -o FILE.json and -o FILE.csv", count((all.len() - MOST_ROWS) as u64));
-        lines.push(paint.faint(more));
+/// At most [`MOST_ROWS`], and the number of the others. The first that `has_failed` matter more than those of `rank`.
+fn rows<T>(
+    mut section: Section,
+    all: &[T],
+    rank: Rank,
+    has_failed: impl Fn(&T) -> bool,
+    row: impl Fn(&T) -> String,
+) -> Section {
+    let mut failed = 0;
+    for of in all.iter().take(MOST_ROWS) {
+        failed += usize::from(has_failed(of));
+        let is_cause = has_failed(of) && failed <= MOST_CAUSES;
+        section.add_row(if is_cause { Rank::Cause } else { rank }, row(of));
     }
-    lines
+    section.and_in_files(all.len().saturating_sub(MOST_ROWS));
+    section
 }
 
-fn calls(title: &str, all: &[CallBreakdown], paint: Paint) -> Vec<String> {
-    if all.is_empty() {
-        return Vec::new();
-    }
-    let mut lines = vec![header(title, ["due", "req/s", "not ok", "p50", "p95", "p99"], paint)];
-    lines.extend(rows(all, paint, |calls| {
-        let errors = if calls.not_ok > 0 { Role::Bad } else { Role::Plain };
-        format!(
-            "{}{}{}{}{}",
-            named(&calls.name, NAME),
-            cell(&Number(calls.due as f64).to_string(), Role::Plain, paint),
-            cell(&Number(calls.answered_per_s).to_string(), Role::Plain, paint),
-            cell(&percent(calls.error_rate), errors, paint),
-            times(calls.response.as_ref(), paint)
-        )
-    }));
-    lines
+fn calls(title: &str, noun: &'static str, all: &[CallBreakdown], paint: Paint) -> Section {
+    let header = header(title, ["due", "req/s", "not ok", "p50", "p95", "p99"], paint);
+    let section = Section::new(title).headed(header).with_rows(noun);
+    let rank = if noun == "tag" { Rank::Minor } else { Rank::Figure };
+    rows(
+        section,
+        all,
+        rank,
+        |calls| calls.not_ok > 0 && rank == Rank::Figure,
+        |calls| {
+            let errors = if calls.not_ok > 0 { Role::Bad } else { Role::Plain };
+            format!(
+                "{}{}{}{}{}",
+                named(&calls.name, NAME),
+                cell(&Number(calls.due as f64).to_string(), Role::Plain, paint),
+                cell(&Number(calls.answered_per_s).to_string(), Role::Plain, paint),
+                cell(&percent(calls.error_rate), errors, paint),
+                times(calls.response.as_ref(), paint)
+            )
+        },
+    )
 }
 
-fn groups(all: &[GroupBreakdown], paint: Paint) -> Vec<String> {
-    if all.is_empty() {
-        return Vec::new();
-    }
-    let mut lines = vec![header("Groups", ["count", "failed", "", "p50", "p95", "p99"], paint)];
+fn groups(all: &[GroupBreakdown], paint: Paint) -> Section {
+    let header = header("Groups", ["count", "failed", "", "p50", "p95", "p99"], paint);
+    let section = Section::new("Groups").headed(header).with_rows("row");
     let pairs: Vec<_> = all.iter().flat_map(|group| [(group, true), (group, false)]).collect();
-    lines.extend(rows(&pairs, paint, |(group, first)| {
-        let numbers = if *first {
-            let failed = if group.failed > 0 { Role::Bad } else { Role::Plain };
-            let n = cell(&Number(group.count as f64).to_string(), Role::Plain, paint);
-            format!("{}{n}{}", named(&group.name, NAME), cell(&count(group.failed), failed, paint))
-        } else {
-            format!("{}{}", paint.faint(named("  with pauses", NAME)), " ".repeat(2 * COLUMN))
-        };
-        let of = if *first { &group.without_pauses } else { &group.with_pauses };
-        format!("{numbers}{}{}", " ".repeat(COLUMN), times(of.as_ref(), paint))
-    }));
-    lines
+    rows(
+        section,
+        &pairs,
+        Rank::Minor,
+        |_| false,
+        |(group, first)| {
+            let numbers = if *first {
+                let failed = if group.failed > 0 { Role::Bad } else { Role::Plain };
+                let n = cell(&Number(group.count as f64).to_string(), Role::Plain, paint);
+                format!("{}{n}{}", named(&group.name, NAME), cell(&count(group.failed), failed, paint))
+            } else {
+                format!("{}{}", paint.faint(named("  with pauses", NAME)), " ".repeat(2 * COLUMN))
+            };
+            let of = if *first { &group.without_pauses } else { &group.with_pauses };
+            format!("{numbers}{}{}", " ".repeat(COLUMN), times(of.as_ref(), paint))
+        },
+    )
 }
 
-fn checks(all: &[CheckBreakdown], paint: Paint) -> Vec<String> {
-    if all.is_empty() {
-        return Vec::new();
-    }
+fn checks(all: &[CheckBreakdown], paint: Paint) -> Section {
+    let section = Section::new("Checks").headed(paint.strong("Checks")).with_rows("check");
     // Failed checks come first.
     let mut sorted: Vec<_> = all.iter().collect();
     sorted.sort_by_key(|check| std::cmp::Reverse(check.fails));
-    let mut lines = vec![paint.strong("Checks")];
-    lines.extend(rows(&sorted, paint, |check| {
-        let of = count(check.passes + check.fails);
-        let name = brief(&check.name);
-        if check.fails == 0 {
-            return format!("  {} {name}  {}", paint.good("✓"), paint.faint(of));
-        }
-        if check.is_reason() {
-            let text = format!("{name}: {} failed", counted(check.fails, "call"));
-            let lines =
-                wrapped("", "    ", &text, WIDTH - 4).into_iter().map(|line| paint.bad(line)).chain(example(check));
-            return format!("  {} {}", paint.bad("✗"), lines.collect::<Vec<_>>().join("\n"));
-        }
-        let share = percent(check.fails as f64 / (check.passes + check.fails) as f64);
-        let text = format!("{name}  failed {} of {of} ({share})", count(check.fails));
-        let mut lines: Vec<_> = wrapped("", "    ", &text, WIDTH - 4).into_iter().map(|line| paint.bad(line)).collect();
-        lines.extend(example(check));
-        format!("  {} {}", paint.bad("✗"), lines.join("\n"))
-    }));
-    lines
+    rows(
+        section,
+        &sorted,
+        Rank::Minor,
+        |check| check.fails > 0,
+        |check| {
+            let of = count(check.passes + check.fails);
+            let name = brief(&check.name);
+            if check.fails == 0 {
+                return format!("  {} {name}  {}", paint.good("✓"), paint.faint(of));
+            }
+            if check.is_reason() {
+                let text = format!("{name}: {} failed", counted(check.fails, "call"));
+                let lines =
+                    wrapped("", "    ", &text, WIDTH - 4).into_iter().map(|line| paint.bad(line)).chain(example(check));
+                return format!("  {} {}", paint.bad("✗"), lines.collect::<Vec<_>>().join("\n"));
+            }
+            let share = percent(check.fails as f64 / (check.passes + check.fails) as f64);
+            let text = format!("{name}  failed {} of {of} ({share})", count(check.fails));
+            let mut lines: Vec<_> =
+                wrapped("", "    ", &text, WIDTH - 4).into_iter().map(|line| paint.bad(line)).collect();
+            lines.extend(example(check));
+            format!("  {} {}", paint.bad("✗"), lines.join("\n"))
+        },
+    )
 }
 
 /// A call that failed a check, as far as there is something to show of it.
@@ -167,21 +188,18 @@ fn example(check: &CheckBreakdown) -> Vec<String> {
     if parts.is_empty() { Vec::new() } else { wrapped("    such as ", "    ", &parts.join(" "), WIDTH) }
 }
 
-fn scenarios(summary: &Summary, paint: Paint) -> Vec<String> {
-    let all = &summary.breakdown.scenarios;
-    if all.is_empty() {
-        return Vec::new();
-    }
+fn scenarios(summary: &Summary, paint: Paint) -> Section {
     let most = counted(summary.run.series.most_users(), "user");
-    let mut lines = vec![format!(
+    let heading = format!(
         "{}  {}",
         paint.strong("Scenarios"),
         paint.faint(format!("at most {most}, counted at the end of each second"))
-    )];
-    for scenario in all.iter().take(MOST_ROWS) {
-        lines.extend(one_scenario(scenario, paint));
+    );
+    let mut section = Section::new("Scenarios").headed(heading);
+    for scenario in summary.breakdown.scenarios.iter().take(MOST_ROWS) {
+        one_scenario(&mut section, scenario, paint);
     }
-    lines
+    section
 }
 
 /// Parts behind a label, separated by commas, in as many lines as they take.
@@ -208,7 +226,7 @@ fn listed(label: &str, parts: impl Iterator<Item = (String, Role)>, paint: Paint
     lines
 }
 
-fn one_scenario(scenario: &ScenarioBreakdown, paint: Paint) -> Vec<String> {
+fn one_scenario(section: &mut Section, scenario: &ScenarioBreakdown, paint: Paint) {
     let some = |n: u64, what: &str, role: Role| (n > 0).then(|| (format!("{} {what}", count(n)), role));
     let users = [
         Some((format!("{} started", count(scenario.users_started)), Role::Plain)),
@@ -226,20 +244,23 @@ fn one_scenario(scenario: &ScenarioBreakdown, paint: Paint) -> Vec<String> {
         some(scenario.errors, "ended by an error", Role::Bad),
     ];
     let mut lines = vec![format!("  {}", brief(&scenario.name))];
+    if !scenario.tracebacks.is_empty() {
+        section.add(Rank::Cause, lines.drain(..));
+    }
     lines.extend(listed("users", users.into_iter().flatten(), paint));
     lines.extend(listed("iterations", iterations.into_iter().flatten(), paint));
+    section.add_whole(Rank::Minor, &lines);
     for error in scenario.tracebacks.iter().take(MOST_ERRORS) {
         let mut said = error.traceback.lines().map(|line| clean(line.trim()));
         let first = format!("{} × {}", count(error.count), said.next().unwrap_or_default());
-        lines.extend(wrapped("    ✗ ", "      ", &first, WIDTH).into_iter().map(|line| paint.bad(line)));
+        section.add(Rank::Cause, wrapped("    ✗ ", "      ", &first, WIDTH).into_iter().map(|line| paint.bad(line)));
         for line in said.filter(|line| *line != "stack traceback:").take(MOST_LINES) {
-            lines.extend(wrapped("        ", "          ", &line, WIDTH));
+            section.add(Rank::Minor, wrapped("        ", "          ", &line, WIDTH));
         }
     }
     if scenario.tracebacks.len() > MOST_ERRORS {
-        lines.push("      …".to_owned());
+        section.add(Rank::Minor, ["      …".to_owned()]);
     }
-    lines
 }
 
 fn crowded(kinds: &[&str], paint: Paint) -> Vec<String> {

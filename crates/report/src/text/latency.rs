@@ -10,6 +10,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::histogram::Percentile;
 use brunt_record::slowest::TracedCall;
 
+use super::fitting::{Rank, Section};
 use super::{WIDTH, verdict, wrapped};
 use crate::numbers::{brief, clean, count, counted, duration};
 use crate::style::{Paint, Role};
@@ -42,35 +43,38 @@ struct Row<'a> {
     calls: u64,
     /// Whether the row covers all calls; its p50 and p99 stand out.
     is_whole: bool,
+    rank: Rank,
 }
 
-pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
+pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Section {
+    let mut section = Section::new("Latency");
     let rows = rows(summary, verbose);
     if rows.is_empty() {
-        return Vec::new();
+        return section;
     }
     let is_spoiled = summary.verdict.spoils(&SPOILS);
     let title = format!("{:<NAME$}", if is_spoiled { "Latency ✗" } else { "Latency" });
     let title = if is_spoiled { paint.bad(title) } else { paint.strong(title) };
     let calls = format!("{:>CALLS$}", "calls");
-    let mut lines = vec![format!("{title}{}", paint.faint(format!("{calls}{}", names(&FIRST))))];
+    section = section.headed(format!("{title}{}", paint.faint(format!("{calls}{}", names(&FIRST)))));
     for row in &rows {
         let calls = paint.faint(format!("{:>CALLS$}", count(row.calls)));
-        lines.push(format!("{}{calls}{}", row.label(paint), row.cells(&FIRST, paint)));
+        section.add(row.rank, [format!("{}{calls}{}", row.label(paint), row.cells(&FIRST, paint))]);
         let is_noted = verbose || FIRST.iter().any(|figure| row.off(*figure) > NOTED);
-        lines.extend(is_noted.then(|| row.ends(&FIRST, CALLS, paint)).into_iter().flatten());
+        let ends = if is_noted { row.ends(&FIRST, CALLS, paint) } else { Vec::new() };
+        section.add_whole(row.rank, &ends);
     }
     if verbose {
-        lines.push(paint.faint(format!("{}{}", " ".repeat(NAME), names(&FURTHER))));
+        section.add(Rank::Minor, [paint.faint(format!("{}{}", " ".repeat(NAME), names(&FURTHER)))]);
         for row in &rows {
-            lines.push(format!("{}{}", row.label(paint), row.cells(&FURTHER, paint)));
-            lines.extend(row.ends(&FURTHER, 0, paint));
+            section.add(Rank::Minor, [format!("{}{}", row.label(paint), row.cells(&FURTHER, paint))]);
+            section.add(Rank::Minor, row.ends(&FURTHER, 0, paint));
         }
     }
-    lines.extend(slowest(summary, paint));
-    lines.extend(notes(summary, &rows, verbose).into_iter().map(|line| paint.faint(line)));
-    lines.extend(verdict::findings(summary, &SPOILS, paint));
-    lines
+    section.add(Rank::Minor, slowest(summary, paint));
+    section.add(Rank::Note, notes(summary, &rows, verbose).into_iter().map(|line| paint.faint(line)));
+    verdict::findings(&mut section, summary, &SPOILS, paint);
+    section
 }
 
 /// The slowest traced calls: their times, when they were due, and the ids of their traces.
@@ -101,14 +105,15 @@ fn rows<'a>(summary: &'a Summary, verbose: bool) -> Vec<Row<'a>> {
     let never_ended = numbers.get(Counter::Unfinished) + numbers.get(Counter::Unsent) + numbers.get(Counter::Unknown);
     let ok_calls = numbers.get(Counter::Due).saturating_sub(summary.not_ok);
     let failed_calls = summary.not_ok.saturating_sub(never_ended);
-    let row = |name, times: &'a Distribution| Row { name, times, calls: times.count, is_whole: false };
+    let row =
+        |name, times: &'a Distribution| Row { name, times, calls: times.count, is_whole: false, rank: Rank::Minor };
     let parted = |times: &'a Option<Distribution>| times.as_ref().filter(|_| is_parted(summary));
     let named = |name, times: Option<&'a Distribution>| times.map(|times| row(name, times));
     let rows = [
-        times.response.as_ref().map(|times| Row { is_whole: true, ..row("response", times) }),
-        parted(&times.ok).map(|times| Row { calls: ok_calls, ..row("  ok", times) }),
-        parted(&times.not_ok).map(|times| Row { calls: failed_calls, ..row("  failed", times) }),
-        named("service", service),
+        times.response.as_ref().map(|times| Row { is_whole: true, rank: Rank::Always, ..row("response", times) }),
+        parted(&times.ok).map(|times| Row { calls: ok_calls, rank: Rank::Figure, ..row("  ok", times) }),
+        parted(&times.not_ok).map(|times| Row { calls: failed_calls, rank: Rank::Figure, ..row("  failed", times) }),
+        service.map(|times| Row { rank: Rank::Figure, ..row("service", times) }),
         named("first byte", times.first_byte.as_ref().filter(|_| verbose)),
         named("connect", times.connect.as_ref().filter(|_| of_each_call)),
         named("TLS", times.tls.as_ref().filter(|_| of_each_call)),

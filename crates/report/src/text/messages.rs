@@ -8,6 +8,7 @@ use brunt_plan::units::{Duration, Number};
 use brunt_record::histogram::{AtLeast, Percentile};
 use brunt_record::messages::Messages;
 
+use super::fitting::{Rank, Section};
 use super::{WIDTH, title, wrapped};
 use crate::columns;
 use crate::numbers::{clean, count, counted, duration, percent};
@@ -26,15 +27,17 @@ const NAMED: usize = 10;
 const MOST_NAMES: usize = 25;
 
 /// The section of a run with answers that came as messages; empty for others.
-pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
+pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Section {
+    let mut section = Section::new("Messages");
     let all = summary.total.messages();
     if all.is_empty() {
         let rate = summary.rates.messages_per_s;
         let line =
             || format!("{}{} messages/s, of streams that the warm-up began", title("Messages", paint), Number(rate));
-        return if rate > 0.0 { vec![line()] } else { Vec::new() };
+        section.add(Rank::Figure, (rate > 0.0).then(line));
+        return section;
     }
-    let mut lines = headline(all, summary, paint);
+    section.add(Rank::Always, headline(all, summary, paint));
     let times = &summary.times;
     let columns: Vec<_> = [
         ("first message", times.first_message.as_ref()),
@@ -46,18 +49,21 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     .filter_map(|(name, times)| Some((name, times?)))
     .collect();
     let names = columns.iter().map(|(name, _)| format!("{name:>COLUMN$}")).collect::<Vec<_>>().concat();
-    lines.push(format!("{}{}", " ".repeat(NAME), paint.faint(names)));
+    let names = format!("{}{}", " ".repeat(NAME), paint.faint(names));
+    section.add(Rank::Always, [names]);
     let rows = [Mean, Min].into_iter().chain(Percentile::ALL.map(At)).chain([Max]);
     for figure in rows.filter(|figure| verbose || BRIEF.contains(figure)) {
         let role = if matches!(figure, At(Percentile::P50 | Percentile::P99)) { Role::Strong } else { Role::Plain };
         let cells = columns
             .iter()
             .map(|(_, times)| times.figure(figure).map_or_else(String::new, |(value, _)| cell(value, role, paint)));
-        lines.push(format!("{}{}", paint.faint(format!("  {:<8}", figure.name())), cells.collect::<String>()));
+        let rank = if role == Role::Strong { Rank::Always } else { Rank::Minor };
+        let line = format!("{}{}", paint.faint(format!("  {:<8}", figure.name())), cells.collect::<String>());
+        section.add(rank, [line]);
     }
-    lines.extend(notes(all, summary, paint));
-    lines.extend(by_name(&summary.breakdown.requests, paint));
-    lines
+    section.add(Rank::Note, notes(all, summary, paint));
+    section.add_whole(Rank::Minor, &by_name(&summary.breakdown.requests, paint));
+    section
 }
 
 fn cell(value: AtLeast<u64>, role: Role, paint: Paint) -> String {

@@ -6,12 +6,15 @@ use std::io::{self, Write};
 use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
 
+use self::fitting::{Rank, Section, fitted, whole};
+use crate::headline::Toned;
 use crate::style::{Detail, Paint, Style};
 use crate::{columns, headline, numbers};
 
 mod agents;
 mod by_name;
 mod changes;
+mod fitting;
 mod latency;
 mod messages;
 mod outcomes;
@@ -37,86 +40,102 @@ pub(crate) use verdict::in_brief;
 /// The width at which text is broken, in characters: it fits a terminal's usual 80 columns.
 pub(crate) const WIDTH: usize = 79;
 
-/// Writes `summary` for people: in 25 lines where nothing is wrong with the run, and more where there are names; with
-/// [`Detail::Verbose`] in some 40. A single call is shown by its times and its outcome.
+/// Writes `summary` for people, in the lines of a usual terminal: what matters least, and rows of long tables, only with
+/// [`Detail::Verbose`]. A single call is shown by its times and its outcome.
 ///
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary, style: Style) -> io::Result<()> {
     let paint = Paint(style.colour);
-    let mut sections = Vec::new();
-    if single::is_single(summary) && summary.answered() && style.detail != Detail::Verbose {
-        let mut remarks: Vec<_> =
-            summary.remarks.iter().map(|remark| headline::about_target(remark, summary)).collect();
-        // `--once` is itself what such advice asks for.
-        for remark in &mut remarks {
-            remark.remark.advice.take_if(|advice| advice.asks_for_one_call());
-        }
-        sections.push(verdict::remarks(&remarks, paint));
-        sections.push(single::section(summary, paint));
-        sections.push(own::of_single(summary, paint));
-        sections.push(thresholds(summary, paint));
-        return write_sections(out, &sections);
+    let is_verbose = style.detail == Detail::Verbose;
+    let lines = if single::is_single(summary) && summary.answered() && !is_verbose {
+        whole(&of_single_call(summary, paint), paint)
+    } else if is_verbose {
+        whole(&sections(summary, style.detail, paint), paint)
+    } else {
+        fitted(&sections(summary, style.detail, paint), paint)
+    };
+    writeln!(out, "{}", lines.join("\n"))
+}
+
+fn of_single_call(summary: &Summary, paint: Paint) -> Vec<Section> {
+    let mut remarks: Vec<_> = summary.remarks.iter().map(|remark| headline::about_target(remark, summary)).collect();
+    // `--once` is itself what such advice asks for.
+    for remark in &mut remarks {
+        remark.remark.advice.take_if(|advice| advice.asks_for_one_call());
     }
+    let mut first = Section::new("Remarks");
+    verdict::remarks(&mut first, &remarks, paint);
+    let mut last = Section::new("Thresholds");
+    thresholds(&mut last, &remarks, summary, paint);
+    vec![
+        first,
+        Section::of("Times", Rank::Always, single::section(summary, paint)),
+        Section::of("Figures", Rank::Always, own::of_single(summary, paint)),
+        last,
+    ]
+}
+
+/// The whole report.
+fn sections(summary: &Summary, detail: Detail, paint: Paint) -> Vec<Section> {
+    let is_verbose = detail == Detail::Verbose;
     let remarks = headline::remarks(summary);
-    let mut first = verdict::remarks(&remarks, paint);
-    first.extend(thresholds(summary, paint));
-    sections.push(first);
-    sections.push(plan::section(summary, style.detail >= Detail::Dated, paint));
-    sections.push(changes::section(summary, paint));
+    let mut first = Section::new("Thresholds").with_rows("threshold").apart();
+    verdict::remarks(&mut first, &remarks, paint);
+    thresholds(&mut first, &remarks, summary, paint);
+    let mut sections = vec![
+        first,
+        plan::section(summary, detail >= Detail::Dated, paint),
+        Section::of("Changes", Rank::Figure, changes::section(summary, paint)),
+    ];
     if summary.answered() {
-        sections.push(throughput::section(summary, paint, style.detail == Detail::Verbose));
-        sections.push(latency::section(summary, paint, style.detail == Detail::Verbose));
+        sections.push(throughput::section(summary, paint, is_verbose));
+        sections.push(latency::section(summary, paint, is_verbose));
         // What a protocol measures by itself stands for what is known of any message.
         let of_protocol = are_of_protocol(summary);
         if of_protocol {
-            sections.push(own::section(summary, paint, style.detail == Detail::Verbose));
+            sections.push(own::section(summary, paint, is_verbose));
         }
         sections.push(over_time::section(summary, &remarks, paint));
-        if !of_protocol || style.detail == Detail::Verbose {
-            sections.push(messages::section(summary, paint, style.detail == Detail::Verbose));
+        if !of_protocol || is_verbose {
+            sections.push(messages::section(summary, paint, is_verbose));
         }
     } else {
         if summary.has_only_carried() {
             sections.push(throughput::section(summary, paint, false));
             sections.push(messages::section(summary, paint, false));
         }
-        sections.push(verdict::all_findings(summary, paint));
+        let mut findings = Section::new("Findings");
+        verdict::all_findings(&mut findings, summary, paint);
+        sections.push(findings);
     }
-    let mut ends = outcomes::section(summary, paint, style.detail == Detail::Verbose);
-    if style.detail != Detail::Verbose {
-        ends.extend(verdict::measurement(summary, paint, false));
+    let mut ends = outcomes::section(summary, paint, is_verbose);
+    if !is_verbose {
+        ends.add(Rank::Always, verdict::measurement(summary, paint, false));
     }
     sections.push(ends);
     sections.push(watched::section(summary, paint));
-    sections.push(replay::section(summary, paint, style.detail == Detail::Verbose));
-    sections.push(agents::section(summary, paint, style.detail == Detail::Verbose));
+    sections.push(replay::section(summary, paint, is_verbose));
+    sections.push(agents::section(summary, paint, is_verbose));
     sections.extend(by_name::sections(summary, paint));
-    if style.detail == Detail::Verbose {
-        sections.push(verdict::measurement(summary, paint, true));
+    if is_verbose {
+        sections.push(Section::of("Measurement", Rank::Always, verdict::measurement(summary, paint, true)));
     }
-    write_sections(out, &sections)
+    sections
 }
 
-/// Writes the non-empty sections, with an empty line between them.
-fn write_sections(out: &mut impl Write, sections: &[Vec<String>]) -> io::Result<()> {
-    let sections: Vec<_> = sections.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
-    writeln!(out, "{}", sections.join("\n\n"))
-}
-
-/// Each threshold with its figure, below the headline.
-fn thresholds(summary: &Summary, paint: Paint) -> Vec<String> {
+/// Each threshold with its figure, below the headline. Where that names those that failed with their figures, it stands for them.
+fn thresholds(section: &mut Section, remarks: &[Toned], summary: &Summary, paint: Paint) {
     let noted: Vec<_> = summary.thresholds.iter().filter(|result| result.is_noted()).collect();
-    if noted.is_empty() {
-        return Vec::new();
-    }
     let name = |result: &ThresholdResult| {
         let whose = if result.is_implicit() { " (default)" } else { "" };
         format!("{}{whose}", numbers::clean(&result.condition.to_string()))
     };
     let names: Vec<_> = noted.iter().map(|result| name(result)).collect();
     let width = names.iter().map(|name| columns::width(name)).max().unwrap_or(0);
-    let mut lines = Vec::new();
+    let is_named =
+        |result: &ThresholdResult| remarks.iter().any(|remark| remark.thresholds.contains(&result.condition));
+    let has_failed = noted.iter().any(|result| !result.held);
     for (result, name) in noted.into_iter().zip(&names) {
         let name = columns::padded(name, width);
         let got = result.got.to_string();
@@ -130,9 +149,15 @@ fn thresholds(summary: &Summary, paint: Paint) -> Vec<String> {
         } else {
             (paint.bad("✗"), paint.bad(got))
         };
-        lines.extend(wrapped(&format!("  {sign} {name}  "), "      ", &text, WIDTH));
+        let rank = match result {
+            ThresholdResult { sure: false, .. } => Rank::Always,
+            ThresholdResult { held: false, .. } if !is_named(result) => Rank::Always,
+            _ if has_failed => Rank::Minor,
+            _ => Rank::Figure,
+        };
+        let lines = wrapped(&format!("  {sign} {name}  "), "      ", &text, WIDTH);
+        if has_failed { section.add_whole(rank, &lines) } else { section.add_row(rank, lines.join("\n")) }
     }
-    lines
 }
 
 /// The name of a section whose first figures are in the same line.

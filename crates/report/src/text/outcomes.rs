@@ -7,6 +7,7 @@ use brunt_record::catalogue::Counter;
 use brunt_record::counts::Failures;
 use brunt_record::samples::Sampled;
 
+use super::fitting::{Rank, Section};
 use super::{WIDTH, label, title, wrapped};
 use crate::columns;
 use crate::failed::in_words;
@@ -16,8 +17,9 @@ use crate::style::Paint;
 /// The most statuses for which an answer is shown.
 const MOST_EXAMPLES: usize = 3;
 
-pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
-    let mut lines = wrapped(&title("Outcomes", paint), &" ".repeat(15), &sum(summary, paint, false), WIDTH);
+pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Section {
+    let sum = wrapped(&title("Outcomes", paint), &" ".repeat(15), &sum(summary, paint, false), WIDTH);
+    let mut section = Section::of("Outcomes", Rank::Always, sum).with_rows("reason");
     // A protocol without statuses has answers with status 0.
     let statuses: Vec<_> = summary.total.statuses.sorted().into_iter().filter(|(status, _)| *status != 0).collect();
     if !statuses.is_empty() {
@@ -27,17 +29,22 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
             let text = format!("{status}{name} × {}", count(n));
             if ok.holds(status) { text } else { paint.bad(text) }
         });
-        lines.push(format!("{}{}", label("status", paint), shown.collect::<Vec<_>>().join("   ")));
+        let rank = if statuses.iter().all(|(status, _)| ok.holds(*status)) { Rank::Minor } else { Rank::Cause };
+        section.add(rank, [format!("{}{}", label("status", paint), shown.collect::<Vec<_>>().join("   "))]);
     }
-    lines.extend(listed("failed", &summary.total.failures, |line| paint.bad(line), paint));
-    lines.extend(such_as(summary, paint));
+    for failure in listed("failed", &summary.total.failures, |line| paint.bad(line), paint) {
+        section.add_row(Rank::Cause, failure);
+    }
+    section.add(Rank::Cause, such_as(summary, paint));
     if summary.total.numbers.get(Counter::Due) > 0 {
         let rate = percent(summary.error_rate);
         // Green is for thresholds that held.
         let rate = if summary.not_ok > 0 { paint.bad(rate) } else { rate };
-        lines.push(format!("{}{rate} ({} not ok)", label("error rate", paint), count(summary.not_ok)));
+        let rank = if summary.not_ok > 0 { Rank::Figure } else { Rank::Repeated };
+        section.add(rank, [format!("{}{rate} ({} not ok)", label("error rate", paint), count(summary.not_ok))]);
     } else {
-        lines.push(format!("{}none: no call was due in the measured part", label("error rate", paint)));
+        let text = format!("{}none: no call was due in the measured part", label("error rate", paint));
+        section.add(Rank::Always, [text]);
     }
     if summary.total.numbers.get(Counter::WaitedForConnection) > 0 {
         let calls = format!(
@@ -45,21 +52,19 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
             count(summary.total.numbers.get(Counter::WaitedForConnection)),
             counted(summary.total.numbers.get(Counter::Due), "call")
         );
-        lines.push(format!("{}{}", paint.warning("  waited for a free connection: "), calls));
+        section.add(Rank::Minor, [format!("{}{}", paint.warning("  waited for a free connection: "), calls)]);
     }
-    lines.extend(
-        summary.run.sampled.as_deref().map(|sampled| format!("{}{}", label("samples", paint), rows_of(sampled))),
-    );
+    if let Some(sampled) = summary.run.sampled.as_deref() {
+        let rank = if sampled.problem.is_some() { Rank::Cause } else { Rank::Minor };
+        section.add(rank, [format!("{}{}", label("samples", paint), rows_of(sampled))]);
+    }
     if summary.total.numbers.get(Counter::Unasked) > 0 {
-        lines.push(format!(
-            "{}{}",
-            label("unasked", paint),
-            counted(summary.total.numbers.get(Counter::Unasked), "message")
-        ));
+        let unasked = counted(summary.total.numbers.get(Counter::Unasked), "message");
+        section.add(Rank::Minor, [format!("{}{unasked}", label("unasked", paint))]);
     }
     let events = events(summary);
     if !events.is_empty() {
-        lines.push(format!("{}{}", label("events", paint), events.join(", ")));
+        section.add(Rank::Minor, [format!("{}{}", label("events", paint), events.join(", "))]);
     }
     let numbers = &summary.total.numbers;
     let holds = [
@@ -69,26 +74,25 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
     let holds: Vec<_> =
         holds.iter().filter(|(ns, _)| *ns > 0).map(|(ns, what)| format!("{} {what}", Duration(*ns))).collect();
     if !holds.is_empty() {
-        lines.push(format!("{}{}", label("held back", paint), holds.join(", ")));
+        section.add(Rank::Minor, [format!("{}{}", label("held back", paint), holds.join(", "))]);
     }
     // Each user who arrives brings connections of its own, which may be most of what a target has to do.
     let arrives = summary.plan.scenarios.as_ref().is_some_and(|all| all.populations.iter().any(Population::is_open));
-    if !verbose
-        && !arrives
-        && summary.total.numbers.get(Counter::ConnectionsFailed) == 0
-        && summary.total.numbers.get(Counter::Reconnects) == 0
-        && summary.total.numbers.get(Counter::TurnedAway) == 0
-        && summary.total.numbers.get(Counter::PacketsLost) == 0
-        && summary.total.numbers.get(Counter::DatagramsDropped) == 0
+    if verbose
+        || arrives
+        || summary.total.numbers.get(Counter::ConnectionsFailed) > 0
+        || summary.total.numbers.get(Counter::Reconnects) > 0
+        || summary.total.numbers.get(Counter::TurnedAway) > 0
+        || summary.total.numbers.get(Counter::PacketsLost) > 0
+        || summary.total.numbers.get(Counter::DatagramsDropped) > 0
     {
-        lines.extend(listed("troubles", &summary.total.troubles, str::to_owned, paint));
-        return lines;
+        let made = wrapped("", "", &connections(summary), WIDTH - 15);
+        let names = ["connections"].into_iter().chain(std::iter::repeat(""));
+        let made: Vec<_> = made.iter().zip(names).map(|(line, name)| format!("{}{line}", label(name, paint))).collect();
+        section.add_whole(Rank::Minor, &made);
     }
-    let made = wrapped("", "", &connections(summary), WIDTH - 15);
-    let names = ["connections"].into_iter().chain(std::iter::repeat(""));
-    lines.extend(made.iter().zip(names).map(|(line, name)| format!("{}{line}", label(name, paint))));
-    lines.extend(listed("troubles", &summary.total.troubles, str::to_owned, paint));
-    lines
+    section.add(Rank::Minor, listed("troubles", &summary.total.troubles, str::to_owned, paint));
+    section
 }
 
 /// An excerpt of the first answer with each status that is not ok, in a line each; failures have their reasons.
@@ -109,12 +113,15 @@ fn such_as(summary: &Summary, paint: Paint) -> Vec<String> {
     said.take(MOST_EXAMPLES).collect()
 }
 
-/// Each failure on a line of its own, wrapped.
+/// Each failure on a line of its own, wrapped; the first with a name.
 fn listed(name: &str, failures: &Failures, dress: impl Fn(&str) -> String, paint: Paint) -> Vec<String> {
-    let said =
-        failures.counted().flat_map(|(failure, n)| wrapped("", "  ", &in_words(failures, failure, n), WIDTH - 15));
-    let names = [name].into_iter().chain(std::iter::repeat(""));
-    said.zip(names).map(|(line, name)| format!("{}{}", label(name, paint), dress(&line))).collect()
+    let mut names = [name].into_iter().chain(std::iter::repeat(""));
+    let mut in_lines = |(failure, n)| {
+        let said = wrapped("", "  ", &in_words(failures, failure, n), WIDTH - 15);
+        let lines = said.iter().zip(&mut names).map(|(line, name)| format!("{}{}", label(name, paint), dress(line)));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    failures.counted().map(&mut in_lines).collect()
 }
 
 /// The outcomes as a sum that adds up; for a run that goes on, with the calls that have yet to end.

@@ -7,6 +7,7 @@ use brunt_record::SECOND_NS;
 use brunt_record::series::Point;
 use brunt_record::timeline::{DuePoint, FlowPoint};
 
+use super::fitting::{Rank, Section};
 use super::label;
 use crate::chart::{self, Scale};
 use crate::headline::Toned;
@@ -53,24 +54,28 @@ struct Column {
     spoiled: bool,
 }
 
-pub(super) fn section(summary: &Summary, remarks: &[Toned], paint: Paint) -> Vec<String> {
+pub(super) fn section(summary: &Summary, remarks: &[Toned], paint: Paint) -> Section {
     let (columns, is_ok_known) = columns(summary);
     let span = summary.run.measured_ns;
     if span < SECOND_NS {
-        return Vec::new();
+        return Section::new("");
     }
     let is_by_due = !summary.total.timeline.is_empty();
     let title = if is_by_due { "By due" } else { "Over time" };
-    let mut lines =
-        vec![format!("{}{}", paint.strong(format!("{title:<BEFORE$}")), paint.faint(axis(span, columns.len())))];
-    lines.extend(marks_in_line(remarks, span, columns.len()).map(|marks| format!("{}{marks}", " ".repeat(BEFORE))));
+    let axis = format!("{}{}", paint.strong(format!("{title:<BEFORE$}")), paint.faint(axis(span, columns.len())));
+    let mut section = Section::new(title).headed(axis);
+    // Where calls have names, a reader looks for those first.
+    let rank = if summary.breakdown.requests.is_empty() { Rank::Figure } else { Rank::Minor };
+    let marks = marks_in_line(remarks, span, columns.len());
+    section.add(rank, marks.map(|marks| format!("{}{marks}", " ".repeat(BEFORE))));
     let times: Vec<_> = columns.iter().flat_map(|column| [column.p50, column.p99]).flatten().collect();
     let scale = Scale::logarithmic(times.iter().copied());
-    for (name, of) in [("p50", Column::p50 as fn(&Column) -> Option<u64>), ("p99", Column::p99)] {
+    for (name, rank, of) in [("p50", Rank::Note, Column::p50 as fn(&Column) -> Option<u64>), ("p99", rank, Column::p99)]
+    {
         let Some(scale) = &scale else { continue };
         let blocks: String = columns.iter().map(|column| column.block(scale, of(column))).collect();
         let range = format!("{}–{}, log", ExactDuration(scale.low()), ExactDuration(scale.high()));
-        lines.push(row(name, &blocks, &range, paint));
+        section.add(rank, [row(name, &blocks, &range, paint)]);
     }
     let mut linear = |name: &str, unit: &str, is_cut: bool, of: &dyn Fn(&Column) -> f64| {
         let most = columns.iter().map(of).fold(0.0, f64::max);
@@ -84,7 +89,7 @@ pub(super) fn section(summary: &Summary, remarks: &[Toned], paint: Paint) -> Vec
             None => format!("0–{}{unit}", count(most.ceil() as u64)),
             Some(full) => format!("0–{}{unit}, ↑{}", short(full), short(most)),
         };
-        lines.push(row(name, &blocks, &range, paint));
+        section.add(rank, [row(name, &blocks, &range, paint)]);
     };
     linear(if is_ok_known { "ok" } else { "answered" }, "/s", true, &|column| column.ended);
     if columns.iter().any(|column| column.due.not_ok() > 0) {
@@ -100,9 +105,9 @@ pub(super) fn section(summary: &Summary, remarks: &[Toned], paint: Paint) -> Vec
     }
     if columns.iter().any(|column| column.spoiled) {
         let marks: String = columns.iter().map(|column| if column.spoiled { '!' } else { ' ' }).collect();
-        lines.push(format!("{}{}", label("spoiled", paint), paint.warning(marks.trim_end())));
+        section.add(Rank::Minor, [format!("{}{}", label("spoiled", paint), paint.warning(marks.trim_end()))]);
     }
-    lines
+    section
 }
 
 /// A number in at most five characters: `4,500`, `12k`, `1.2M`.

@@ -6,6 +6,7 @@ use brunt_plan::units::{Duration, Number};
 use brunt_record::figures::{OwnFigures, OwnKind};
 use brunt_record::histogram::{AtLeast, Percentile};
 
+use super::fitting::{Rank, Section};
 use crate::columns::named;
 use crate::numbers::{bound, brief, count, percent};
 use crate::style::Paint;
@@ -34,12 +35,10 @@ pub(crate) fn title(summary: &Summary) -> String {
 }
 
 /// The section; empty without such figures.
-pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
+pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Section {
     let all: Vec<_> = summary.breakdown.own.iter().filter(|own| verbose || !own.is_minor).collect();
-    if all.is_empty() {
-        return Vec::new();
-    }
-    let title = paint.strong(format!("{:<NAME$}", title(summary)));
+    let name = title(summary);
+    let title = paint.strong(format!("{name:<NAME$}"));
     let shown = all.len().min(MOST_ROWS);
     let (times, others): (Vec<_>, Vec<_>) = all.iter().copied().take(shown).partition(|own| is_time(&own.figures));
     let mut head = title;
@@ -48,14 +47,12 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<Str
         let columns = columns.fold(format!("{:>TIMES$}", "values"), |line, name| line + &format!("{name:>COLUMN$}"));
         head += &paint.faint(columns);
     }
-    let mut lines = vec![head];
-    lines.extend(times.iter().map(|own| row(own, paint)));
-    lines.extend(others.iter().map(|own| format!("{}{}", named(&own.name, NAME), text(own))));
-    if all.len() > shown {
-        let more = format!("  … and {} more, in -o FILE.json and -o FILE.csv", count((all.len() - shown) as u64));
-        lines.push(paint.faint(more));
-    }
-    lines
+    let mut section = Section::new(&name).headed(head).with_rows("figure");
+    let times = times.iter().map(|own| row(own, paint));
+    let others = others.iter().map(|own| format!("{}{}", named(&own.name, NAME), text(own)));
+    times.chain(others).for_each(|row| section.add_row(Rank::Figure, row));
+    section.and_in_files(all.len() - shown);
+    section
 }
 
 /// What a protocol has measured of a single call: a value each.

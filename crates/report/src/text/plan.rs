@@ -11,27 +11,36 @@ use brunt_record::machine::Machine;
 use brunt_record::recording::Ending;
 use unicode_width::UnicodeWidthStr as _;
 
+use super::fitting::{Rank, Section};
 use super::{UNBROKEN, WIDTH, wrapped};
 use crate::dates::iso_8601;
 use crate::numbers::{brief, clean, count, counted, percent};
 use crate::style::Paint;
 
-pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<String> {
+pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Section {
+    let mut section = Section::new("Plan").apart();
+    plan_lines(&mut section, summary, paint);
     let plan = &summary.plan;
     let label = origin_lines(&plan.origin, Some(summary.run.started_unix_ms), is_dated, paint);
     let machine = machine_lines(summary.run.machine.as_ref().filter(|_| is_dated), paint);
+    section.add(Rank::Figure, label);
+    section.add(Rank::Minor, machine);
+    section.add(Rank::Cause, traceback(summary, paint));
+    section
+}
+
+/// What was run, and how.
+fn plan_lines(section: &mut Section, summary: &Summary, paint: Paint) {
+    let plan = &summary.plan;
     if let Some(scenarios) = &plan.scenarios {
-        let mut lines = of_scenarios(plan, scenarios, paint);
-        lines.extend(label);
-        lines.extend(machine);
-        lines.extend(traceback(summary, paint));
-        return lines;
+        return of_scenarios(section, plan, scenarios, paint);
     }
     let command = match &plan.load {
         Load::Replay(replay) if !plan.own_times => format!("brunt replay {}", replay.logs.join(" ")),
         Load::Open { .. } | Load::Closed {} | Load::Replay(_) => "brunt".to_owned(),
     };
-    let mut lines = vec![format!("{} {}", paint.strong(clean(&command)), paint.strong(clean(&plan.target.url())))];
+    let what = format!("{} {}", paint.strong(clean(&command)), paint.strong(clean(&plan.target.url())));
+    section.add(Rank::Always, [what]);
     let mut words = in_words(plan);
     if plan.connections.is_growing()
         && summary.total.numbers.get(Counter::ConnectionsMade) > 0
@@ -44,11 +53,7 @@ pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Vec<St
     let how = words.join(", ");
     // Broken after commas only.
     let how = how.replace(' ', UNBROKEN).replace(&format!(",{UNBROKEN}"), ", ");
-    lines.extend(wrapped("  ", "  ", &how, WIDTH).into_iter().map(|line| paint.faint(line)));
-    lines.extend(label);
-    lines.extend(machine);
-    lines.extend(traceback(summary, paint));
-    lines
+    section.add(Rank::Always, wrapped("  ", "  ", &how, WIDTH).into_iter().map(|line| paint.faint(line)));
 }
 
 /// The name of a run or decision, its tags and when it began: if it has a name or tags, or `is_dated`.
@@ -115,21 +120,22 @@ pub(crate) fn in_words(plan: &Plan) -> Vec<String> {
 }
 
 /// The scenarios of users, and when users come.
-fn of_scenarios(plan: &Plan, scenarios: &Scenarios, paint: Paint) -> Vec<String> {
+fn of_scenarios(section: &mut Section, plan: &Plan, scenarios: &Scenarios, paint: Paint) {
     /// The most populations that are listed.
     const MOST: usize = 8;
     let file = scenarios.files.first().map_or("", |file| file.name.as_str());
     let target = if plan.target.host.is_empty() { String::new() } else { format!("  {}", plan.target.url()) };
-    let mut lines = vec![format!("{}{}", paint.strong(format!("brunt run {}", clean(file))), clean(&target))];
+    section.add(Rank::Always, [format!("{}{}", paint.strong(format!("brunt run {}", clean(file))), clean(&target))]);
     for population in scenarios.populations.iter().take(MOST) {
         let text = format!("{}: {}", names(population), population_text(population, &scenarios.populations));
-        lines.extend(wrapped("  ", "    ", &text, WIDTH).into_iter().map(|line| paint.faint(line)));
+        let lines: Vec<_> = wrapped("  ", "    ", &text, WIDTH).into_iter().map(|line| paint.faint(line)).collect();
+        section.add_whole(Rank::Figure, &lines);
     }
     if scenarios.populations.len() > MOST {
-        lines.push(paint.faint(format!("  … and {} more", scenarios.populations.len() - MOST)));
+        let more = paint.faint(format!("  … and {} more", scenarios.populations.len() - MOST));
+        section.add(Rank::Minor, [more]);
     }
-    lines.push(paint.faint(format!("  {}", how_they_run(plan, scenarios).join(", "))));
-    lines
+    section.add(Rank::Minor, [paint.faint(format!("  {}", how_they_run(plan, scenarios).join(", ")))]);
 }
 
 /// When users come, and on which connections.

@@ -4,57 +4,55 @@ use brunt_judge::summary::Summary;
 use brunt_record::histogram::AtLeast;
 use brunt_record::replayed::{AgainstLog, Replayed};
 
+use super::fitting::{Rank, Section};
 use super::{WIDTH, label, title, wrapped};
 use crate::columns;
 use crate::numbers::{clean, count, counted, duration};
 use crate::skipped;
 use crate::style::Paint;
 
-/// The templates that are shown unless all are asked for.
-const SHOWN: usize = 8;
-
-pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Vec<String> {
-    let Some(replayed) = &summary.run.replayed else { return Vec::new() };
+pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Section {
+    let mut section = Section::new("Log").with_rows("request");
+    let Some(replayed) = &summary.run.replayed else { return section };
     let head = format!(
         "{}, {} read, {}",
         counted(replayed.requests, "request"),
         counted(replayed.lines, "line"),
         counted(replayed.sessions, "session")
     );
-    let mut text = vec![format!("{}{head}", title("Log", paint))];
-    text.extend(skips(replayed, paint));
+    section.add(Rank::Always, [format!("{}{head}", title("Log", paint))]);
+    skips(&mut section, replayed, paint);
     if replayed.without_body > 0 {
         let sent = format!("{} sent without the body, which the log has not", counted(replayed.without_body, "write"));
-        text.push(format!("{}{}", label("bodies", paint), paint.warning(sent)));
+        section.add(Rank::Cause, [format!("{}{}", label("bodies", paint), paint.warning(sent))]);
     }
     if replayed.redacted > 0 {
         let left =
             format!("{} redacted in the log and not sent; -H gives one", counted(replayed.redacted, "header field"));
-        text.push(format!("{}{}", label("headers", paint), paint.warning(left)));
+        section.add(Rank::Cause, [format!("{}{}", label("headers", paint), paint.warning(left))]);
     }
     if replayed.unread_durations > 0 {
         let number = counted(replayed.unread_durations, "request");
         let unread = format!("{number} with one that cannot be read; the time in the log is their beginning");
-        text.push(format!("{}{}", label("durations", paint), paint.warning(unread)));
+        section.add(Rank::Cause, [format!("{}{}", label("durations", paint), paint.warning(unread))]);
     }
-    text.extend(differences(&replayed.all, paint));
-    text.extend(templates(replayed, paint, all));
-    text
+    section.add(Rank::Figure, differences(&replayed.all, paint));
+    templates(&mut section, replayed, paint, all);
+    section
 }
 
 /// Lines that were not replayed, by reason.
-fn skips(replayed: &Replayed, paint: Paint) -> Vec<String> {
+fn skips(section: &mut Section, replayed: &Replayed, paint: Paint) {
     let reasons = replayed.skipped.iter().map(|(name, number)| {
         let text = format!("{} {}", count(*number), clean(skipped::words(name)));
         (skipped::is_defect(name), text)
     });
     let mut reasons: Vec<_> = reasons.collect();
     reasons.sort_by_key(|(is_defect, _)| !is_defect);
-    let lines = reasons.into_iter().enumerate().map(|(place, (is_defect, text))| {
-        let text = if is_defect { paint.warning(text) } else { text };
-        format!("{}{text}", label(if place == 0 { "skipped" } else { "" }, paint))
-    });
-    lines.collect()
+    for (place, (is_defect, text)) in reasons.into_iter().enumerate() {
+        let (rank, text) = if is_defect { (Rank::Cause, paint.warning(text)) } else { (Rank::Figure, text) };
+        section.add(rank, [format!("{}{text}", label(if place == 0 { "skipped" } else { "" }, paint))]);
+    }
 }
 
 /// The differences between the answers and the log, over everything.
@@ -78,20 +76,16 @@ fn differences(all: &AgainstLog, paint: Paint) -> Vec<String> {
     wrapped(&label("against it", paint), &" ".repeat(15), &parts.join(", "), WIDTH)
 }
 
-fn templates(replayed: &Replayed, paint: Paint, all: bool) -> Vec<String> {
-    let shown: Vec<_> = replayed.templates.iter().take(if all { usize::MAX } else { SHOWN }).collect();
-    let width = shown.iter().map(|row| columns::width(&row.name)).max().unwrap_or(0).clamp(8, 34);
+fn templates(section: &mut Section, replayed: &Replayed, paint: Paint, all: bool) {
+    let width = replayed.templates.iter().map(|row| columns::width(&row.name)).max().unwrap_or(0).clamp(8, 34);
     let cells = ["calls", "status", "size", "p95", "log's p95"];
     let line = |name: &str, cells: [String; 5]| {
         let cells = cells.map(|cell| columns::padded_left(&cell, 8));
         format!("  {}{}", columns::padded(columns::cut(name, width), width), cells.concat())
     };
-    if shown.is_empty() {
-        return Vec::new();
-    }
-    let mut lines =
-        vec![paint.faint(line("", cells.map(str::to_owned).map(|cell| cell.replace("log's p95", " log p95"))))];
-    for row in &shown {
+    let names = cells.map(str::to_owned).map(|cell| cell.replace("log's p95", " log p95"));
+    let mut lines = vec![paint.faint(line("", names))];
+    for row in &replayed.templates {
         let of = |other: u64, all: u64| if all == 0 { "–".to_owned() } else { share(other, all) };
         let quantile = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), time);
         let cells = [
@@ -106,12 +100,9 @@ fn templates(replayed: &Replayed, paint: Paint, all: bool) -> Vec<String> {
             let text = format!("{} came, the log has {}: {}", pair.came, pair.logged, count(pair.count));
             lines.push(format!("    {}", paint.warning(text)));
         }
+        // The names of columns stand with the first row.
+        section.add_row(Rank::Figure, std::mem::take(&mut lines).join("\n"));
     }
-    let left = replayed.templates.len() - shown.len();
-    if left > 0 {
-        lines.push(format!("  and {left} more (--verbose shows all)"));
-    }
-    lines
 }
 
 pub(crate) fn time(ns: u64) -> String {

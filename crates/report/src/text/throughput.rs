@@ -5,18 +5,18 @@ use brunt_judge::verdict::Spoils;
 use brunt_plan::units::{Number, Size};
 use brunt_record::catalogue::Counter;
 
-use super::verdict;
-use super::{label, title};
+use super::fitting::{Rank, Section};
+use super::{label, title, verdict};
 use crate::numbers::{bound, count, percent};
 use crate::style::Paint;
 
-pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Vec<String> {
-    let mut lines = vec![answered(summary, paint)];
+pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Section {
+    let mut section = Section::of("Throughput", Rank::Always, [answered(summary, paint)]);
     if verbose {
-        lines.extend(bytes(summary, paint));
+        section.add(Rank::Minor, bytes(summary, paint));
     }
-    lines.extend(verdict::findings(summary, &[Spoils::Throughput], paint));
-    lines
+    verdict::findings(&mut section, summary, &[Spoils::Throughput], paint);
+    section
 }
 
 fn answered(summary: &Summary, paint: Paint) -> String {

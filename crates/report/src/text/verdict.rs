@@ -9,6 +9,7 @@ use brunt_plan::units::Duration;
 use brunt_record::catalogue::Counter;
 use brunt_record::histogram::Percentile;
 
+use super::fitting::{Rank, Section};
 use super::{WIDTH, over_time, title, wrapped};
 use crate::advice::InWords;
 use crate::columns;
@@ -17,8 +18,7 @@ use crate::numbers::percent;
 use crate::style::{Paint, Role};
 
 /// Remarks, each with its advice. Those with a place in time are numbered, as in the chart over time.
-pub(super) fn remarks(remarks: &[Toned], paint: Paint) -> Vec<String> {
-    let mut lines = Vec::new();
+pub(super) fn remarks(section: &mut Section, remarks: &[Toned], paint: Paint) {
     let mut with_place = 0;
     for remark in remarks {
         let (sign, role) = (remark.sign(), remark.tone.role());
@@ -28,16 +28,12 @@ pub(super) fn remarks(remarks: &[Toned], paint: Paint) -> Vec<String> {
             with_place += 1;
         }
         let rest = " ".repeat(columns::width(&first));
-        lines.extend(
-            wrapped(&first, &rest, &remark.remark.message.to_string(), WIDTH)
-                .into_iter()
-                .map(|line| paint.as_(role, line)),
-        );
+        let lines = wrapped(&first, &rest, &remark.remark.message.to_string(), WIDTH);
+        section.add(Rank::Always, lines.into_iter().map(|line| paint.as_(role, line)));
         if let Some(advice) = &remark.remark.advice {
-            lines.extend(wrapped("  → ", "    ", &InWords(advice).to_string(), WIDTH));
+            section.add_whole(Rank::Figure, &wrapped("  → ", "    ", &InWords(advice).to_string(), WIDTH));
         }
     }
-    lines
 }
 
 /// Whether the figures can be believed, and how brunt itself fared.
@@ -87,28 +83,29 @@ fn generator(summary: &Summary) -> String {
 }
 
 /// The findings that spoil `figures`, with advice. An advice stands with the first finding of the run that it is for.
-pub(super) fn findings(summary: &Summary, figures: &[Spoils], paint: Paint) -> Vec<String> {
+pub(super) fn findings(section: &mut Section, summary: &Summary, figures: &[Spoils], paint: Paint) {
     let mut sorted: Vec<_> = summary.verdict.findings.iter().collect();
     sorted.sort_by_key(|finding| finding.spoils);
     let is_said = |at: usize, advice: &Advice| sorted.iter().take(at).any(|earlier| earlier.advice == *advice);
     let of_these = sorted.iter().enumerate().filter(|(_, finding)| figures.contains(&finding.spoils));
-    of_these.flat_map(|(at, finding)| lines(finding, !is_said(at, &finding.advice), paint)).collect()
+    for (at, finding) in of_these {
+        section.add(Rank::Always, lines(finding, paint));
+        if !is_said(at, &finding.advice) {
+            let rank = if finding.decisive { Rank::Figure } else { Rank::Minor };
+            section.add_whole(rank, &wrapped("    → ", "      ", &InWords(&finding.advice).to_string(), WIDTH));
+        }
+    }
 }
 
 /// Everything that was found.
-pub(super) fn all_findings(summary: &Summary, paint: Paint) -> Vec<String> {
-    findings(summary, &[Spoils::Throughput, Spoils::Latency, Spoils::Arrivals], paint)
+pub(super) fn all_findings(section: &mut Section, summary: &Summary, paint: Paint) {
+    findings(section, summary, &[Spoils::Throughput, Spoils::Latency, Spoils::Arrivals], paint);
 }
 
-fn lines(finding: &Finding, has_advice: bool, paint: Paint) -> Vec<String> {
+fn lines(finding: &Finding, paint: Paint) -> Vec<String> {
     let (sign, role) = if finding.decisive { ("✗", Role::Bad) } else { ("!", Role::Warning) };
     let what = format!("{}{}", finding.message, seconds(&finding.seconds));
-    let mut lines: Vec<_> =
-        wrapped(&format!("  {sign} "), "    ", &what, WIDTH).into_iter().map(|line| paint.as_(role, line)).collect();
-    if has_advice {
-        lines.extend(wrapped("    → ", "      ", &InWords(&finding.advice).to_string(), WIDTH));
-    }
-    lines
+    wrapped(&format!("  {sign} "), "    ", &what, WIDTH).into_iter().map(|line| paint.as_(role, line)).collect()
 }
 
 /// Such as `, in seconds 3, 5–8`.

@@ -5,6 +5,7 @@ use brunt_judge::watched::WatchedSummary;
 use brunt_plan::watch::shown_value;
 use brunt_record::histogram::AtLeast;
 
+use super::fitting::{Rank, Section};
 use super::{WIDTH, wrapped};
 use crate::columns;
 use crate::numbers::{clean, count, duration};
@@ -15,24 +16,23 @@ const NAME: usize = 24;
 /// The width of a column.
 const COLUMN: usize = 11;
 
-pub(super) fn section(summary: &Summary, paint: Paint) -> Vec<String> {
+pub(super) fn section(summary: &Summary, paint: Paint) -> Section {
     let all = &summary.watched;
-    if all.is_empty() {
-        return Vec::new();
-    }
     let width = all.iter().map(|one| columns::width(&one.name)).max().unwrap_or(0).clamp(13, NAME);
     let columns = ["mean", "min", "max", "in the end"].map(|column| format!("{column:>COLUMN$}")).concat();
-    let mut lines =
-        vec![format!("{}{}", paint.strong(format!("{:<w$}", "Watched", w = width + 2)), paint.faint(columns))];
+    let heading = format!("{}{}", paint.strong(format!("{:<w$}", "Watched", w = width + 2)), paint.faint(columns));
+    let mut section = Section::new("Watched").headed(heading).with_rows("figure");
     for one in all {
         let name = columns::padded(columns::cut(&clean(&one.name), width), width);
         let cells = [one.mean, one.min, one.max, one.last].map(|value| cell(one, value, paint)).concat();
         let per_call =
             one.cpu_per_call_ns.map(|ns| paint.faint(format!("  {} a call", duration(AtLeast::exactly(ns as u64)))));
-        lines.push(format!("  {name}{cells}{}", per_call.unwrap_or_default()));
+        let mut lines = vec![format!("  {name}{cells}{}", per_call.unwrap_or_default())];
         lines.extend(missed(one).into_iter().map(|line| paint.warning(line)));
+        let rank = if one.missed_seconds > 0 { Rank::Cause } else { Rank::Figure };
+        section.add_row(rank, lines.join("\n"));
     }
-    lines
+    section
 }
 
 fn cell(of: &WatchedSummary, value: Option<f64>, paint: Paint) -> String {
