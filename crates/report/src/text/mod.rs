@@ -31,10 +31,8 @@ pub use outcomes::rows_of;
 pub(crate) use outcomes::{connections as connections_in_words, events, sum as sum_of_outcomes};
 pub(crate) use over_time::{marks, sign};
 pub(crate) use own::{are_of_protocol, title as own_title};
-pub use plan::{concurrency, scenario_list};
-pub(crate) use plan::{
-    connections_of, heading as plan_heading, in_words as plan_in_words, machine_lines, moment, origin_lines,
-};
+pub use plan::{concurrency, in_words, scenario_list};
+pub(crate) use plan::{connections_of, heading as plan_heading, machine_lines, moment, origin_lines};
 pub(crate) use verdict::in_brief;
 
 /// The width at which text is broken, in characters: it fits a terminal's usual 80 columns.
