@@ -62,7 +62,7 @@ fn a_script_sees_the_same_over_every_version() {
                 continue;
             }
             let server = target(tls);
-            let common = ["-k", "-t", "1", "-n", "500", "-s", &script, "--http", version];
+            let common = ["-v", "-k", "-t", "1", "-n", "500", "-s", &script, "--http", version];
             let ran = run([&common[..], load, &[&server.url()]].concat()).with_status(0);
             // Five requests in four calls of the script: of each kind as many as of the others.
             assert!(ran.stdout.contains("seen 100 200 200 500"), "{version} {load:?}: {ran:#?}");

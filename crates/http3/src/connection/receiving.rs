@@ -102,6 +102,10 @@ impl<T> Http3Connection<T> {
     #[cold]
     fn opened(&mut self, id: u64, out: &mut Vec<u8>) -> Result<(), Http3Violation> {
         if id & 2 != 0 {
+            // QUIC opens no stream twice.
+            if self.one_way.iter().any(|stream| stream.id == id) {
+                return Ok(());
+            }
             if self.one_way.len() >= MOST_ONE_WAY {
                 return Err(violation(Http3Code::H3_EXCESSIVE_LOAD, "more than 64 streams in one direction"));
             }
