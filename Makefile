@@ -12,7 +12,7 @@ BROWSER_PACKAGES := chromium-headless-shell $(shell command -v npm >/dev/null ||
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .DELETE_ON_ERROR:
-.PHONY: demo install package test test-packages bench bench-packages coalescing moving llm-real house valgrind mutations fuzz chaos fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test semver msrv
+.PHONY: demo install package test test-packages bench bench-packages coalescing http3 moving llm-real house valgrind mutations fuzz chaos fmt lint docs gallery dist dist-test dist-twice dist-packages site site-test semver msrv
 
 # The main job on the built-in target.
 demo:
@@ -102,6 +102,12 @@ coalescing: bench-packages
 	python3 benchmarks/coalescing/beside.py target/release/brunt
 	python3 benchmarks/coalescing/unshared.py target/release/brunt
 	python3 benchmarks/coalescing/cost.py
+
+# HTTP/3 beside oha's, which comes from the registry of Rust.
+http3:
+	cargo build --release --locked
+	cargo install --quiet --locked --features http3 --root target/oha --target-dir target/oha oha
+	python3 benchmarks/http3/beside_oha.py target/release/brunt target/oha/bin/oha
 
 # Scripts of Locust, collections of Postman and command lines of curl beside what they become here: calls, failures and verdicts, or the requests
 # that are sent, agree. Locust comes from Python's registry and newman from npm's; `make moving MOVING="curl postman/json"` picks some, and

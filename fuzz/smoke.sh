@@ -10,7 +10,7 @@ cd "$(dirname "$0")"
 seconds=${1:-20}
 [ $# -eq 0 ] || shift
 # Not grpc_schema, which is run by name: it still finds faults of the library that reads schemas, by chance and after a while.
-[ $# -gt 0 ] || set -- http1_response http2_connection grpc_answers model_text websocket_messages websocket_handshake tcp_answers thrift_idl \
+[ $# -gt 0 ] || set -- http1_response http2_connection http3_connection grpc_answers model_text websocket_messages websocket_handshake tcp_answers thrift_idl \
     thrift_reply scenario_answer javascript proxy replay_log imports llm_events
 
 built=$(./build.sh)

@@ -268,10 +268,11 @@ impl<'a> Runs<'a> {
         match &run.ending {
             Ending::Failed(reason) => bail!("{what}: {reason}"),
             Ending::Interrupted => return Ok(TrialOutcome::Interrupted),
+            // A script that ends its run has measured nothing of what was asked.
+            Ending::GivenUp(reason) => bail!("{what}: the script ended the run: {reason}"),
             Ending::Completed
             | Ending::Aborted(_)
             | Ending::Stopped(_)
-            | Ending::GivenUp(_)
             | Ending::Unreached(_)
             | Ending::AgentsLost(_) => {}
         }

@@ -41,6 +41,11 @@ pub fn is_javascript(path: &Path) -> bool {
     is_named_so(path) || std::fs::read(path).is_ok_and(|text| brunt_javascript::is_of_k6(&text))
 }
 
+/// Whether there is a script of users at `path`, by its name or by what it imports.
+pub fn is_script(path: &Path) -> bool {
+    path.is_file() && (path.extension().is_some_and(|extension| extension == "lua") || is_javascript(path))
+}
+
 /// Whether a script has a name as those in JavaScript have.
 fn is_named_so(path: &Path) -> bool {
     path.extension().is_some_and(|extension| brunt_javascript::EXTENSIONS.iter().any(|known| extension == *known))

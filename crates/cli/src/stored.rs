@@ -39,6 +39,9 @@ enum Named<'a> {
 /// The meaning of `target`, if it is not a target.
 fn named<'a>(target: &'a OsString, store: &mut Option<Store>) -> Option<Named<'a>> {
     let path = Path::new(target);
+    if crate::scripts::is_script(path) {
+        return None;
+    }
     if path.exists() || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
         return Some(Named::File(path));
     }

@@ -6,6 +6,7 @@ use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::Judgement;
 use brunt_judge::watched::WatchedSummary;
 use brunt_plan::plan::{Load, Plan};
+use brunt_plan::scenario::Population;
 use brunt_record::catalogue::Counter;
 use brunt_record::figures::{OwnKind, OwnStatistic};
 use brunt_record::histogram::{AtLeast, Percentile};
@@ -63,9 +64,9 @@ pub struct Evidence {
     pub p99_9_ns: Option<AtLeast<u64>>,
     /// The median from sent to end, in nanoseconds.
     pub service_p50_ns: Option<AtLeast<u64>>,
-    /// Calls that were due while no connection was free.
+    /// Calls that were due while no connection was free; of a script, those of iterations for which no user was free.
     pub waited_for_connection: u64,
-    /// By which share of the calls due the target fell behind.
+    /// By which share of the calls due, or of a script's iterations, the target fell behind.
     pub behind_ratio: f64,
     /// Response percentiles that the generator's own delays spoil.
     pub unreliable: Vec<Percentile>,
@@ -127,8 +128,8 @@ impl Evidence {
             p99_ns: quantile(Percentile::P99),
             p99_9_ns: quantile(Percentile::P99_9),
             service_p50_ns: service.and_then(|times| times.quantile(Percentile::P50)),
-            waited_for_connection: summary.total.numbers.get(Counter::WaitedForConnection),
-            behind_ratio: falls_behind(&summary.plan, summary.run.series.points()),
+            waited_for_connection: waited(summary),
+            behind_ratio: behind(summary),
             unreliable: unreliable(response),
             is_mean_reliable: response.and_then(|r| r.mean_interval).is_none_or(|mean| !mean.is_spoiled),
             is_load_as_asked: summary.verdict.is_load_as_asked,
@@ -276,6 +277,45 @@ fn worst_failure(summary: &Summary) -> String {
 fn unreliable(response: Option<&Distribution>) -> Vec<Percentile> {
     let each = response.into_iter().flat_map(|response| &response.quantiles);
     each.filter(|quantile| quantile.is_spoiled()).map(|quantile| quantile.name).collect()
+}
+
+/// Calls of an iteration of a script, on average; at least 1.
+fn calls_each(summary: &Summary) -> f64 {
+    let begun = iterations(summary).0;
+    (summary.total.numbers.get(Counter::Due) as f64 / begun.max(1) as f64).max(1.0)
+}
+
+/// Iterations of a script that began, and those for which no user was free.
+fn iterations(summary: &Summary) -> (u64, u64) {
+    let all = summary.total.figures.scenarios.iter().map(|(_, of)| (of.iterations_begun(), of.not_admitted));
+    all.fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
+}
+
+/// Calls that found no connection, or whose iteration found no user.
+fn waited(summary: &Summary) -> u64 {
+    if summary.plan.scenarios.is_none() {
+        return summary.total.numbers.get(Counter::WaitedForConnection);
+    }
+    (iterations(summary).1 as f64 * calls_each(summary)) as u64
+}
+
+/// By which share of its load the target falls behind, 0 to 1: [`falls_behind`], and of a script whose iterations begin at a rate
+/// the same of its calls while they do, times the calls of an iteration. A user that waits makes no further call, so that a
+/// backlog of one call is one of an iteration. Iterations for which no user was free are behind as well.
+fn behind(summary: &Summary) -> f64 {
+    let (plan, points) = (&summary.plan, summary.run.series.points());
+    let Some(scenarios) = &plan.scenarios else { return falls_behind(plan, points) };
+    if !scenarios.populations.iter().all(Population::is_open) {
+        return 0.0;
+    }
+    let until_ns = plan.load_ns().unwrap_or(0);
+    let loaded = points.iter().take_while(|point| point.start_ns + point.length_ns <= until_ns).count();
+    let points = points.get(..loaded).unwrap_or_default();
+    let is_random = scenarios.populations.iter().any(|population| population.arrivals.is_random());
+    let slower = if is_random { 0.0 } else { slowing(points) };
+    let (begun, not_admitted) = iterations(summary);
+    let dropped = not_admitted as f64 / (begun + not_admitted).max(1) as f64;
+    (slower.max(backlog(points)) * calls_each(summary)).max(dropped).clamp(0.0, 1.0)
 }
 
 /// A growth of response times counts only beyond this many standard errors.

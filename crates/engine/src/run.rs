@@ -214,7 +214,7 @@ fn flood_parts(
         let mut routes = routes.to_vec();
         if let (Some(address), [route]) = (theirs.as_ref().and_then(|scripted| scripted.address), routes.as_mut_slice())
         {
-            (route.addresses, route.again) = (vec![Address::Tcp(address)], None);
+            route.lead_to(address);
         }
         let user = theirs.map_or_else(|| prepared.user(), |scripted| scripted.user);
         // A rate that grows its connections begins with one, however small the share.
@@ -341,10 +341,7 @@ fn begin_script(
 ) -> Result<Option<Begun>, EngineError> {
     let plan = &shared.plan;
     let Some(script) = script else { return Ok(None) };
-    let tcp = route.into_iter().flat_map(|route| &route.addresses).filter_map(|address| match address {
-        Address::Tcp(address) => Some(*address),
-        Address::Unix(_) => None,
-    });
+    let tcp = route.into_iter().flat_map(|route| &route.addresses).filter_map(Address::of_network);
     let target = || (plan.target.host.clone(), plan.target.port.unwrap_or(scheme.default_port));
     let place = FloodPlace {
         addresses: tcp.collect(),

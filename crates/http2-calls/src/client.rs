@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use brunt_http2::frame::{HEAD_BYTES, Head, flag, kind, write_ping};
 use brunt_http2::{Config, Connection, ErrorCode, Event};
 use brunt_protocol::source::Message;
 use brunt_protocol::{
@@ -11,18 +10,14 @@ use brunt_protocol::{
 use brunt_record::kinds::AnswerSample;
 use brunt_record::outcome::Failure;
 
+use crate::streams::{Broken, Streams};
 use crate::{CallError, EndedBy, StreamProtocol};
-
-/// How many frames are looked ahead through to see whether an answer is all there.
-const MOST_AHEAD: usize = 4;
-/// Why a call has failed that was refused too often.
-const REFUSED: &str = "the peer refused the call's stream 9 times (REFUSED_STREAM)";
 
 /// Data with a message in it. The bytes behind the message were left with the caller, and come again.
 #[derive(Debug, Clone, Copy)]
 struct PendingMessage {
     /// The data's stream, by its id: positions change when a call is given up in between.
-    stream: u32,
+    stream: u64,
     /// The remaining bytes of the data.
     left: usize,
     /// The bytes behind the data that are skipped.
@@ -47,10 +42,10 @@ struct KeepAlive {
     pinged: Option<u32>,
 }
 
-/// A connection of HTTP/2 for calls of the protocol `P`.
+/// A connection for calls of the protocol `P`: of HTTP/2, or by `S` of HTTP/3.
 #[derive(Debug)]
-pub struct StreamClient<P: StreamProtocol> {
-    connection: Connection<P::Call>,
+pub struct StreamClient<P: StreamProtocol, S = Connection<<P as StreamProtocol>::Call>> {
+    connection: S,
     protocol: P,
     /// The most streams at once, for a peer that has refused some; grows with each answer.
     limit: usize,
@@ -63,10 +58,23 @@ pub struct StreamClient<P: StreamProtocol> {
 }
 
 impl<P: StreamProtocol> StreamClient<P> {
-    /// A new connection, which has sent nothing yet.
+    /// A new connection of HTTP/2, which has sent nothing yet.
     pub fn new(protocol: P) -> Self {
+        Self::over(Connection::new(Config::default()), protocol)
+    }
+}
+
+impl<P: StreamProtocol> StreamClient<P, brunt_http3::Http3Connection<P::Call>> {
+    /// A new connection of HTTP/3, which has sent nothing yet.
+    pub fn http3(protocol: P) -> Self {
+        Self::over(brunt_http3::Http3Connection::client(), protocol)
+    }
+}
+
+impl<P: StreamProtocol, S: Streams<P::Call>> StreamClient<P, S> {
+    fn over(connection: S, protocol: P) -> Self {
         Self {
-            connection: Connection::new(Config::default()),
+            connection,
             protocol,
             limit: usize::MAX,
             closing: None,
@@ -111,7 +119,7 @@ impl<P: StreamProtocol> StreamClient<P> {
     /// A call fails whose stream may go on: the stream is reset.
     #[cold]
     fn fail(&mut self, position: usize, wrong: CallError, out: &mut Vec<u8>) -> Progress {
-        self.connection.reset(position, ErrorCode::CANCEL, out);
+        self.connection.cancel(position, out);
         self.failed(position, wrong.failure, wrong.reason)
     }
 
@@ -141,7 +149,7 @@ impl<P: StreamProtocol> StreamClient<P> {
                     return Some(self.ended(position, EndedBy::Head, out));
                 }
                 // Where the whole answer has come, it is reported only once.
-                let goes_on = !self.connection.id(position).is_some_and(|id| is_completed(id, rest));
+                let goes_on = !self.connection.id(position).is_some_and(|id| self.connection.is_completed(id, rest));
                 goes_on.then_some(Progress::Part { position })
             }
             Event::Trailers { position } => Some(self.ended(position, EndedBy::Trailers, out)),
@@ -156,11 +164,11 @@ impl<P: StreamProtocol> StreamClient<P> {
             Event::Reset { position, code: ErrorCode::REFUSED_STREAM } => {
                 self.connection.take(position, out);
                 self.limit = self.connection.len().max(1);
-                Progress::Refused { position, reason: REFUSED }
+                Progress::Refused { position, reason: S::REFUSED_TOO_OFTEN }
             }
             Event::Reset { position, code } => {
                 self.connection.take(position, out);
-                self.failed(position, Failure::Closed, format!("the peer reset the stream: {code}"))
+                self.failed(position, Failure::Closed, format!("the peer reset the stream: {}", S::code_text(code)))
             }
             Event::Malformed { position, reason } => {
                 self.connection.take(position, out);
@@ -230,22 +238,7 @@ impl<P: StreamProtocol> StreamClient<P> {
     }
 }
 
-/// Whether the stream ends within the complete frames at the beginning of `bytes`.
-#[inline]
-fn is_completed(stream: u32, mut bytes: &[u8]) -> bool {
-    for _ in 0..MOST_AHEAD {
-        let Some(head) = Head::read(bytes) else { return false };
-        let Some(after) = bytes.get(HEAD_BYTES + head.length..) else { return false };
-        let may_end = matches!(head.kind, kind::DATA | kind::HEADERS);
-        if may_end && head.stream == stream && head.has(flag::END_STREAM) {
-            return true;
-        }
-        bytes = after;
-    }
-    false
-}
-
-impl<P: StreamProtocol> Client for StreamClient<P> {
+impl<P: StreamProtocol, S: Streams<P::Call>> Client for StreamClient<P, S> {
     fn open(&mut self, alpn: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Opening, Malformed> {
         self.protocol.open(alpn)?;
         self.connection.open(out);
@@ -280,7 +273,11 @@ impl<P: StreamProtocol> Client for StreamClient<P> {
             && !rest.is_empty()
         {
             let received = self.connection.receive(rest, out);
-            let (count, event) = received.map_err(|violation| self.protocol.malformed(violation))?;
+            let (count, event) = match received {
+                Ok(received) => received,
+                Err(Broken::Violation(violation)) => return Err(self.protocol.malformed(violation)),
+                Err(Broken::Closed(reason)) => return Ok((bytes.len(), Progress::Closing(reason))),
+            };
             taken += count;
             if let Event::GoAway { code, .. } = event
                 && !self.connection.is_open()
@@ -312,7 +309,7 @@ impl<P: StreamProtocol> Client for StreamClient<P> {
     }
 
     fn cancel(&mut self, position: usize, out: &mut Vec<u8>) -> bool {
-        let call = self.connection.reset(position, ErrorCode::CANCEL, out);
+        let call = self.connection.cancel(position, out);
         call.map(|call| self.protocol.left(call)).is_some()
     }
 
@@ -350,7 +347,7 @@ impl<P: StreamProtocol> Client for StreamClient<P> {
             Some(waits) => *waits += 1,
             None if *silent >= *every => {
                 *pinged = Some(0);
-                write_ping(*b"brunt is", out);
+                self.connection.ping(out);
             }
             None => {}
         }
@@ -362,19 +359,13 @@ impl<P: StreamProtocol> Client for StreamClient<P> {
     }
 
     fn take_events(&mut self, note: &mut dyn FnMut(&str, u64)) {
-        let counters = self.connection.take_counters();
-        if counters.goaways > 0 {
-            note("GOAWAY", counters.goaways);
-        }
+        let counters = self.connection.note_events(note);
         if std::mem::take(&mut self.closing_uncounted)
             && let Some(code) = self.closing
         {
             note(&self.goodbye(code), 1);
         }
         self.protocol.take_events(&counters, note);
-        for (code, count) in (0..).zip(counters.resets).filter(|(_, count)| *count > 0) {
-            note(&format!("RST_STREAM {}", ErrorCode(code)), count);
-        }
     }
 
     fn request_sample(&mut self) -> bool {

@@ -1,4 +1,4 @@
-//! Calls on streams of HTTP/2: the common part of brunt's protocols over HTTP/2.
+//! Calls on streams of HTTP/2 and HTTP/3: the common part of brunt's protocols over streams.
 //!
 //! [`StreamClient`] is a [`Client`](brunt_protocol::Client) that gives each call a stream of its own. It translates the
 //! peer's actions on streams and on the connection into the contract's terms: refused and reset streams, GOAWAY,
@@ -10,16 +10,18 @@
 //! Dispatch is static, so a call pays nothing for the seam.
 
 mod client;
+mod streams;
 
 use std::borrow::Cow;
 
-use brunt_http2::{Connection, Counters, Violation};
+use brunt_http2::{Counters, Violation};
 use brunt_protocol::source::Message;
 use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
 use brunt_record::kinds::AnswerSample;
 use brunt_record::outcome::Failure;
 
 pub use self::client::StreamClient;
+pub use self::streams::{Broken, Sections, Streams};
 
 /// Limit on the kept part of an answer, in bytes.
 pub const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
@@ -51,7 +53,7 @@ impl CallError {
     }
 }
 
-/// A protocol whose calls are streams of HTTP/2, as the state of one connection.
+/// A protocol whose calls are streams, as the state of one connection.
 ///
 /// A call begins with [`start`](Self::start). Of its answer, [`head`](Self::head) comes first, then
 /// [`body`](Self::body) for each part of the data, and [`ended`](Self::ended) last. A call that ends in another way is
@@ -63,11 +65,11 @@ pub trait StreamProtocol: Send {
     /// Checks the protocol that the TLS handshake chose by ALPN; `None` without TLS, or if it chose none.
     ///
     /// # Errors
-    /// When HTTP/2 cannot be spoken on such a connection.
+    /// When this version of HTTP cannot be spoken on such a connection.
     fn open(&mut self, alpn: Option<&[u8]>) -> Result<(), Malformed>;
 
     /// Starts a call: opens a stream and sends the request.
-    fn start(&mut self, message: &Message<'_>, streams: &mut Connection<Self::Call>, out: &mut Vec<u8>) -> Started;
+    fn start(&mut self, message: &Message<'_>, streams: &mut impl Streams<Self::Call>, out: &mut Vec<u8>) -> Started;
 
     /// Sends a further message on the call at this position, as [`Client::send_message`](brunt_protocol::Client::send_message) does.
     ///
@@ -76,20 +78,20 @@ pub trait StreamProtocol: Send {
     fn send_message(
         &mut self,
         _message: &Message<'_>,
-        _streams: &mut Connection<Self::Call>,
+        _streams: &mut impl Streams<Self::Call>,
         _position: usize,
         _out: &mut Vec<u8>,
     ) -> Result<(), &'static str> {
         Err("this protocol's calls say all when they begin")
     }
 
-    /// The final head of an answer has come; its fields are [`Connection::fields`].
+    /// The final head of an answer has come; its fields are [`Streams::fields`].
     ///
     /// # Errors
     /// When it is not the head of an answer of this protocol: the call fails.
     fn head(
         &mut self,
-        streams: &mut Connection<Self::Call>,
+        streams: &mut impl Streams<Self::Call>,
         position: usize,
         status: u16,
         end: bool,
@@ -111,7 +113,7 @@ pub trait StreamProtocol: Send {
     ///
     /// # Errors
     /// When it is not an answer of this protocol: the call fails.
-    fn ended(&mut self, call: Self::Call, by: EndedBy, streams: &Connection<Self::Call>) -> Result<u16, CallError>;
+    fn ended(&mut self, call: Self::Call, by: EndedBy, streams: &impl Streams<Self::Call>) -> Result<u16, CallError>;
 
     /// Nobody waits for a call's answer any more. Its kept part may still be asked for.
     fn left(&mut self, _call: Self::Call) {}
@@ -126,7 +128,7 @@ pub trait StreamProtocol: Send {
     fn take_events(&mut self, _counters: &Counters, _note: &mut dyn FnMut(&str, u64)) {}
 
     /// As [`Client::request_sample`](brunt_protocol::Client::request_sample).
-    fn look(&mut self, _streams: &Connection<Self::Call>) -> bool {
+    fn look(&mut self, _streams: &impl Streams<Self::Call>) -> bool {
         false
     }
 

@@ -4,18 +4,18 @@ use crate::hpack::Fields;
 
 /// The meaning of a header block, once its fields are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Meaning {
+pub struct Meaning {
     /// The status; `None` for trailers.
-    pub(crate) status: Option<u16>,
+    pub status: Option<u16>,
     /// The value of content-length.
-    pub(crate) length: Option<u64>,
+    pub length: Option<u64>,
     /// The reason if it is malformed.
-    pub(crate) malformed: Option<&'static str>,
+    pub malformed: Option<&'static str>,
 }
 
 impl Meaning {
     /// The meaning of `fields` from a server.
-    pub(crate) fn from_fields(fields: &Fields) -> Self {
+    pub fn from_fields(fields: &Fields) -> Self {
         let mut meaning = Self::default();
         if let Err(reason) = meaning.read(fields) {
             meaning.malformed = Some(reason);
@@ -26,10 +26,8 @@ impl Meaning {
     fn read(&mut self, fields: &Fields) -> Result<(), &'static str> {
         let mut regular = false;
         for (name, value) in fields.iter() {
-            if value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n')) {
-                return Err("a header field whose value has a line end or NUL in it");
-            }
             if name.first() == Some(&b':') {
+                Self::check_value(value)?;
                 match (name, self.status, regular) {
                     (b":status", None, false) => self.status = Some(status(value)?),
                     (b":status", ..) => return Err(":status twice, or behind other fields"),
@@ -38,24 +36,45 @@ impl Meaning {
                 continue;
             }
             regular = true;
-            if name.is_empty() || name.iter().any(|byte| !is_name(*byte)) {
-                return Err("a header field whose name is not in lower case, or no name");
-            }
-            match name {
-                b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => {
-                    return Err("a header field of HTTP/1.1's connections");
-                }
-                b"content-length" => {
-                    let length = length(value)?;
-                    if self.length.is_some_and(|known| known != length) {
-                        return Err("conflicting content-length");
-                    }
-                    self.length = Some(length);
-                }
-                _ => {}
-            }
+            self.regular(name, value)?;
         }
         Ok(())
+    }
+
+    /// Whether a value can be one.
+    ///
+    /// # Errors
+    /// When it cannot.
+    pub fn check_value(value: &[u8]) -> Result<(), &'static str> {
+        if value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n')) {
+            return Err("a header field whose value has a line end or NUL in it");
+        }
+        Ok(())
+    }
+
+    /// Takes a field that is no pseudo-header field.
+    ///
+    /// # Errors
+    /// When it makes the message malformed.
+    pub fn regular(&mut self, name: &[u8], value: &[u8]) -> Result<(), &'static str> {
+        Self::check_value(value)?;
+        if name.is_empty() || name.iter().any(|byte| !is_name(*byte)) {
+            return Err("a header field whose name is not in lower case, or no name");
+        }
+        match name {
+            b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => {
+                Err("a header field of HTTP/1.1's connections")
+            }
+            b"content-length" => {
+                let length = length(value)?;
+                if self.length.is_some_and(|known| known != length) {
+                    return Err("conflicting content-length");
+                }
+                self.length = Some(length);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 }
 

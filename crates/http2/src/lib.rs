@@ -21,10 +21,10 @@
 
 pub mod frame;
 pub mod frame_text;
+pub mod head;
 pub mod hpack;
 
 mod connection;
-mod head;
 mod outgoing;
 mod stream;
 #[cfg(test)]
@@ -33,3 +33,4 @@ mod tests;
 pub use self::connection::{Config, Connection, Counters, Event, Violation};
 pub use self::frame::ErrorCode;
 pub use self::hpack::Fields;
+pub use self::outgoing::Outgoing;

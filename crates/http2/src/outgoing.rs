@@ -13,42 +13,42 @@ struct Piece {
 
 /// Data of a stream that the peer's windows hold back.
 #[derive(Debug, Default)]
-pub(crate) struct Outgoing {
+pub struct Outgoing {
     pieces: VecDeque<Piece>,
     /// Whether our side of the stream ends with it.
-    pub(crate) ends: bool,
+    pub ends: bool,
 }
 
 impl Outgoing {
     /// Adds a part of `of`.
-    pub(crate) fn push(&mut self, of: Arc<[u8]>, range: Range<usize>) {
+    pub fn push(&mut self, of: Arc<[u8]>, range: Range<usize>) {
         if !range.is_empty() {
             self.pieces.push_back(Piece { of, rest: range });
         }
     }
 
     /// The number of remaining bytes.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.pieces.iter().map(|piece| piece.rest.len()).sum()
     }
 
     /// Whether no bytes remain.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
     /// Whether the next piece is the last.
-    pub(crate) fn is_last(&self) -> bool {
+    pub fn is_last(&self) -> bool {
         self.pieces.len() <= 1
     }
 
     /// The next piece.
-    pub(crate) fn next(&self) -> &[u8] {
+    pub fn next(&self) -> &[u8] {
         self.pieces.front().and_then(|piece| piece.of.get(piece.rest.clone())).unwrap_or(&[])
     }
 
     /// The first `bytes` of [`Self::next`] were sent.
-    pub(crate) fn sent(&mut self, bytes: usize) {
+    pub fn sent(&mut self, bytes: usize) {
         if let Some(piece) = self.pieces.front_mut() {
             piece.rest.start += bytes;
             if piece.rest.is_empty() {

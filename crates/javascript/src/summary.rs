@@ -18,6 +18,9 @@ use crate::worker::Worker;
 /// Statistics of a trend that a summary has where the script chooses none.
 const STATISTICS: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
 
+/// The metric of iterations for which no VU was free.
+const DROPPED: &str = "dropped_iterations";
+
 /// The result of a run, as far as a summary tells of it.
 #[derive(Debug, Clone)]
 pub struct RunResult<'r> {
@@ -81,16 +84,19 @@ fn described(result: &RunResult<'_>, probed: &Probed) -> Value {
         options.get("summaryTrendStats").and_then(|chosen| serde_json::from_value(chosen.clone()).ok());
     let statistics = chosen.unwrap_or_else(|| STATISTICS.map(str::to_owned).to_vec());
     let seconds = result.measured_ns as f64 / 1e9;
-    let metric = |(name, own): (&str, &OwnFigures)| {
-        let thresholds = probed.options.thresholds.iter().filter(|asked| asked.name() == *name);
-        let thresholds = thresholds.filter_map(|asked| {
-            let condition = asked.condition(Some(own.kind)).ok()?.to_string();
+    let thresholds = |name: &str, kind: Option<OwnKind>| {
+        let of_metric = probed.options.thresholds.iter().filter(|asked| asked.name() == *name);
+        let judged = of_metric.filter_map(|asked| {
+            let condition = asked.condition(kind).ok()?.to_string();
             let ok = result.conditions.iter().find(|(known, _)| *known == condition).is_none_or(|(_, held)| *held);
             Some(json!({ "source": asked.text, "ok": ok }))
         });
+        judged.collect::<Vec<_>>()
+    };
+    let metric = |(name, own): (&str, &OwnFigures)| {
         json!({
             "name": tagged(name), "kind": own.kind.name(), "contains": contains(name, own), "values": values(own, seconds, &statistics),
-            "thresholds": thresholds.collect::<Vec<_>>(),
+            "thresholds": thresholds(name, Some(own.kind)),
         })
     };
     let names = |path: &str| path.split('/').map(str::to_owned).collect::<Vec<_>>();
@@ -105,8 +111,16 @@ fn described(result: &RunResult<'_>, probed: &Probed) -> Value {
     let most = result.figures.most_users;
     metrics.extend(["vus", "vus_max"].map(|name| {
         let values = json!({ "value": most, "min": most, "max": most });
-        json!({ "name": name, "kind": "gauge", "contains": "default", "values": values, "thresholds": [] })
+        json!({ "name": name, "kind": "gauge", "contains": "default", "values": values, "thresholds": thresholds(name, None) })
     }));
+    let dropped: u64 = result.figures.scenarios.iter().map(|(_, scenario)| scenario.not_admitted).sum();
+    let judged = thresholds(DROPPED, None);
+    if dropped > 0 || !judged.is_empty() {
+        let values = json!({ "count": dropped, "rate": per_second(dropped as f64, seconds) });
+        metrics.push(
+            json!({ "name": DROPPED, "kind": "counter", "contains": "default", "values": values, "thresholds": judged }),
+        );
+    }
     json!({
         "metrics": metrics,
         "groups": result.figures.groups.iter().map(|(path, _)| names(path)).collect::<Vec<_>>(),
@@ -116,6 +130,10 @@ fn described(result: &RunResult<'_>, probed: &Probed) -> Value {
         "isStdErrTTY": result.is_terminal,
         "testRunDurationMs": result.measured_ns as f64 / 1e6,
     })
+}
+
+fn per_second(sum: f64, seconds: f64) -> f64 {
+    if seconds > 0.0 { sum / seconds } else { 0.0 }
 }
 
 /// A figure's name as k6 writes that of a metric: `checks{group:a}`.
@@ -146,7 +164,7 @@ fn values(own: &OwnFigures, seconds: f64, statistics: &[String]) -> Value {
     match own.kind {
         OwnKind::Counter => {
             let sum = own.sum().unwrap_or(0.0);
-            json!({ "count": sum, "rate": if seconds > 0.0 { sum / seconds } else { 0.0 } })
+            json!({ "count": sum, "rate": per_second(sum, seconds) })
         }
         OwnKind::Rate => {
             let (passes, fails) = passes(own);

@@ -116,6 +116,8 @@ pub enum Advice {
     MorePorts,
     /// No file descriptors were left.
     MoreDescriptors,
+    /// The buffers of sockets were full.
+    LargerBuffers,
     /// A scenario took the workers' time.
     LighterScenario,
     /// A wrk script's hooks took the workers' time.

@@ -318,6 +318,22 @@ pub enum Step {
     },
 }
 
+/// A constant load that takes the place of a script's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ConstantLoad {
+    /// Iterations begin at this rate, whatever they take.
+    Iterations {
+        /// How many a second.
+        per_s: f64,
+        /// The most users alive at once; `None` for the script's limit.
+        most_alive: Option<u64>,
+        /// As in [`Population`]; users that are reused already still are.
+        reuse_users: bool,
+    },
+    /// This many users are there, each beginning anew when it has ended.
+    Users(f64),
+}
+
 /// An injection that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -426,6 +442,37 @@ impl Population {
     /// Whether its users make a number of iterations.
     pub fn counts_iterations(&self) -> bool {
         self.steps.iter().any(Step::counts_iterations)
+    }
+
+    /// Its highest rate, or its most users at a time.
+    fn peak(&self) -> f64 {
+        let of = |step: &Step| match *step {
+            Step::NothingFor { .. } => 0.0,
+            Step::AtOnce { users }
+            | Step::Peak { users, .. }
+            | Step::IterationsEach { users, .. }
+            | Step::IterationsShared { users, .. } => users,
+            Step::Rate { from, to, .. } | Step::Users { from, to, .. } => from.max(to),
+        };
+        self.steps.iter().map(of).fold(0.0, f64::max)
+    }
+
+    /// Replaces its steps by its share of a constant load.
+    fn make_constant(&mut self, load: ConstantLoad, share: f64, seconds: f64) {
+        let whole = |n: f64| (n * share).round().max(1.0);
+        let step = match load {
+            ConstantLoad::Iterations { per_s, most_alive, reuse_users } => {
+                self.most_alive = most_alive.map(|most| whole(most as f64) as u64).or(self.most_alive);
+                self.reuse_users |= reuse_users;
+                Step::Rate { from: per_s * share, to: per_s * share, seconds }
+            }
+            ConstantLoad::Users(users) => {
+                self.most_alive = None;
+                Step::Users { from: whole(users), to: whole(users), seconds }
+            }
+        };
+        (self.steps, self.after, self.start_seconds) = (vec![step], None, 0.0);
+        self.leave_out_what_does_not_fit();
     }
 
     /// Drops options that are for other steps than it has.
@@ -575,6 +622,30 @@ impl Scenarios {
             steps,
             ..Population::default()
         });
+    }
+
+    /// Replaces the load by a constant one of `seconds`, which begins at once. Populations share it as they share the load that
+    /// they have: by their highest rates, or by their most users.
+    ///
+    /// # Errors
+    /// When one population has a rate and another a number of users: nothing says how they share one load.
+    pub fn make_constant(&mut self, load: ConstantLoad, seconds: f64) -> Result<(), InjectionError> {
+        if let [first, rest @ ..] = self.populations.as_slice()
+            && let Some(other) = rest.iter().find(|other| other.is_open() != first.is_open())
+        {
+            let (open, closed) = if first.is_open() { (first, other) } else { (other, first) };
+            return Err(InjectionError(format!(
+                "users of {} arrive at a rate, and those of {} are a fixed number: one load cannot be shared among them",
+                open.name(),
+                closed.name()
+            )));
+        }
+        let whole: f64 = self.populations.iter().map(Population::peak).sum();
+        for population in &mut self.populations {
+            let share = if whole > 0.0 { population.peak() / whole } else { 1.0 };
+            population.make_constant(load, share, seconds);
+        }
+        Ok(())
     }
 
     /// Multiplies the load by `factor`: users, rates, shared iterations and the throttle.

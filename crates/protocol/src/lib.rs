@@ -43,5 +43,7 @@ pub use self::client::{
     Answer, AnswerParts, Client, Direction, FailedCall, KeptAnswer, Malformed, Opening, Pending, Progress, Started,
 };
 pub use self::options::{OptionsError, read_options, write_options};
-pub use self::protocol::{Narration, Narrator, OwnTimes, Prepared, Protocol, Scheme, options_of, redact_loaded};
+pub use self::protocol::{
+    Narration, Narrator, OwnTimes, Prepared, Protocol, Scheme, is_over_quic, options_of, redact_loaded,
+};
 pub use self::registry::{Registry, UnknownScheme};

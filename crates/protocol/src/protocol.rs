@@ -291,7 +291,8 @@ pub trait Prepared: Send + Sync {
         Vec::new()
     }
 
-    /// The names to offer in the TLS handshake (ALPN, RFC 7301), by preference.
+    /// The names to offer in the TLS handshake (ALPN, RFC 7301), by preference. Where they are spoken over QUIC ([`is_over_quic`]), connections
+    /// are those of QUIC, and clients read and write records of streams instead of a stream of bytes.
     fn alpn(&self) -> Vec<Vec<u8>> {
         Vec::new()
     }
@@ -327,6 +328,11 @@ pub trait Prepared: Send + Sync {
     fn meaning(&self, _direction: Direction, _bytes: &[u8]) -> Option<String> {
         None
     }
+}
+
+/// Whether these names are those of protocols over QUIC, as IANA's registry of names for ALPN has them.
+pub fn is_over_quic(alpn: &[Vec<u8>]) -> bool {
+    !alpn.is_empty() && alpn.iter().all(|name| matches!(name.as_slice(), b"h3" | b"doq"))
 }
 
 /// A part of what a connection sends or receives, in words.

@@ -28,7 +28,7 @@ pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let mut said = remarks(summary).into_iter();
     parts
         .extend(said.next().map(|first| format!("**{}{}**", first.sign(), escaped(&first.remark.message.to_string()))));
-    parts.push(escaped(&text::plan_in_words(&summary.plan).join(", ")));
+    parts.push(escaped(&text::in_words(&summary.plan).join(", ")));
     let others: Vec<_> =
         said.map(|one| format!("- {}{}", one.sign(), escaped(&one.remark.message.to_string()))).collect();
     parts.push(others.join("\n"));

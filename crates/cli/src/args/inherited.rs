@@ -255,7 +255,9 @@ fn path(given: &ArgMatches, variables: &Variables) -> Option<PathBuf> {
         return (!named.is_empty()).then(|| PathBuf::from(named));
     }
     let first = |id: &str| given.try_get_raw(id).ok().flatten()?.next();
-    let script = first("file").or_else(|| first("script"))?;
+    let script = first("file").or_else(|| first("script"));
+    // A script may stand where a URL does.
+    let script = script.or_else(|| first("url").filter(|url| Path::new(url).is_file()))?;
     let beside = Path::new(script).parent().unwrap_or(Path::new("")).join(FILE);
     beside.is_file().then_some(beside)
 }

@@ -14,6 +14,7 @@ pub mod program;
 pub mod repeat;
 pub mod roles;
 pub mod runs;
+pub mod scripted;
 pub mod secrets;
 pub mod values;
 
@@ -21,3 +22,4 @@ pub use bench::{Bench, Load, Output, Saving, Tls};
 pub use flags::ProtocolFlags;
 pub use limits::Limits;
 pub use program::Program;
+pub use scripted::Scripted;

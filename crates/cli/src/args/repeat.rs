@@ -54,18 +54,37 @@ fn of_process_with(program: &Program, seed: Option<u64>, settings: &[Setting]) -
 /// The command of one run of several, for display: with the seed, the length and the warm-up of its `plan`, its number of
 /// threads where that was given, and with `more` of its settings.
 pub fn of_run(run: &RunArgs, plan: &Plan, more: &[Setting], registry: &Registry) -> String {
-    let mut settings = more.to_vec();
-    // Each of several runs may have its own seed.
-    settings.push(("seed", plan.seed.to_string()));
-    settings.extend(plan.stop.duration_ns.map(|ns| ("duration", ExactDuration(ns).to_string())));
-    settings.extend((plan.warmup_ns > 0).then(|| ("warmup", ExactDuration(plan.warmup_ns).to_string())));
-    settings.extend(run.has("threads").then(|| ("threads", plan.workers.to_string())));
+    let mut settings = settings(run, plan, more);
     // A side of a comparison has one of the targets.
     if let [target] = run.targets.as_slice() {
         settings.push((URL, target.to_string_lossy().into_owned()));
     }
     let words = shown(&run_flags(registry), &run.layers, &settings, registry);
     format!("brunt {}", words.join(" "))
+}
+
+/// The same of a run of the script `file`, by the `definitions` of the command that runs it.
+pub fn of_script(
+    run: &RunArgs,
+    plan: &Plan,
+    (file, definitions): (&str, &Command),
+    more: &[Setting],
+    registry: &Registry,
+) -> String {
+    let mut settings = settings(run, plan, more);
+    settings.push(("file", file.to_owned()));
+    let words = shown(definitions, &run.layers, &settings, registry);
+    format!("brunt run {}", words.join(" "))
+}
+
+fn settings(run: &RunArgs, plan: &Plan, more: &[Setting]) -> Vec<Setting> {
+    let mut settings = more.to_vec();
+    // Each of several runs may have its own seed.
+    settings.push(("seed", plan.seed.to_string()));
+    settings.extend(plan.stop.duration_ns.map(|ns| ("duration", ExactDuration(ns).to_string())));
+    settings.extend((plan.warmup_ns > 0).then(|| ("warmup", ExactDuration(plan.warmup_ns).to_string())));
+    settings.extend(run.has("threads").then(|| ("threads", plan.workers.to_string())));
+    settings
 }
 
 /// The run flags in `flags` for display: each in the form of its definition, however it was written.

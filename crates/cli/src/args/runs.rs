@@ -17,7 +17,7 @@ use super::bench::LiveServing;
 use super::inherited::{conflict, is_given};
 use super::machines::Machines;
 use super::roles::{self, Role};
-use super::{Bench, Load, ProtocolFlags, Saving, flags, secrets};
+use super::{Bench, Load, ProtocolFlags, Saving, Scripted, flags, secrets};
 
 /// The positional arguments: targets, and the arguments of a script.
 pub(super) const URL: &str = "url";
@@ -29,6 +29,8 @@ pub(super) const SCRIPT_ARGS: &str = "script_args";
 pub struct RunArgs {
     /// The flags of each run.
     pub bench: Bench,
+    /// Its flags for a script, which may stand where a URL does.
+    pub scripted: Scripted,
     /// Positional arguments: targets.
     pub targets: Vec<OsString>,
     /// Where the result goes.
@@ -119,9 +121,10 @@ impl RunArgs {
             }
         }
         let mut all = self.clone();
-        let lists = Lists::taken(&mut all.bench);
-        all.bench.update_from_arg_matches_mut(&mut matches).map_err(|error| problem(&error))?;
-        lists.put_before(&mut all.bench);
+        let lists = Lists::taken(&mut all);
+        let bench = all.bench.update_from_arg_matches_mut(&mut matches);
+        bench.and_then(|()| all.scripted.update_from_arg_matches_mut(&mut matches)).map_err(|error| problem(&error))?;
+        lists.put_before(&mut all);
         all.bench.protocol = all.bench.protocol.overlaid(ProtocolFlags::new(&given, registry), registry);
         all.layers.push(given);
         Ok(all)
@@ -143,7 +146,7 @@ impl RunArgs {
     }
 
     /// Whether the argument with this `id` was given.
-    pub(super) fn has(&self, id: &str) -> bool {
+    pub fn has(&self, id: &str) -> bool {
         self.layers.iter().any(|matches| is_given(matches, id))
     }
 }
@@ -155,10 +158,13 @@ struct Lists {
     watches: Vec<brunt_plan::watch::Watch>,
     cookies: Vec<String>,
     source_ip: Vec<super::values::SourceIps>,
+    env: Vec<(String, String)>,
+    only: Vec<String>,
 }
 
 impl Lists {
-    fn taken(bench: &mut Bench) -> Self {
+    fn taken(run: &mut RunArgs) -> Self {
+        let (bench, scripted) = (&mut run.bench, &mut run.scripted);
         let output = &mut bench.output;
         Self {
             thresholds: std::mem::take(&mut output.thresholds),
@@ -166,19 +172,24 @@ impl Lists {
             watches: std::mem::take(&mut output.watches),
             cookies: std::mem::take(&mut bench.request.cookies),
             source_ip: std::mem::take(&mut bench.connecting.source_ip),
+            env: std::mem::take(&mut scripted.env),
+            only: std::mem::take(&mut scripted.only),
         }
     }
 
-    fn put_before(self, bench: &mut Bench) {
+    fn put_before(self, run: &mut RunArgs) {
         fn put<T>(list: Vec<T>, before: &mut Vec<T>) {
             before.splice(0..0, list);
         }
+        let (bench, scripted) = (&mut run.bench, &mut run.scripted);
         let output = &mut bench.output;
         put(self.thresholds, &mut output.thresholds);
         put(self.guards, &mut output.guards);
         put(self.watches, &mut output.watches);
         put(self.cookies, &mut bench.request.cookies);
         put(self.source_ip, &mut bench.connecting.source_ip);
+        put(self.env, &mut scripted.env);
+        put(self.only, &mut scripted.only);
     }
 }
 
@@ -220,9 +231,9 @@ pub(super) fn read<'a>(words: impl Iterator<Item = &'a OsStr>, registry: &Regist
     matches.map_err(|error| problem(&secrets::without_secrets(error, registry)))
 }
 
-/// The definitions of a run's flags, protocols' included.
+/// The definitions of a run's flags, protocols' included, and those for a script.
 pub fn run_flags(registry: &Registry) -> Command {
-    flags::add(Bench::augment_args(Command::new("bench")), registry)
+    flags::add(Scripted::augment_args(Bench::augment_args(Command::new("bench"))), registry)
 }
 
 impl RunArgs {
@@ -239,11 +250,12 @@ impl RunArgs {
         // A decision has formats of its own.
         let format = rest.remove_one("format");
         let mut bench = Bench::from_arg_matches_mut(&mut rest)?;
+        let scripted = Scripted::from_arg_matches_mut(&mut rest)?;
         let targets = bench.url.iter().chain(&bench.surplus).map(OsString::from).collect();
         let shown = Shown::of(&bench, format);
         // The name is the decision's, and not that of each run.
         bench.saving = Saving::default();
-        Ok(Self { bench, targets, shown, layers: vec![given.clone()] })
+        Ok(Self { bench, scripted, targets, shown, layers: vec![given.clone()] })
     }
 }
 
@@ -262,7 +274,7 @@ impl Args for RunArgs {
     fn augment_args(command: Command) -> Command {
         let formats = PossibleValuesParser::new(DecisionFormat::ALL.map(DecisionFormat::name))
             .try_map(|name| name.parse::<DecisionFormat>());
-        let command = Bench::augment_args(command)
+        let command = Scripted::augment_args(Bench::augment_args(command))
             .mut_arg("format", |arg| arg.value_parser(formats))
             .mut_arg("outputs", |arg| {
                 arg.help(format!(

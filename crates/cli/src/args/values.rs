@@ -150,6 +150,14 @@ pub fn requests(text: &str) -> Read<u64> {
     }
 }
 
+/// Virtual users, at least 1.
+pub fn users(text: &str) -> Read<u32> {
+    count_in(text, &USERS)
+}
+
+/// How many virtual users there may be.
+pub const USERS: RangeInclusive<u32> = 1..=brunt_plan::scenario::MOST_USERS as u32;
+
 /// A rate in calls a second.
 pub fn rate(text: &str) -> Read<f64> {
     let rate = units::parse_number(text).map_err(|e| e.to_string())?;

@@ -16,6 +16,7 @@ use brunt_record::SECOND_NS;
 use brunt_report::decision::{self, Decision};
 use clap::Args;
 
+use super::trial_plan;
 use crate::args::runs::{Lengths, RunArgs};
 use crate::args::{Program, repeat, values};
 use crate::decision_output::DecisionOutput;
@@ -30,6 +31,8 @@ const EXAMPLES: &str = "\
 Examples:
   brunt compare http://old:8080/ http://new:8080/
   brunt compare URL --a '-t 1' --b '-t 2'         one target, two sets of flags
+  brunt compare shop.js --a '-e BASE=http://old:8080' --b '-e BASE=http://new:8080'
+  brunt compare --users 20 -d 10s old.js new.js   two scripts, by k6 or in Lua
   brunt compare OLD.json NEW.json                 two results, of 10 s or more
   brunt compare nightly/ NEW.json                 three results or more, and one
   brunt compare URL_A URL_B --fail-if 'p99 > 1.05x' -o comparison.md
@@ -48,7 +51,7 @@ const LENGTHS: Lengths = Lengths { duration_ns: 3 * SECOND_NS, warmup_ns: SECOND
 /// Compare two targets, two ways to load one, or results: does B differ from A?
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "brunt compare [OPTIONS] URL_A URL_B\n       brunt compare [OPTIONS] URL --a FLAGS --b FLAGS\n       brunt compare [OPTIONS] RESULT_A RESULT_B"
+    override_usage = "brunt compare [OPTIONS] URL_A URL_B\n       brunt compare [OPTIONS] URL|SCRIPT --a FLAGS --b FLAGS\n       brunt compare [OPTIONS] RESULT_A RESULT_B"
 )]
 #[command(mut_arg("duration", |arg| LENGTHS.told_of_duration(arg)), mut_arg("warmup", |arg| LENGTHS.told_of_warmup(arg)))]
 #[command(after_long_help = EXAMPLES)]
@@ -118,7 +121,12 @@ struct Side {
 impl Side {
     /// The command of one of its runs.
     fn command(&self, plan: &Plan, registry: &Registry) -> String {
-        repeat::of_run(&self.run, plan, &[], registry)
+        let run = &self.run;
+        // The length of a script's own load is the script's.
+        let is_constant = run.scripted.users.is_some() || run.bench.load.rate.is_some();
+        let length = plan.load_ns().filter(|_| plan.scenarios.is_some() && is_constant);
+        let length: Vec<_> = length.map(|ns| ("duration", ExactDuration(ns).to_string())).into_iter().collect();
+        trial_plan::command(run, plan, &length, registry)
     }
 }
 
@@ -168,6 +176,9 @@ fn sides(args: &Compare, program: &Program) -> Result<[Side; 2]> {
         [one] if args.a.is_some() || args.b.is_some() => [one, one],
         [a, b] => [a, b],
         [] => bail!("brunt compare needs two targets, one target with --a and --b, or two results"),
+        [one] if trial_plan::script(&args.run.aimed_at(one)).is_some() => bail!(
+            "what is to be compared with it? Give each side its flags, such as --a '-e BASE=http://old' --b '-e BASE=http://new', or a second script"
+        ),
         [_] => {
             bail!("what is to be compared with it? Give a second target, or the flags of each side with --a and --b")
         }
@@ -181,11 +192,21 @@ fn sides(args: &Compare, program: &Program) -> Result<[Side; 2]> {
         // The flags themselves may be secret.
         let whose = || if flags.is_some() { flag } else { "the flags" };
         let mut run = args.run.aimed_at(url).over(&words, registry).with_context(whose)?;
-        LENGTHS.give(&mut run.bench.load);
-        let plan = plan::from_flags(&run.bench, program)?;
+        let script = trial_plan::script(&run);
+        if script.is_none() {
+            LENGTHS.give(&mut run.bench.load);
+        } else if run.scripted.users.is_some() || run.bench.load.rate.is_some() {
+            run.bench.load.duration.get_or_insert(LENGTHS.duration_ns);
+        }
+        let plan = trial_plan::from_flags(&run, program)?;
         let flags =
             (!words.is_empty()).then(|| repeat::shown_flags(&words, registry)).transpose().with_context(whose)?;
-        let name = [Some(plan.target.url()), flags].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let of_script = script.map(|file| file.display().to_string());
+        let name = [Some(of_script.unwrap_or_else(|| plan.target.url())), flags]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" ");
         Ok(Side { name, plan, run })
     };
     let (a, mut b) = (side(a_url, args.a.as_ref(), "--a")?, side(b_url, args.b.as_ref(), "--b")?);
@@ -383,6 +404,13 @@ fn told(run: &Evidence) -> String {
 /// The common settings of both sides' runs.
 fn how(rounds: u32, a: &Plan, b: &Plan) -> String {
     let mut parts = vec![format!("{rounds} rounds in turn (A B B A …)")];
+    let populations = |plan: &Plan| plan.scenarios.as_ref().map(|scenarios| scenarios.populations.clone());
+    if let Some(of_a) = populations(a) {
+        if Some(of_a) == populations(b) {
+            parts.extend(brunt_report::text::in_words(a));
+        }
+        return parts.join(", ");
+    }
     if a.connections == b.connections && a.workers == b.workers {
         parts.push(brunt_report::text::concurrency(a));
     }

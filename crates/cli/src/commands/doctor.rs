@@ -14,12 +14,13 @@ use brunt_report::text::wrapped;
 use clap::Args;
 use serde::Serialize;
 
+use super::trial_plan;
 use crate::args::Program;
 use crate::args::runs::RunArgs;
+use crate::console;
 use crate::exit::Exit;
 use crate::machine::checks::{self, Check, Level, Size};
 use crate::machine::{Facts, Reached};
-use crate::{console, plan};
 
 /// The JSON Schema of [`Document`]. `UPDATE_GOLDEN=1 cargo test -p brunt --features schema --lib schema` writes it anew.
 pub const SCHEMA: &str = include_str!("../schema/doctor.json");
@@ -63,10 +64,11 @@ pub fn run(args: &Doctor, program: &Program) -> Result<Exit> {
         Some(DecisionFormat::Json) => true,
         Some(other) => bail!("--format {}: doctor writes text or json", other.name()),
     };
-    let mut bench = args.run.bench.clone();
+    let mut run = args.run.clone();
+    let bench = &mut run.bench;
     let has_target = bench.url.is_some() || bench.connecting.unix_socket.is_some();
     bench.url.get_or_insert_with(|| NOBODY.to_owned());
-    let plan = plan::from_flags(&bench, program)?;
+    let plan = trial_plan::from_flags(&run, program)?;
     let size = size(&plan);
     let facts = Facts::read(Path::new("/"));
     let target = has_target.then(|| {
@@ -87,14 +89,16 @@ pub fn run(args: &Doctor, program: &Program) -> Result<Exit> {
 /// A plan's demands on its machine.
 fn size(plan: &Plan) -> Size {
     Size {
-        connections: (!plan.connections.is_growing()).then(|| plan.connections.most().into()),
+        // Users make as many as they need.
+        connections: (!plan.connections.is_growing() && plan.scenarios.is_none())
+            .then(|| plan.connections.most().into()),
         rate: match &plan.load {
             Load::Open { profile, .. } => Some(profile.highest_rate()),
             Load::Closed {} | Load::Replay(_) => None,
         },
         workers: plan.workers,
         reconnects: plan.reconnect,
-        seconds: plan.duration_ns().map(|ns| (ns + plan.warmup_ns) as f64 / SECOND_NS as f64),
+        seconds: plan.load_ns().map(|ns| (ns + plan.warmup_ns) as f64 / SECOND_NS as f64),
         sources: plan.transport.source_ips.len() as u64,
         takes_ports: plan.transport.unix_socket.is_none(),
     }

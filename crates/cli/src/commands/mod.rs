@@ -27,6 +27,7 @@ pub mod schema;
 pub mod serve;
 pub mod show;
 pub mod sweep;
+mod trial_plan;
 pub mod types;
 pub mod ui;
 pub mod wrk;

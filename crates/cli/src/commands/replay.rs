@@ -171,7 +171,7 @@ pub struct Calling {
     /// Worker threads, of each agent too, which share the sessions [default: 1]
     #[arg(short, long, value_name = "N", value_parser = values::threads)]
     pub threads: Option<u32>,
-    /// The version of HTTP: 1.1, 2 or auto [default: 1.1]
+    /// The version of HTTP: 1.1, 2, 3 or auto [default: 1.1]
     #[arg(long, value_name = "VERSION")]
     pub http: Option<String>,
     /// Statuses that count as success: 2xx, 200-399, 200,404 [default: all under 400, and the one in the log]

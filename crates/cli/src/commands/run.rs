@@ -9,7 +9,8 @@ use anyhow::{Result, bail};
 use brunt_engine::trace::{Level, Trace};
 use brunt_plan::environment::Environment;
 use brunt_plan::plan::{Load, MAX_ERROR_RATE, MAX_LESS_RATIO, PLAN_VERSION, Plan, ProtocolOptions, StopRule};
-use brunt_plan::scenario::Scenarios;
+use brunt_plan::profile::Profile;
+use brunt_plan::scenario::{ConstantLoad, Scenarios};
 use brunt_plan::secret::{Template, is_secret_header};
 use brunt_plan::threshold::Guard;
 use brunt_protocol::Registry;
@@ -20,7 +21,7 @@ use clap::Args;
 
 use crate::args::bench::{Confinement, Connecting};
 use crate::args::machines::Machines;
-use crate::args::{Limits, Output, Program, Saving, Tls, repeat, values};
+use crate::args::{Limits, Output, Program, Saving, Scripted, Tls, repeat, values};
 use crate::exit::Exit;
 use crate::journal::Journal;
 use crate::kept::Keep;
@@ -39,6 +40,8 @@ pub struct Run {
     pub file: PathBuf,
     #[command(flatten)]
     pub change: Change,
+    #[command(flatten)]
+    pub scripted: Scripted,
     #[command(flatten)]
     pub confinement: Confinement,
     #[command(flatten)]
@@ -81,18 +84,15 @@ pub struct WrittenDown {
 #[command(next_help_heading = "Change the script's load")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Change {
-    /// Multiply users, rates and shared iterations: 2x, 0.5x
+    /// Multiply users, rates and shared iterations: 0.5x
     #[arg(long, value_name = "FACTOR", value_parser = values::factor)]
     pub scale: Option<f64>,
     /// Stretch or shrink the load profile to this length; an injection without a length ends after it
     #[arg(short, long, value_name = "T", value_parser = values::positive_duration)]
     pub duration: Option<u64>,
-    /// The base URL of the script's first client
-    #[arg(long, value_name = "URL")]
-    pub base_url: Option<String>,
-    /// Run only the users of this scenario, repeatable
-    #[arg(long, value_name = "NAME")]
-    pub only: Vec<String>,
+    /// Begin iterations at this constant rate a second in place of the script's load, for the duration: 50
+    #[arg(short, long, value_name = "R", conflicts_with_all = ["scale", "inject", "vus", "iterations", "stages"])]
+    pub rate: Option<Profile>,
     /// Inject users of a scenario by these steps instead of the script's, repeatable: buy='rate(50, 1m)'
     #[arg(long, value_name = "NAME=STEPS", value_parser = values::assignment)]
     pub inject: Vec<(String, String)>,
@@ -111,9 +111,6 @@ pub struct Change {
     /// Print the file's scenarios and their users, and stop
     #[arg(long)]
     pub list: bool,
-    /// The value of brunt.env(K), or __ENV.K, repeatable; @NAME takes V from the environment
-    #[arg(long, short_alias = 'e', value_name = "K=V", value_parser = values::variable)]
-    pub env: Vec<(String, String)>,
     /// Go through each scenario once, with one user, and print every request, answer and check
     #[arg(long)]
     pub once: bool,
@@ -216,7 +213,7 @@ fn list(args: &Run, registry: &Registry) -> Result<Exit> {
 ///
 /// # Errors
 /// The wrong flag, file or line, and what to do about it.
-fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
+pub(super) fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
     let loaded = loaded(run, registry)?;
     let Loaded { mut scenarios, thresholds, target, clients, names, assigned_locals, own_rules, is_insecure, .. } =
         loaded;
@@ -238,7 +235,16 @@ fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
     };
     let conditions = run.output.thresholds.iter().chain(run.output.guards.iter().map(Guard::condition));
     conditions.into_iter().try_for_each(|threshold| threshold.check_scenario(&names))?;
-    let stop = change(&mut scenarios, &run.change, &names, scripts::is_javascript(&run.file));
+    let is_javascript = scripts::is_javascript(&run.file);
+    let constant = constant(run, is_javascript)?;
+    let stop = change(&mut scenarios, run, &names, constant.is_none() && !is_javascript);
+    if let Some(load) = constant.filter(|_| !run.change.once) {
+        let seconds = run.change.duration.map_or_else(|| scenarios.seconds(), |ns| ns as f64 / 1e9);
+        if seconds <= 0.0 {
+            bail!("the script's load has no length that its new load could have: give one with -d");
+        }
+        scenarios.make_constant(load, seconds)?;
+    }
     if run.load.trace.is_some() {
         check_trace(&clients)?;
     }
@@ -353,7 +359,7 @@ pub(super) fn loaded(run: &Run, registry: &Registry) -> Result<Loaded> {
     if let Some(way) = foreign::scenario(&run.file) {
         bail!("{way}");
     }
-    let Change { env, base_url, inject, only, .. } = &run.change;
+    let (Change { inject, .. }, Scripted { env, base_url, only, .. }) = (&run.change, &run.scripted);
     let shortcuts = shortcuts(run)?;
     let limits = &run.limits;
     let (timeout_ns, connect_timeout_ns) = (limits.timeout_ns(), limits.connect_timeout_ns());
@@ -397,7 +403,9 @@ fn shortcuts(run: &Run) -> Result<Vec<(String, String)>> {
     set("K6_VUS", vus.map(|vus| vus.to_string()));
     set("K6_ITERATIONS", iterations.map(|iterations| iterations.to_string()));
     set("K6_STAGES", (!stages.is_empty()).then(|| stages.join(",")));
-    set("K6_DURATION", duration.map(|ns| format!("{ns}ns")));
+    // A constant load has the length by itself, and keeps the script's scenarios.
+    let is_constant = run.change.rate.is_some() || run.scripted.users.is_some();
+    set("K6_DURATION", duration.filter(|_| !is_constant).map(|ns| format!("{ns}ns")));
     Ok(variables)
 }
 
@@ -406,16 +414,35 @@ fn value_of(name: &str, value: &str) -> Template {
     if is_secret_header(name) { Template::secret(value) } else { Template::open(value) }
 }
 
-/// Changes the load as the flags say. Returns the conditions that end the run besides its users.
-fn change(scenarios: &mut Scenarios, change: &Change, names: &[String], is_javascript: bool) -> StopRule {
+/// The most users of k6 at a time where a rate takes the place of the script's load: each has a JavaScript engine of its own.
+const MOST_OF_K6: u64 = 5_000;
+
+/// The load in place of the script's, by `--rate` or `--users`.
+///
+/// # Errors
+/// When the rate is not constant.
+pub(super) fn constant(run: &Run, is_javascript: bool) -> Result<Option<ConstantLoad>> {
+    let users = run.scripted.users;
+    let Some(rate) = &run.change.rate else { return Ok(users.map(|users| ConstantLoad::Users(users.into()))) };
+    let per_s = rate.highest_rate();
+    if Profile::constant(per_s).ok().as_ref() != Some(rate) {
+        bail!("-r {rate}: a script's load becomes one rate, such as -r 50; ramps stand in the script");
+    }
+    let most_alive = users.map(u64::from).or(is_javascript.then_some(MOST_OF_K6));
+    Ok(Some(ConstantLoad::Iterations { per_s, most_alive, reuse_users: is_javascript }))
+}
+
+/// Changes the load as the flags say, and its length if `may_stretch`. Returns the conditions that end the run besides its users.
+fn change(scenarios: &mut Scenarios, run: &Run, names: &[String], may_stretch: bool) -> StopRule {
+    let change = &run.change;
     if change.once {
-        let names: Vec<_> = names.iter().filter(|name| comes(change, name)).cloned().collect();
+        let names: Vec<_> = names.iter().filter(|name| comes(&run.scripted, name)).cloned().collect();
         scenarios.make_single(&names);
     } else if let Some(factor) = change.scale {
         scenarios.scale(factor);
     }
     let mut stop = StopRule::default();
-    if let Some(duration_ns) = change.duration.filter(|_| !is_javascript) {
+    if let Some(duration_ns) = change.duration.filter(|_| may_stretch) {
         if scenarios.seconds() > 0.0 {
             scenarios.stretch(duration_ns as f64 / 1e9);
         } else {
@@ -426,6 +453,6 @@ fn change(scenarios: &mut Scenarios, change: &Change, names: &[String], is_javas
 }
 
 /// Whether `--only` admits the users of this scenario.
-fn comes(change: &Change, name: &String) -> bool {
-    change.only.is_empty() || change.only.contains(name)
+fn comes(scripted: &Scripted, name: &String) -> bool {
+    scripted.only.is_empty() || scripted.only.contains(name)
 }

@@ -59,6 +59,9 @@ pub struct Http {
     /// Serve identical requests in flight once: brunt's own proxy stands before the target, in this process
     #[arg(long)]
     pub coalesce: bool,
+    /// Speak HTTP/3 as well, on the UDP port of the same number
+    #[arg(long, requires = "tls", conflicts_with_all = ["coalesce", "faults"])]
+    pub http3: bool,
     /// Length of each answer's body
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "13")]
     pub body_size: u64,
@@ -304,6 +307,7 @@ pub fn run(args: Serve) -> Result<Exit> {
                     stall: args.stall,
                     close_after: args.close_after,
                     tokens: Tokens { first: args.first_token, gap: args.token_gap, count: args.tokens },
+                    http3: args.http3,
                     ..told
                 };
                 if args.coalesce { coalesced(&config) } else { target(config, "requests") }

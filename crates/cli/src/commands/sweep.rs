@@ -2,21 +2,23 @@
 // The docs of fields here are the help that users read: no Markdown.
 #![allow(clippy::doc_markdown)]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use brunt_decide::evidence::Evidence;
 use brunt_decide::sweep::{Axis, Sweep as Found, SweepStep};
 use brunt_plan::plan::Plan;
 use brunt_plan::profile::Profile;
-use brunt_plan::units::{Duration, Number};
+use brunt_plan::units::{Duration, ExactDuration, Number};
+use brunt_protocol::Registry;
 use brunt_record::SECOND_NS;
 use brunt_report::decision::Decision;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::args::runs::{Lengths, RunArgs};
+use super::trial_plan;
+use crate::args::runs::{Lengths, RunArgs, run_flags};
 use crate::args::values::{self, Levels};
-use crate::args::{Load, Program, repeat};
+use crate::args::{Program, repeat};
 use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
 use crate::plan;
@@ -34,6 +36,8 @@ Examples:
   brunt sweep -c 100..max ws://localhost:8081/
   brunt sweep -r 1k..64k --threshold 'p99<50ms' --stop-at-failure URL
   brunt sweep --vary message=16..65536B ws://localhost:8081/     any other flag, with its unit
+  brunt sweep --users 1..64 shop.js                              users of a script; -r is its iterations/s
+  brunt sweep --vary ITEMS=1..64 shop.js                         a variable of a script: __ENV.ITEMS
 
 Exit status:
   0  done, and every threshold held at every value
@@ -54,35 +58,35 @@ struct Several {
     /// Takes its value from the flags given. One value is that of every run.
     taken: fn(&Self, &mut ArgMatches) -> Option<Levels<Setter>>,
     /// Sets it to one of several values.
-    set: fn(&mut Load, u64) -> Result<(), String>,
+    set: fn(&mut RunArgs, u64) -> Result<(), String>,
 }
 
 /// Sets a flag to the one value that it was given.
-type Setter = Box<dyn FnOnce(&mut Load)>;
+type Setter = Box<dyn FnOnce(&mut RunArgs)>;
 
 /// A [`Several`] whose values are numbers within a range.
 macro_rules! number {
-    ($field:ident, $is_concurrency:literal, $parse:path, $range:path) => {
+    ($($place:ident).+, $field:ident, $is_concurrency:literal, $parse:path, $range:path) => {
         Several {
             id: stringify!($field),
             is_concurrency: $is_concurrency,
             defined: |arg| arg.value_parser(values::levels($parse)),
             taken: |several, matches| {
                 Some(match matches.remove_one::<Levels<u32>>(several.id)? {
-                    Levels::One(number) => Levels::One(Box::new(move |load| load.$field = Some(number))),
+                    Levels::One(number) => Levels::One(Box::new(move |run| run.$($place).+.$field = Some(number))),
                     Levels::Several(steps) => Levels::Several(steps),
                 })
             },
-            set: |load, value| {
-                load.$field = Some(values::within(value, &$range)?);
+            set: |run, value| {
+                run.$($place).+.$field = Some(values::within(value, &$range)?);
                 Ok(())
             },
         }
     };
 }
 
-const AXES: [Several; 5] = [
-    number!(connections, true, values::connections, values::CONNECTIONS),
+const AXES: [Several; 6] = [
+    number!(bench.load, connections, true, values::connections, values::CONNECTIONS),
     Several {
         id: "rate",
         is_concurrency: false,
@@ -91,18 +95,19 @@ const AXES: [Several; 5] = [
         },
         taken: |several, matches| {
             Some(match matches.remove_one::<Levels<Profile>>(several.id)? {
-                Levels::One(profile) => Levels::One(Box::new(move |load| load.rate = Some(profile))),
+                Levels::One(profile) => Levels::One(Box::new(move |run| run.bench.load.rate = Some(profile))),
                 Levels::Several(steps) => Levels::Several(steps),
             })
         },
-        set: |load, value| {
-            load.rate = Some(Profile::constant(value as f64).map_err(|error| error.to_string())?);
+        set: |run, value| {
+            run.bench.load.rate = Some(Profile::constant(value as f64).map_err(|error| error.to_string())?);
             Ok(())
         },
     },
-    number!(threads, false, values::threads, values::THREADS),
-    number!(pipeline, false, values::pipeline, values::PIPELINE),
-    number!(streams, false, values::pipeline, values::PIPELINE),
+    number!(scripted, users, false, values::users, values::USERS),
+    number!(bench.load, threads, false, values::threads, values::THREADS),
+    number!(bench.load, pipeline, false, values::pipeline, values::PIPELINE),
+    number!(bench.load, streams, false, values::pipeline, values::PIPELINE),
 ];
 
 /// Of the run for each value.
@@ -110,7 +115,7 @@ const LENGTHS: Lengths = Lengths { duration_ns: 5 * SECOND_NS, warmup_ns: SECOND
 
 /// Run once for each of several values of a flag, and find where throughput bends
 #[derive(Debug, Args)]
-#[command(override_usage = "brunt sweep -c 1..4096 [OPTIONS] URL")]
+#[command(override_usage = "brunt sweep -c 1..4096 [OPTIONS] URL\n       brunt sweep --users 1..64 [OPTIONS] SCRIPT")]
 #[command(mut_arg("duration", |arg| LENGTHS.told_of_duration(arg)), mut_arg("warmup", |arg| LENGTHS.told_of_warmup(arg)))]
 #[command(after_long_help = EXAMPLES)]
 pub struct Sweep {
@@ -178,7 +183,7 @@ impl SweepArgs {
         match found.as_slice() {
             [only] => Ok(only.clone()),
             [] => bail!(
-                "brunt sweep needs several values of one flag: -c 1..4096, say, or -r, -t, --pipeline, --streams, --vary"
+                "brunt sweep needs several values of one flag: -c 1..4096, say, or -r, --users, -t, --pipeline, --streams, --vary"
             ),
             more => {
                 let names: Vec<_> = more.iter().map(|(axis, _)| axis.name.as_str()).collect();
@@ -201,7 +206,7 @@ impl FromArgMatches for SweepArgs {
         }
         let mut run = RunArgs::of(matches, rest)?;
         for set in single {
-            set(&mut run.bench.load);
+            set(&mut run);
         }
         Ok(Self { run, several })
     }
@@ -249,45 +254,55 @@ pub fn run(args: &Sweep, program: &Program) -> Result<Exit> {
 /// A plan for each value.
 fn plans(args: &Sweep, program: &Program) -> Result<(Axis, Vec<(u64, Plan)>)> {
     let registry = &program.registry;
-    if let Some(file) = args.run.run.bench.url.as_ref().filter(|url| Path::new(url).is_file()) {
-        bail!(
-            "{file} is a file, and brunt sweep makes runs of a URL: of a script, brunt run {file} --env NAME=VALUE makes one \
-             for a value, and brunt compare compares the results of two"
-        );
-    }
+    let is_script = trial_plan::script(&args.run.run).is_some();
     let (axis, steps) = args.run.axis(args.vary.as_ref())?;
     // Of `AXES`, each value is the field's; a flag that `--vary` names is laid over the others.
     let varied = AXES.iter().find(|known| known.id == axis.name && args.vary.is_none());
-    let are_connections = AXES.iter().any(|known| known.id == axis.name && known.is_concurrency);
+    let are_connections = axis.name == "connections";
     let most = if are_connections { u64::from(brunt_engine::most_connections()) } else { 0 };
     let values = steps.values(most).with_context(|| format!("--{}", axis.name))?;
     let mut seed = args.run.run.bench.limits.seed;
     let mut plans = Vec::new();
     for value in values {
         let flag = match &args.vary {
+            // The name of no flag is that of a script's variable.
+            Some(vary) if is_script && !is_flag(&vary.flag, registry) => {
+                format!("--env={}={value}{}", vary.flag, vary.unit)
+            }
             Some(vary) => format!("--{}={value}{}", vary.flag, vary.unit),
             None => format!("--{}={value}", axis.name),
         };
         let (mut run, mut settings) = (args.run.run.clone(), Vec::new());
         match varied {
             Some(varied) => {
-                (varied.set)(&mut run.bench.load, value).map_err(|error| anyhow!("{flag}: {error}"))?;
+                (varied.set)(&mut run, value).map_err(|error| anyhow!("{flag}: {error}"))?;
                 settings.push((varied.id, value.to_string()));
             }
             None => run = run.over(&[&flag], registry).with_context(|| flag.clone())?,
         }
         let load = &mut run.bench.load;
-        LENGTHS.give(load);
+        if !is_script {
+            LENGTHS.give(load);
+        } else if load.rate.is_some() || run.scripted.users.is_some() {
+            load.duration.get_or_insert(LENGTHS.duration_ns);
+        }
         if are_connections && let (Some(threads), Some(connections)) = (&mut load.threads, load.connections) {
             // A sweep may begin with fewer connections than threads.
             *threads = (*threads).min(connections);
         }
-        let mut plan = plan::from_flags(&run.bench, program).with_context(|| flag)?;
+        let mut plan = trial_plan::from_flags(&run, program).with_context(|| flag)?;
         plan.seed = *seed.get_or_insert(plan.seed);
-        plan.origin.command = repeat::of_run(&run, &plan, &settings, registry);
+        if is_script {
+            settings.extend(run.bench.load.duration.map(|ns| ("duration", ExactDuration(ns).to_string())));
+        }
+        plan.origin.command = trial_plan::command(&run, &plan, &settings, registry);
         plans.push((value, plan));
     }
     Ok((axis, plans))
+}
+
+fn is_flag(name: &str, registry: &Registry) -> bool {
+    run_flags(registry).get_arguments().any(|arg| arg.get_long() == Some(name))
 }
 
 fn carry_out(

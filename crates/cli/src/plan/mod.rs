@@ -82,7 +82,7 @@ fn declare_objectives(plan: &mut Plan, program: &Program) -> Result<()> {
 
 /// The length of a run of `plan`, in nanoseconds, as far as it is known.
 pub fn length_ns(plan: &Plan) -> u64 {
-    plan.warmup_ns + plan.duration_ns().unwrap_or(0)
+    plan.warmup_ns + plan.load_ns().unwrap_or(0)
 }
 
 /// The name and tags of a run or decision.

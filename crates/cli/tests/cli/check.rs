@@ -331,7 +331,7 @@ fn the_schema_of_the_file_knows_its_flags() {
         ("arrivals = 'gauss'", false),
         ("treshold = ['p99<50ms']", false),
         ("insecure = 'yes'", false),
-        ("[run]\nrate = 5", false),
+        ("[run]\npipeline = 5", false),
         ("script = 'a.lua'", false),
     ] {
         let value: serde_json::Value = toml::from_str(file).unwrap();

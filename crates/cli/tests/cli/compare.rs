@@ -156,3 +156,44 @@ fn three_results_judge_a_single_one() {
     let few = run(["compare", &dir.path("few"), &dir.path("new.json")]).with_status(2);
     assert!(few.stderr.contains("at least 3 of one side are needed"), "{few:#?}");
 }
+
+/// Two targets by one script, whose base each side gives, and by two scripts.
+#[test]
+fn targets_are_compared_by_a_script() {
+    let ((_a, a_url), (_b, b_url)) = (target(slow(50)), target(slow(300)));
+    let dir = Directory::new();
+    let of_k6 = "import http from 'k6/http';
+        export const options = { scenarios: { s: { executor: 'shared-iterations', vus: 6, iterations: 12 } } };
+        export default function () { http.get(`${__ENV.BASE}/`) }";
+    let lua = "local brunt = require 'brunt'
+        local http = brunt.http{ base = brunt.env('BASE') }
+        brunt.scenario('s', function() http:get('/') end):inject{ brunt.iterations_shared(6, 12) }";
+    for script in [dir.file("shop.js", of_k6), dir.file("shop.lua", lua)] {
+        let sides = [format!("-e BASE={a_url}"), format!("--env BASE={b_url}")];
+        let keep = dir.path("kept");
+        let common = ["compare", "-t1", "--format=json", "--no-save", "--keep", &keep];
+        let done = run([&common[..], &[&script, "--a", &sides[0], "--b", &sides[1]]].concat()).with_status(0);
+        let compared = json(&done.stdout);
+        let p50 = metric(&compared, "p50");
+        assert!(p50["low_ratio"].as_f64().unwrap() > 1.5, "{compared:#}");
+        assert_eq!(compared["a"], format!("{script} --env BASE={a_url}"), "{compared:#}");
+        assert_eq!(compared["runs"].as_array().unwrap().len(), 20);
+        let first = std::fs::read_dir(&keep).unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
+        let kept = json(&std::fs::read_to_string(first).unwrap());
+        assert_eq!(kept["outcomes"]["due"], 12, "{:#}", kept["outcomes"]);
+        let command = kept["plan"]["origin"]["command"].as_str().unwrap();
+        assert!(command.starts_with("brunt run ") && command.contains(" --env BASE=http"), "{command}");
+        std::fs::remove_dir_all(keep).unwrap();
+    }
+    // Scripts are no results, and -r gives both the same iterations a second.
+    let old = dir.file("old.js", of_k6.replace("__ENV.BASE", "'PLACE'").replace("PLACE", &a_url));
+    let new = dir.file("new.js", of_k6.replace("__ENV.BASE", "'PLACE'").replace("PLACE", &b_url));
+    let done = run(["compare", "-r40", "-d500ms", "--no-save", &old, &new]).with_status(0);
+    // 20 iterations begin in each run, however long the last of them takes.
+    let rate = done.stdout.lines().find(|line| line.trim_start().starts_with("rate ")).unwrap();
+    assert!(rate.contains("40.0/s") && rate.contains("1.000"), "{}", done.stdout);
+    assert!(done.stdout.contains("40 users/s for 500ms"), "{}", done.stdout);
+    assert!(done.stdout.contains("B's p50 is "), "{}", done.stdout);
+    let done = run(["compare", &old]).with_status(2);
+    assert!(done.stderr.contains("Give each side its flags, such as --a '-e BASE=http://old'"), "{}", done.stderr);
+}

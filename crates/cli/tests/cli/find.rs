@@ -206,3 +206,161 @@ fn numbers_in_any_notation_hold_in_each_trial() {
         }
     }
 }
+
+/// Two calls an iteration.
+const OF_K6: &str = r#"
+import http from "k6/http";
+import { check } from "k6";
+export const options = {
+  scenarios: { shop: { executor: "constant-vus", vus: 3, duration: "1h", exec: "buy" } },
+  thresholds: { "http_req_duration": ["p(90)<400"], "iterations": ["count>1000000"] },
+};
+export function buy() {
+  check(http.get(`${__ENV.BASE}/`), { ok: (r) => r.status === 200 });
+  http.get(`${__ENV.BASE}/`);
+}
+"#;
+
+/// Of a target of 200 calls a second, a script of two calls takes 100 iterations a second and no more.
+#[test]
+fn it_finds_the_most_iterations_of_a_script() {
+    let (_server, url) = target(queue(4));
+    let dir = Directory::new();
+    let scripts = [
+        dir.file("shop.js", OF_K6),
+        dir.file(
+            "shop.lua",
+            "local brunt = require 'brunt'
+            local http = brunt.http{ base = brunt.env('BASE') }
+            brunt.scenario('shop', function() http:get('/') http:get('/') end):inject{ brunt.users(3, '1h') }",
+        ),
+    ];
+    for script in scripts {
+        let keep = dir.path(if script.ends_with("js") { "of-k6" } else { "lua" });
+        let base = format!("BASE={url}");
+        let search = ["--from=70", "--highest=200", "--precision=20%", "--repeats=1", "-d2s", "--no-save", "--keep"];
+        let args = ["find", "-e", &base, "--threshold", "p90<100ms", "--format=json", &script];
+        let done = run([&args[..], &search, &[&keep]].concat());
+        let found = json(&done.stdout);
+        assert_eq!(found["settings"]["searched"], "rate", "{done:#?}");
+        let trials = found["trials"].as_array().unwrap();
+        for trial in trials {
+            assert!(trial["outcome"] != "met" || trial["rate_per_s"].as_f64().unwrap() <= 105.0, "{trial:#}");
+        }
+        match found["answer"]["is"].as_str().unwrap() {
+            "between" => assert_eq!(done.status, Some(0)),
+            // Of a machine too busy for a generator to be trusted.
+            "generator" | "below_all" | "unsteady" => {}
+            other => panic!("{other}: {done:#?}"),
+        }
+        assert!(done.stderr.contains("trial 1: 70/s "), "{}", done.stderr);
+        let kept = std::fs::read_dir(&keep).unwrap().map(|entry| entry.unwrap().path());
+        let mut kept: Vec<_> = kept.map(|path| json(&std::fs::read_to_string(path).unwrap())).collect();
+        kept.sort_by_key(|result| result["recording"]["started_unix_ms"].as_u64());
+        assert_eq!(kept.len(), trials.len());
+        let population = &kept[0]["plan"]["scenarios"]["populations"][0];
+        assert_eq!(
+            (&population["scenarios"][0]["scenario"], &population["steps"][0]["from"]),
+            (&"shop".into(), &70.0.into())
+        );
+        let command = kept[0]["plan"]["origin"]["command"].as_str().unwrap();
+        assert!(
+            command.starts_with("brunt run ") && command.contains(" -r 70 ") && command.ends_with(&script),
+            "{command}"
+        );
+    }
+}
+
+/// Of four servers of 20 ms each, 8 users wait 40 ms for an answer and 9 wait longer. The thresholds are the script's.
+#[test]
+fn it_finds_the_most_users_of_a_script_by_its_own_thresholds() {
+    let (_server, url) = target(queue(4));
+    let dir = Directory::new();
+    let script = dir.file("shop.js", OF_K6.replace("p(90)<400", "p(90)<50").replace("count>1000000", "count>0"));
+    let base = format!("BASE={url}");
+    let args = ["find", "-e", &base, "--users", "2..64", "--precision=20%", "--repeats=1", "-d2s", "--no-save"];
+    let csv = dir.path("out.csv");
+    let done = run([&args[..], &["--format=json", "-o", &csv, &script]].concat());
+    let found = json(&done.stdout);
+    assert_eq!(found["settings"]["searched"], "users", "{done:#?}");
+    assert_eq!([&found["settings"]["from_users"], &found["settings"]["highest_users"]], [2, 64]);
+    for trial in found["trials"].as_array().unwrap() {
+        assert!(trial["outcome"] != "met" || trial["users"].as_u64().unwrap() <= 8, "{trial:#}");
+    }
+    assert!(done.stderr.starts_with("trial 1: 2 users "), "{}", done.stderr);
+    assert!(std::fs::read_to_string(csv).unwrap().starts_with("trial,users,"));
+}
+
+#[test]
+fn a_search_with_a_script_says_what_it_needs() {
+    let dir = Directory::new();
+    let script = dir.file("shop.js", OF_K6);
+    let two = dir.file(
+        "two.lua",
+        "local brunt = require 'brunt'
+        local http = brunt.http{ base = 'http://127.0.0.1:1' }
+        brunt.scenario('a', function() http:get('/') end):inject{ brunt.users(3, '1h') }
+        brunt.scenario('b', function() http:get('/') end):inject{ brunt.rate(3, '1h') }",
+    );
+    for (flags, expected) in [
+        (&["-c", "1..8", &*script][..], "-c 1..8: a search for connections needs a URL: of a script, --users FROM..TO"),
+        (
+            &["-c", "8", &script],
+            "--connections is not for scripts, whose users make their own connections: --users says",
+        ),
+        (&["-w", "1s", &script], "--warmup is not for scripts: a scenario that comes before the others warms up"),
+        (&["-H", "A: b", &script], "--header is not for scripts, which says that itself"),
+        (&["--users", "1..8", "http://127.0.0.1:1/"], "--users 1..8: a search for users needs a script"),
+        (&["--users", "8", "http://127.0.0.1:1/"], "--users is for scripts, and http://127.0.0.1:1/ is none"),
+        (
+            &["--users", "1..8", "-c", "1..8", &script],
+            "a search is for connections of a URL (-c), or for users of a script",
+        ),
+        (&["-e", "A=b", "http://127.0.0.1:1/"], "--env is for scripts, and http://127.0.0.1:1/ is none"),
+        (&[&two], "users of b arrive at a rate, and those of a are a fixed number: one load cannot be shared"),
+    ] {
+        let done = run([&["find", "--threshold=p99<1s"], flags].concat()).with_status(2);
+        assert!(done.stderr.contains(expected), "{flags:?}: {}", done.stderr);
+    }
+    // A script that nobody gave thresholds has nothing to meet.
+    let bare = dir.file("bare.js", "import http from 'k6/http'; export default () => http.get('http://127.0.0.1:1/')");
+    let done = run(["find", &bare]).with_status(2);
+    assert!(done.stderr.contains("needs to know what the target must meet"), "{}", done.stderr);
+    let done = run(["find", "--dry-run", "--threshold", "p99<1s", &script]).with_status(0);
+    assert!(done.stderr.contains("note: --threshold takes the place of 2 thresholds of the script"), "{}", done.stderr);
+}
+
+/// A script that ends its run has measured nothing: the search ends with its words.
+#[test]
+fn a_script_that_aborts_ends_the_search() {
+    let (_server, url) = target(ServerConfig::default());
+    let dir = Directory::new();
+    let script = dir.file(
+        "abort.js",
+        format!(
+            "import http from 'k6/http'; import exec from 'k6/execution';
+            export default function () {{ http.get('{url}'); exec.test.abort('no stock') }}"
+        ),
+    );
+    let done = run(["find", "--threshold", "p99<1s", "-d1s", &script]).with_status(2);
+    assert!(
+        done.stderr.contains("trial 1: 10/s: the script ended the run") && done.stderr.contains("no stock"),
+        "{done:#?}"
+    );
+}
+
+/// A limit of users is not the target's.
+#[test]
+fn a_limit_of_users_is_no_capacity() {
+    let (_server, url) =
+        target(ServerConfig { delay: Delay::Fixed(Duration::from_millis(50)), ..ServerConfig::default() });
+    let dir = Directory::new();
+    let script = dir.file("shop.js", OF_K6);
+    let base = format!("BASE={url}");
+    // Two users of 100 ms each make 20 iterations a second.
+    let args = ["find", "-e", &base, "--users", "2", "--threshold", "error_rate<50%", "--from=12", "--highest=60"];
+    let search = ["--precision=50%", "--repeats=1", "-d2s", "--no-save", &script];
+    let done = run([&args[..], &search].concat()).with_status(1);
+    assert!(done.stdout.contains("all users were busy while the target was as fast as ever"), "{done:#?}");
+    assert!(done.stdout.contains("--users N allows more"), "{done:#?}");
+}

@@ -64,13 +64,34 @@ fn other_flags_are_varied_as_well() {
 }
 
 #[test]
-fn a_scripts_variable_is_not_varied_and_the_way_is_told() {
+fn users_rates_and_variables_of_a_script_are_varied() {
+    let (server, url) = target(ServerConfig::default());
     let dir = Directory::new();
-    let script = dir.file("shop.lua", "");
-    for vary in [["--vary", "USERS=1..4"], ["-c", "1,2"]] {
-        let said = run([&["sweep"], &vary[..], &[&script]].concat()).with_status(2).stderr;
-        assert!(said.contains(&format!("brunt run {script} --env NAME=VALUE")), "{vary:?}: {said}");
-    }
+    let script = dir.file(
+        "shop.js",
+        format!(
+            "import http from 'k6/http'; import {{ sleep }} from 'k6';
+            export const options = {{ iterations: 1 }};
+            export default function () {{
+              for (let i = 0; i < Number(__ENV.ITEMS ?? 1); i++) http.get('{url}');
+              sleep(0.1);
+            }}"
+        ),
+    );
+    let steps = |vary: &[&str]| {
+        let done = run([&["sweep", "--format=json", "--no-save"], vary, &[&script]].concat()).with_status(0);
+        let swept = json(&done.stdout);
+        let due = |step: &Value| step["evidence"]["due"].as_u64().unwrap();
+        swept["steps"].as_array().unwrap().iter().map(due).collect::<Vec<_>>()
+    };
+    // Each run makes the one iteration of the script.
+    assert_eq!(steps(&["--vary", "ITEMS=1,5"]), [1, 5]);
+    assert_eq!(server.requests(), 6);
+    assert_eq!(steps(&["-r", "10,40", "-d1s"]), [10, 40]);
+    let by_users = steps(&["--users", "1,8", "-d1s"]);
+    assert!(by_users[0] <= 11 && by_users[1] > by_users[0], "{by_users:?}");
+    let said = run(["sweep", "-c", "1,2", &script]).with_status(2).stderr;
+    assert!(said.contains("--connections is not for scripts, whose users make their own connections"), "{said}");
 }
 
 #[test]

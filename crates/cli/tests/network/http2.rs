@@ -120,7 +120,7 @@ fn streams_are_of_http_2() {
     for (args, named) in [
         (["--streams", "5"].as_slice(), "give --http 2"),
         (&["--http", "2", "--pipeline", "5"], "give --streams"),
-        (&["--http", "3"], "possible values: 1.1, 2, auto"),
+        (&["--http", "4"], "possible values: 1.1, 2, 3, auto"),
     ] {
         let done = run([args, &["http://127.0.0.1:1/"]].concat()).with_status(2);
         assert!(done.stderr.contains(named), "{args:?} {done:#?}");

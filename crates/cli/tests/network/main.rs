@@ -15,6 +15,8 @@ mod faults;
 mod first_minutes;
 mod http2;
 mod http2_peers;
+mod http3;
+mod http3_peers;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../cli/installed.rs"]
 mod installed;
@@ -39,4 +41,5 @@ mod serve_llm;
 mod streams;
 mod tls;
 mod tunnels;
+mod versions;
 mod websocket;

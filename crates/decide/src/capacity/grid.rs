@@ -1,5 +1,5 @@
 //! The levels that a search can try: rates that each exceed the last by the same share, or whole numbers of
-//! connections.
+//! connections or users.
 
 use super::{LOWEST_RATE, Searched, Settings};
 
@@ -8,7 +8,7 @@ impl Settings {
     pub fn level(&self, step: i32) -> f64 {
         match self.searched {
             Searched::Rate => self.rate(step),
-            Searched::Connections => {
+            Searched::Connections | Searched::Users => {
                 let mut connections = self.from;
                 for _ in 0..step.unsigned_abs() {
                     if (step > 0 && connections >= self.highest) || (step < 0 && connections <= 1.0) {
@@ -43,7 +43,7 @@ impl Settings {
     pub(super) fn top(&self) -> i32 {
         match self.searched {
             Searched::Rate => self.steps_to(self.highest).floor() as i32,
-            Searched::Connections => self.first_up(0, self.highest),
+            Searched::Connections | Searched::Users => self.first_up(0, self.highest),
         }
     }
 
@@ -51,7 +51,7 @@ impl Settings {
     pub(super) fn bottom(&self) -> i32 {
         match self.searched {
             Searched::Rate => self.steps_to(LOWEST_RATE.min(self.from)).ceil() as i32,
-            Searched::Connections => self.first_down(0, 1.0),
+            Searched::Connections | Searched::Users => self.first_down(0, 1.0),
         }
     }
 
@@ -59,7 +59,7 @@ impl Settings {
     pub(super) fn doubled(&self, step: i32) -> i32 {
         match self.searched {
             Searched::Rate => step + self.doubling(),
-            Searched::Connections => self.first_up(step, (self.level(step) * 2.0).min(self.highest)),
+            Searched::Connections | Searched::Users => self.first_up(step, (self.level(step) * 2.0).min(self.highest)),
         }
     }
 
@@ -67,7 +67,7 @@ impl Settings {
     pub(super) fn halved(&self, step: i32) -> i32 {
         match self.searched {
             Searched::Rate => step - self.doubling(),
-            Searched::Connections => self.first_down(step, (self.level(step) / 2.0).max(1.0)),
+            Searched::Connections | Searched::Users => self.first_down(step, (self.level(step) / 2.0).max(1.0)),
         }
     }
 

@@ -52,24 +52,37 @@ const MOST_BEHIND: f64 = 0.25;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Searched {
-    /// Calls a second, due whatever the answers take.
+    /// Calls a second, or iterations of a script, due whatever the answers take.
     #[default]
     Rate,
     /// Connections that each make their next call when the last one has ended.
     Connections,
+    /// Virtual users of a script that each begin anew when they have ended.
+    Users,
 }
 
-/// Settings of a search. In JSON, keys of levels end in what is searched for: `from_per_s`, or `from_connections`.
+impl Searched {
+    /// The unit of its levels, where they are whole numbers; `None` for a rate.
+    pub const fn counted(self) -> Option<&'static str> {
+        match self {
+            Self::Rate => None,
+            Self::Connections => Some("connection"),
+            Self::Users => Some("user"),
+        }
+    }
+}
+
+/// Settings of a search. In JSON, keys of levels end in what is searched for: `from_per_s`, `from_connections` or `from_users`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = of_connections_too))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = of_counted_too))]
 pub struct Settings {
     /// What is searched for.
     pub searched: Searched,
     /// The first level tried.
-    #[serde(rename = "from_per_s", alias = "from_connections")]
+    #[serde(rename = "from_per_s", alias = "from_connections", alias = "from_users")]
     pub from: f64,
     /// No level above this is tried.
-    #[serde(rename = "highest_per_s", alias = "highest_connections")]
+    #[serde(rename = "highest_per_s", alias = "highest_connections", alias = "highest_users")]
     pub highest: f64,
     /// How much higher each level on the grid is than the one before it, as a share; within [`PRECISION`].
     pub precision_ratio: f64,
@@ -85,11 +98,12 @@ impl Default for Settings {
 
 /// Says in the schema that each level stands under the key of the search that it is of.
 #[cfg(feature = "schema")]
-fn of_connections_too(schema: &mut schemars::Schema) {
+fn of_counted_too(schema: &mut schemars::Schema) {
     fn of_object(object: &mut serde_json::Map<String, serde_json::Value>) {
         if let Some(serde_json::Value::Object(properties)) = object.get_mut("properties") {
             let levels = properties.iter().filter(|(key, _)| LEVELS.contains(&key.as_str()));
-            let others: Vec<_> = levels.map(|(key, what)| (key_of_connections(key), what.clone())).collect();
+            let each = levels.flat_map(|(key, what)| UNITS.map(|unit| (key_of_level(key, unit), what.clone())));
+            let others: Vec<_> = each.collect();
             properties.extend(others);
         }
         if let Some(serde_json::Value::Array(required)) = object.get_mut("required") {
@@ -107,10 +121,14 @@ fn of_connections_too(schema: &mut schemars::Schema) {
 pub const LEVELS: [&str; 8] =
     ["from_per_s", "highest_per_s", "low_per_s", "high_per_s", "met_per_s", "failed_per_s", "at_per_s", "rate_per_s"];
 
-/// The JSON key of a level, one of [`LEVELS`], in a search for connections.
-pub fn key_of_connections(key: &str) -> String {
+/// The units of levels that are whole numbers.
+#[cfg(feature = "schema")]
+const UNITS: [&str; 2] = ["connection", "user"];
+
+/// The JSON key of a level, one of [`LEVELS`], in a search for a number of connections or users, by the unit.
+pub fn key_of_level(key: &str, unit: &str) -> String {
     let name = key.trim_end_matches("_per_s");
-    if name == "rate" { "connections".to_owned() } else { format!("{name}_connections") }
+    if name == "rate" { format!("{unit}s") } else { format!("{name}_{unit}s") }
 }
 
 /// How long a trial is.
@@ -161,12 +179,12 @@ pub enum Outcome {
 
 /// One run at one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = of_connections_too))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = of_counted_too))]
 pub struct Trial {
     /// Its place on the grid; 0 is the first level tried.
     pub step: i32,
-    /// The rate, or the number of connections, that was asked for.
-    #[serde(rename = "rate_per_s", alias = "connections")]
+    /// The rate, or the number of connections or users, that was asked for.
+    #[serde(rename = "rate_per_s", alias = "connections", alias = "users")]
     pub level: f64,
     /// Short or full.
     pub length: Length,
@@ -237,7 +255,7 @@ fn judge(settings: &Settings, evidence: &Evidence) -> (Outcome, String) {
     }
     // Connections that wait for the generator make fewer calls than they could: a level that they meet says little, one
     // that they miss much.
-    if settings.searched == Searched::Connections && !evidence.is_rate_believed {
+    if settings.searched.counted().is_some() && !evidence.is_rate_believed {
         return (Outcome::Spoiled, "brunt was the limit".to_owned());
     }
     let unsure: Vec<_> = evidence.thresholds.iter().filter(|result| !result.sure).map(was).collect();
@@ -263,16 +281,16 @@ pub enum Next {
 
 /// What is known of a target's capacity. Levels are of what is searched for, as their keys in JSON say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = of_connections_too))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = of_counted_too))]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Answer {
     /// It lies between two levels.
     Between {
         /// The highest that was met every time.
-        #[serde(rename = "low_per_s", alias = "low_connections")]
+        #[serde(rename = "low_per_s", alias = "low_connections", alias = "low_users")]
         low: f64,
         /// The lowest level above that one which was never met.
-        #[serde(rename = "high_per_s", alias = "high_connections")]
+        #[serde(rename = "high_per_s", alias = "high_connections", alias = "high_users")]
         high: f64,
         /// How often each was tried at full length.
         repeats: u32,
@@ -280,33 +298,33 @@ pub enum Answer {
     /// The highest level allowed was met every time.
     AtLeast {
         /// That level.
-        #[serde(rename = "rate_per_s", alias = "connections")]
+        #[serde(rename = "rate_per_s", alias = "connections", alias = "users")]
         level: f64,
     },
     /// The lowest level tried was not met.
     BelowAll {
         /// That level.
-        #[serde(rename = "rate_per_s", alias = "connections")]
+        #[serde(rename = "rate_per_s", alias = "connections", alias = "users")]
         level: f64,
     },
     /// The generator was the limit: only the levels that were met are known.
     Generator {
         /// The highest rate that was met every time, if any was.
-        #[serde(rename = "met_per_s", alias = "met_connections")]
+        #[serde(rename = "met_per_s", alias = "met_connections", alias = "met_users")]
         met: Option<f64>,
         /// The rate at which the generator gave out.
-        #[serde(rename = "at_per_s", alias = "at_connections")]
+        #[serde(rename = "at_per_s", alias = "at_connections", alias = "at_users")]
         at: f64,
         /// The verdict on that run.
         verdict: String,
     },
-    /// The connections were all in use while the target was as fast as ever.
+    /// The connections, or the users of a script, were all in use while the target was as fast as ever.
     Connections {
         /// The highest rate that was met every time.
-        #[serde(rename = "met_per_s", alias = "met_connections")]
+        #[serde(rename = "met_per_s", alias = "met_connections", alias = "met_users")]
         met: f64,
         /// The rate at which all of them were in use.
-        #[serde(rename = "at_per_s", alias = "at_connections")]
+        #[serde(rename = "at_per_s", alias = "at_connections", alias = "at_users")]
         at: f64,
         /// From sent to end at that rate: the median, in nanoseconds.
         service_p50_ns: u64,
@@ -316,20 +334,20 @@ pub enum Answer {
     /// Repetitions contradict each other over so wide a range that the search was given up.
     Unsteady {
         /// The highest rate below which no trial failed, if there is one.
-        #[serde(rename = "met_per_s", alias = "met_connections")]
+        #[serde(rename = "met_per_s", alias = "met_connections", alias = "met_users")]
         met: Option<f64>,
     },
     /// The target answered at first, then stopped.
     StoppedAnswering {
         /// The rate at which it was last tried.
-        #[serde(rename = "at_per_s", alias = "at_connections")]
+        #[serde(rename = "at_per_s", alias = "at_connections", alias = "at_users")]
         at: f64,
     },
     /// A threshold could not be judged at any level: no trial measures its figure, or the lowest makes too few calls for its
     /// percentile.
     Unjudged {
         /// The level of the last trial.
-        #[serde(rename = "rate_per_s", alias = "connections")]
+        #[serde(rename = "rate_per_s", alias = "connections", alias = "users")]
         level: f64,
         /// The threshold as written.
         threshold: String,
@@ -347,10 +365,10 @@ pub enum Answer {
     /// The search was ended before it had an answer.
     Interrupted {
         /// The highest rate that was met, if any was.
-        #[serde(rename = "met_per_s", alias = "met_connections")]
+        #[serde(rename = "met_per_s", alias = "met_connections", alias = "met_users")]
         met: Option<f64>,
         /// The lowest rate above it that was not met.
-        #[serde(rename = "failed_per_s", alias = "failed_connections")]
+        #[serde(rename = "failed_per_s", alias = "failed_connections", alias = "failed_users")]
         failed: Option<f64>,
     },
 }

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use brunt_judge::asked::Asked;
+use brunt_judge::thresholds::JudgedCondition;
 use brunt_record::histogram::AtLeast;
 
 use super::{Answer, Length, Next, Outcome, Searched, Settings, Trial, Unjudged};
+use crate::evidence::Evidence;
 
 /// The most trials: after this many without an answer, the target is not steady enough for one.
 const MOST_TRIALS: usize = 100;
@@ -262,7 +265,7 @@ fn between(settings: &Settings, met: i32, high: i32, trials: &[Trial]) -> Answer
     if settings.searched == Searched::Rate
         && let (Some(unloaded), Some(trial)) = (unloaded, typical)
         && let Some(service) = service(trial)
-        && trial.evidence.waited_for_connection as f64 > WAITING * trial.evidence.due as f64
+        && is_without_room(&trial.evidence)
         && (service as f64) < SLOWER * unloaded as f64
     {
         return Answer::Connections {
@@ -273,6 +276,14 @@ fn between(settings: &Settings, met: i32, high: i32, trials: &[Trial]) -> Answer
         };
     }
     Answer::Between { low: settings.level(met), high: settings.level(high), repeats: settings.repeats }
+}
+
+/// Whether many calls waited for a connection, or iterations of a script were left out for want of users.
+fn is_without_room(evidence: &Evidence) -> bool {
+    let lacks_users = evidence.thresholds.iter().any(|result| {
+        !result.held && matches!(&result.condition, JudgedCondition::Made(asked) if *asked == Asked::Arrivals)
+    });
+    lacks_users || evidence.waited_for_connection as f64 > WAITING * evidence.due as f64
 }
 
 /// About how many trials are left, short and full ones, if the target is steady and no rate is in doubt.

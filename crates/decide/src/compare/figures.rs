@@ -1,6 +1,7 @@
 //! The figures of one run, or of one block of its seconds, that are compared.
 
 use brunt_judge::summary::{Rates, Summary};
+use brunt_plan::scenario::Population;
 use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::histogram::{AtLeast, Censored, Percentile};
 use brunt_record::messages::Messages;
@@ -98,11 +99,20 @@ fn rate_to_compare(is_open: bool, rates: &Rates, error_rate: f64) -> f64 {
     if is_open { rates.due_per_s * (1.0 - error_rate) } else { rates.ok_per_s }
 }
 
+/// The same where a script's iterations begin at times of their own, over the time in which they do: the run goes on until the
+/// last of them has ended, which is a matter of latency, too.
+fn rate_of_arriving_users(summary: &Summary) -> Option<f64> {
+    let populations = &summary.plan.scenarios.as_ref()?.populations;
+    let seconds = summary.plan.load_ns().filter(|_| populations.iter().all(Population::is_open))? as f64 / 1e9;
+    Some(summary.total.numbers.get(Counter::Due) as f64 / seconds * (1.0 - summary.error_rate))
+}
+
 impl ComparedFigures {
     /// The figures of a whole run.
     pub fn from_summary(summary: &Summary) -> Self {
         let answered = summary.total.statuses.total();
-        let rate = rate_to_compare(summary.is_open(), &summary.rates, summary.error_rate);
+        let rate = rate_of_arriving_users(summary)
+            .unwrap_or_else(|| rate_to_compare(summary.is_open(), &summary.rates, summary.error_rate));
         let of = Self::new(rate, answered, summary.error_rate, &summary.total.response_times());
         let messages = MessageFigures::new(summary.total.messages(), summary.rates.messages_per_s);
         let evidence = Evidence::from_summary(summary);

@@ -79,12 +79,7 @@ fn named<'a>(all: &'a [OwnValue], name: &str) -> Option<&'a OwnValue> {
 type Compared = (Vec<(Difference<OwnMetric>, Estimate)>, Vec<LeftOut<OwnMetric>>);
 
 /// Compares the figures of runs or blocks.
-pub(super) fn compare(
-    a: &[&[OwnValue]],
-    b: &[&[OwnValue]],
-    design: Design,
-    estimate: Estimator<'_>,
-) -> Compared {
+pub(super) fn compare(a: &[&[OwnValue]], b: &[&[OwnValue]], design: Design, estimate: Estimator<'_>) -> Compared {
     let (mut found, mut left_out) = (Vec::new(), Vec::new());
     let mut names: Vec<&Leading> = Vec::new();
     for value in a.iter().chain(b).copied().flatten() {

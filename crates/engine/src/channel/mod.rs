@@ -3,20 +3,29 @@
 //! Outwards, a channel takes clear bytes, encrypts them, and sends the result ([`Channel::send`]). Inwards, it takes
 //! bytes of the wire ([`Channel::feed`]) and gives clear ones as they are asked for ([`Channel::next_clear`]). It does
 //! its own handshake and its own end. A plain channel changes nothing, and its reader passes it by
-//! ([`Channel::is_plain`]), so that no byte is copied.
+//! ([`Channel::is_plain`]), so that no byte is copied. One of QUIC takes datagrams, has timers of its own ([`Channel::timer`]), and its
+//! clear bytes are records of what happens on its streams (`brunt_quic::record`).
 
+mod quic;
 mod tunnel;
 mod unsent;
 
+use std::borrow::Cow;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
+use brunt_quic::record::HEAD_BYTES;
+use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
 use rustls::{CipherSuite, ClientConnection, HandshakeKind, ProtocolVersion};
 
 use crate::transport::refusal;
 use crate::transport::tls::TlsRoute;
 use crate::transport::{ConnectionId, Driver};
 
+pub(crate) use self::quic::Losses;
+use self::quic::Quic;
 use self::tunnel::Tunnel;
 pub(crate) use self::unsent::Unsent;
 
@@ -31,10 +40,12 @@ pub(crate) enum Channel {
     Tunnel(Box<Tunnel>),
     /// A session of TLS.
     Tls(Box<ClientConnection>),
+    /// A connection of QUIC.
+    Quic(Box<Quic>),
 }
 
 /// Clear bytes of a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Clear {
     /// As many are in the buffer.
     Bytes(usize),
@@ -42,6 +53,8 @@ pub(crate) enum Clear {
     Nothing,
     /// The peer sends no more, whether or not it closes the socket (`close_notify`, RFC 8446 §6.1).
     End,
+    /// The connection has ended, with this failure and for this reason.
+    Broken(Failure, Cow<'static, str>),
 }
 
 /// A handshake that is over.
@@ -81,6 +94,53 @@ impl Channel {
         Ok(Self::Tls(Box::new(session)))
     }
 
+    /// A channel of QUIC to this address for so many streams at once, whose handshake has not begun. [`Channel::flush`] begins it.
+    ///
+    /// # Errors
+    /// When QUIC cannot be spoken with this peer, in the library's words.
+    pub(crate) fn quic(route: &TlsRoute, to: SocketAddr, streams: usize, now: Tick) -> Result<Self, String> {
+        Ok(Self::Quic(Box::new(Quic::new(route, to, streams, now)?)))
+    }
+
+    /// Whether a read brings a datagram, and another one may lie behind it however short it is.
+    #[inline]
+    pub(crate) fn has_datagrams(&self) -> bool {
+        matches!(self, Self::Quic(_))
+    }
+
+    /// What was lost on the way since this was last asked; `dropped` are the datagrams that this machine has dropped so far.
+    pub(crate) fn take_losses(&mut self, dropped: u64) -> Losses {
+        match self {
+            Self::Quic(quic) => quic.take_losses(dropped),
+            Self::Plain | Self::Tunnel(_) | Self::Tls(_) => Losses::default(),
+        }
+    }
+
+    /// How many bytes of its peer are in so many clear ones: those of QUIC come with a record's head.
+    #[inline]
+    pub(crate) fn carried_in(&self, clear: usize) -> usize {
+        match self {
+            Self::Quic(_) => clear.saturating_sub(HEAD_BYTES),
+            Self::Plain | Self::Tunnel(_) | Self::Tls(_) => clear,
+        }
+    }
+
+    /// When [`Channel::tick`] is to be called; [`Tick::NEVER`] for a channel without timers.
+    #[inline]
+    pub(crate) fn timer(&mut self) -> Tick {
+        match self {
+            Self::Quic(quic) => quic.timer(),
+            Self::Plain | Self::Tunnel(_) | Self::Tls(_) => Tick::NEVER,
+        }
+    }
+
+    /// A timer of its own has run out: it may have clear bytes, and something to send.
+    pub(crate) fn tick(&mut self, now: Tick) {
+        if let Self::Quic(quic) = self {
+            quic.tick(now);
+        }
+    }
+
     /// A channel that asks a proxy for a tunnel with this request. [`Channel::flush`] sends it.
     pub(crate) fn tunnel(request: &Arc<[u8]>) -> Self {
         Self::Tunnel(Box::new(Tunnel::new(request)))
@@ -104,6 +164,7 @@ impl Channel {
             Self::Plain => false,
             Self::Tunnel(tunnel) => tunnel.has_unsent(),
             Self::Tls(tls) => tls.wants_write(),
+            Self::Quic(quic) => quic.has_unsent(),
         }
     }
 
@@ -112,6 +173,7 @@ impl Channel {
         match self {
             Self::Plain | Self::Tunnel(_) => None,
             Self::Tls(tls) => tls.alpn_protocol(),
+            Self::Quic(quic) => quic.alpn(),
         }
     }
 
@@ -127,6 +189,7 @@ impl Channel {
             Self::Plain => Some(Handshake { is_resumed: false }),
             Self::Tunnel(_) => None,
             Self::Tls(tls) if tls.is_handshaking() => None,
+            Self::Quic(quic) => quic.is_established().then_some(Handshake { is_resumed: false }),
             Self::Tls(tls) => Some(Handshake { is_resumed: tls.handshake_kind() == Some(HandshakeKind::Resumed) }),
         }
     }
@@ -137,8 +200,12 @@ impl Channel {
     /// # Errors
     /// When they are no valid records of a peer, with the reason. An alert for it then waits to be sent
     /// ([`Channel::flush`]).
-    pub(crate) fn feed(&mut self, wire: &mut &[u8]) -> Result<(), String> {
+    pub(crate) fn feed(&mut self, wire: &mut &[u8], now: Tick) -> Result<(), String> {
         let tls = match self {
+            Self::Quic(quic) => {
+                quic.feed(std::mem::take(wire), now);
+                return Ok(());
+            }
             Self::Plain => return Ok(()),
             Self::Tunnel(tunnel) => return tunnel.feed(wire),
             Self::Tls(tls) => tls,
@@ -151,7 +218,11 @@ impl Channel {
 
     /// Writes clear bytes into `buffer`, from the wire bytes that it was fed.
     pub(crate) fn next_clear(&mut self, buffer: &mut [u8]) -> Clear {
-        let Self::Tls(tls) = self else { return Clear::Nothing };
+        let tls = match self {
+            Self::Tls(tls) => tls,
+            Self::Quic(quic) => return quic.next_clear(buffer),
+            Self::Plain | Self::Tunnel(_) => return Clear::Nothing,
+        };
         match io::Read::read(&mut tls.reader(), buffer) {
             Ok(0) => Clear::End,
             Ok(count) => Clear::Bytes(count),
@@ -161,7 +232,7 @@ impl Channel {
 
     /// Whether an end of the socket is the end of what its peer sends: TLS has to say so itself.
     pub(crate) fn has_ended(&mut self) -> bool {
-        self.is_plain() || self.next_clear(&mut [0]) == Clear::End
+        matches!(self, Self::Plain | Self::Quic(_)) || self.next_clear(&mut [0]) == Clear::End
     }
 
     /// Sends records of its own (handshake, alerts), as far as the socket takes them. Adds the number of bytes taken to
@@ -174,14 +245,24 @@ impl Channel {
             Self::Plain => Ok(()),
             Self::Tunnel(tunnel) => tunnel.flush(socket, written),
             Self::Tls(tls) => socket.write_records(tls, written),
+            Self::Quic(quic) => quic.flush(socket, written),
         }
     }
 
-    /// Sends a `close_notify` (RFC 8446 §6.1), as far as the socket takes it; returns how many bytes.
+    /// Sends a `close_notify` (RFC 8446 §6.1), or the end of a connection of QUIC, as far as the socket takes it; returns how many bytes.
     pub(crate) fn close<D: Driver>(&mut self, socket: &mut Socket<'_, D>) -> usize {
-        let Self::Tls(tls) = self else { return 0 };
-        tls.send_close_notify();
         let mut written = 0;
+        let tls = match self {
+            Self::Tls(tls) => tls,
+            Self::Quic(quic) => {
+                quic.close(socket.driver.now());
+                // Best effort, too.
+                let _ = quic.flush(socket, &mut written);
+                return written;
+            }
+            Self::Plain | Self::Tunnel(_) => return 0,
+        };
+        tls.send_close_notify();
         // Best effort: ignore a failed `close_notify`.
         let _ = socket.write_records(tls, &mut written);
         written
@@ -223,6 +304,10 @@ impl Channel {
                 sent.clear += bytes.len();
                 socket.write_records(tls, &mut sent.wire)
             }
+            Self::Quic(quic) => {
+                sent.clear += quic.write(bytes, socket.driver.now());
+                quic.flush(socket, &mut sent.wire)
+            }
         }
     }
 
@@ -239,6 +324,7 @@ impl Channel {
     ) -> io::Result<()> {
         match self {
             Self::Tunnel(tunnel) => tunnel.flush(socket, &mut sent.wire)?,
+            Self::Quic(quic) => quic.flush(socket, &mut sent.wire)?,
             Self::Plain => {
                 while !unsent.is_empty() {
                     let mut written = 0;

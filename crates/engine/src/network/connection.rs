@@ -244,6 +244,8 @@ pub(crate) struct Link {
     /// When the connection ends unless its peer takes one of the waiting bytes, or, once writing has failed, whatever its peer does;
     /// [`Tick::NEVER`] where neither is so.
     pub(super) stalled_until: Tick,
+    /// When its channel wants to be looked at, if not before; [`Tick::NEVER`] without timers of its own.
+    pub(super) timer: Tick,
     /// Why the socket takes nothing any more, once that is known. The connection ends when everything is read that had
     /// come before.
     pub(super) write_failure: Option<WriteFailure>,
@@ -302,6 +304,7 @@ impl Link {
             bytes_out: 0,
             bytes_taken: 0,
             stalled_until: Tick::NEVER,
+            timer: Tick::NEVER,
             write_failure: None,
             finishes: false,
             unsent_aside: 0,
@@ -857,8 +860,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             && let Some(route) = self.origins.route(origin)
         {
             for address in &route.addresses {
-                if let Address::Tcp(address) = address {
-                    self.recorder.snapshot.addresses.moved_to(*address);
+                if let Some(address) = address.of_network() {
+                    self.recorder.snapshot.addresses.moved_to(address);
                 }
             }
         }
@@ -962,7 +965,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             return format!("the proxy: {reason}").into();
         }
         match self.connections[token].addresses.front() {
-            Some(Address::Tcp(address)) => {
+            Some(Address::Tcp(address) | Address::Udp(address)) => {
                 self.recorder.snapshot.addresses.failed(*address, failure, reason);
                 format!("{address}: {reason}").into()
             }
@@ -986,7 +989,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Ok(true) => {
                 let connection = &self.connections[token];
                 // Where there are several addresses, the one that took the connection says more than a number.
-                if let Some(Address::Tcp(address)) = connection.addresses.front() {
+                if let Some(Address::Tcp(address) | Address::Udp(address)) = connection.addresses.front() {
                     self.recorder.snapshot.addresses.made(*address);
                 }
                 let step = Step { since: now, until: attempt.until };
@@ -1008,12 +1011,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.link.connect_ns = now.since(connection.link.began);
         let route = self.origins.route(connection.origin);
         let address = connection.addresses.front().or_else(|| route?.addresses.first());
-        connection.link.address = if let Some(Address::Tcp(address)) = address { Some(*address) } else { None };
+        connection.link.address = address.and_then(Address::of_network);
         self.recorder.snapshot.times.record(Timing::Connect, connection.link.connect_ns);
         match self.origins.route(connection.origin).and_then(|route| route.tls.as_ref()) {
             None => self.open(load, token, step, now),
             Some(tls) => {
-                let channel = Channel::tls(tls);
+                let channel = match connection.link.address {
+                    Some(address) if tls.quic.is_some() => Channel::quic(tls, address, connection.link.most, now),
+                    _ => Channel::tls(tls),
+                };
                 self.secure(load, token, channel, step, now);
             }
         }
@@ -1043,7 +1049,21 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let outcome = channel.flush(&mut Socket { driver: &mut self.driver, token }, &mut written);
         self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64);
         if let Err(error) = outcome {
-            self.write_failed(token, &error);
+            return self.write_failed(token, &error);
+        }
+        self.arm_timer(token);
+    }
+
+    /// The channel may want to be looked at at another time, after something was sent.
+    #[inline]
+    pub(super) fn arm_timer(&mut self, token: ConnectionId) {
+        let link = &mut self.connections[token].link;
+        if !link.channel.has_datagrams() {
+            return;
+        }
+        link.timer = link.channel.timer();
+        if link.timer.is_set() {
+            self.deadlines.arm(token.place() as u32, link.timer);
         }
     }
 
@@ -1112,7 +1132,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 }
 
 /// The failure that an error of connecting is.
-fn failure_of(error: &io::Error) -> (Failure, String) {
+pub(super) fn failure_of(error: &io::Error) -> (Failure, String) {
     use rustix::io::Errno;
 
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
@@ -1158,6 +1178,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
             State::Connecting(attempt) => return self.address_late(load, token, attempt, now),
             State::Tunnelling(_) => "the proxy has not answered CONNECT within the connect timeout",
+            State::Securing(_) if self.connections[token].link.channel.has_datagrams() => {
+                "no handshake of QUIC within the connect timeout: the target, or a firewall before it, may take no UDP"
+            }
             State::Securing(_) => "no TLS handshake within the connect timeout",
             State::Opening(_) => "no opening handshake within the connect timeout",
         };
@@ -1624,6 +1647,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Drops the socket and its state; returns what is left. Later calls on it would end like `end`.
     fn shut<'a>(&mut self, token: ConnectionId, end: End<'a>) -> Gone<'a> {
+        // The peer hears of the end of a socket, but not of one that carries datagrams.
+        if self.connections[token].link.channel.has_datagrams() {
+            let channel = &mut self.connections[token].link.channel;
+            let written = channel.close(&mut Socket { driver: &mut self.driver, token });
+            self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64);
+            self.note_losses_of(token);
+        }
         self.driver.close(token);
         self.outgoing.clear();
         let connection = &mut self.connections[token];

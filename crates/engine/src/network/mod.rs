@@ -369,6 +369,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         while let Some(token) = self.deadlines.due(now) {
             let token = ConnectionId::at(token as usize);
+            if self.connections[token].link.timer <= now {
+                self.channel_timer(load, token, now);
+            }
             if self.connections[token].deadline() <= now {
                 let ends = self.patience_ends(token);
                 if ends > now {
@@ -377,7 +380,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
                 self.time_has_come(load, token, now);
             }
+            // What its channel still wants at once is next.
+            let timer = self.connections[token].link.timer;
             let due = self.connections[token].deadline();
+            let due = if timer.is_set() { due.min(timer.max(now + 1)) } else { due };
             if due > now && due.is_set() {
                 self.deadlines.arm(token.place() as u32, due);
             }

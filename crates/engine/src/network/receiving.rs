@@ -11,11 +11,12 @@ use super::answer_sampler::SampleRequest;
 use super::call::After;
 use super::calls::CallId;
 use super::calls::End;
+use super::connection::failure_of;
 use super::failures::{GIVEN_UP, reason_of};
 use super::{Network, State, Workload};
 use crate::channel::Clear;
 use crate::rules::{Rule, is_broken};
-use crate::transport::{ConnectionId, Driver};
+use crate::transport::{ConnectionId, DATAGRAM_BYTES, Driver};
 use brunt_protocol::Progress;
 
 /// How many bytes of one connection are read in a row before the others have their turn.
@@ -33,8 +34,12 @@ pub(super) struct Inbound {
     pub(super) unread: VecDeque<ConnectionId>,
     /// While deadlines are about to pass: the time up to which everything that has come is read; [`Tick::NEVER`] otherwise.
     pub(super) settles_at: Tick,
+    /// Connections whose channel may have something to send for what came.
+    owing: Vec<ConnectionId>,
     /// Bytes as they came.
     buffer: Vec<u8>,
+    /// The sizes of datagrams in it.
+    sizes: Vec<usize>,
     /// Those of TLS, decrypted.
     clear: Vec<u8>,
 }
@@ -42,7 +47,14 @@ pub(super) struct Inbound {
 impl Inbound {
     /// Nothing is to be read yet. One read takes up to so many bytes.
     pub(super) fn reading(bytes: usize) -> Self {
-        Self { unread: VecDeque::new(), settles_at: Tick::NEVER, buffer: vec![0; bytes], clear: Vec::new() }
+        Self {
+            unread: VecDeque::new(),
+            settles_at: Tick::NEVER,
+            owing: Vec::new(),
+            buffer: vec![0; bytes],
+            sizes: Vec::new(),
+            clear: Vec::new(),
+        }
     }
 }
 
@@ -55,6 +67,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let connection = &self.connections[token];
         let generation = connection.generation;
         let ended = ended || connection.link.write_failure.is_some();
+        if connection.link.channel.has_datagrams() {
+            return self.datagrams_readable(load, token, ended);
+        }
         let settles = self.inbound.settles_at.is_set();
         let mut buffer = std::mem::take(&mut self.inbound.buffer);
         let (mut reads, mut bytes) = (0, 0);
@@ -99,27 +114,83 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                         break;
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if let Some(failure) = self.connections[token].link.write_failure.take() {
-                        let now = self.driver.now();
-                        self.broken(load, token, failure.failure(), &failure.reason(), now);
-                    }
-                    break;
-                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    let now = self.driver.now();
-                    if self.connections[token].link.client.close_reason().is_some() {
-                        let reason = self.farewell(token);
-                        self.broken(load, token, Failure::Closed, &reason, now);
-                    } else {
-                        self.broken(load, token, Failure::Read, &reason_of(&error), now);
-                    }
+                    self.unreadable(load, token, &error);
                     break;
                 }
             }
         }
         self.inbound.buffer = buffer;
+    }
+
+    /// The same for a connection of datagrams, which are all taken before something is sent for them.
+    fn datagrams_readable<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, ended: bool) {
+        let generation = self.connections[token].generation;
+        let settles = self.inbound.settles_at.is_set();
+        let (mut buffer, mut sizes) =
+            (std::mem::take(&mut self.inbound.buffer), std::mem::take(&mut self.inbound.sizes));
+        let (mut reads, mut bytes) = (0, 0);
+        while reads == 0 || self.connections[token].generation == generation && self.connections[token].is_read() {
+            reads += 1;
+            if bytes >= BYTES_IN_A_ROW && !settles {
+                self.inbound.unread.push_back(token);
+                break;
+            }
+            match self.driver.read_datagrams(token, &mut buffer, &mut sizes) {
+                Ok(may_be_more) => {
+                    let now = self.driver.now();
+                    let n: usize = sizes.iter().sum();
+                    bytes += n;
+                    self.recorder.snapshot.numbers.add(Counter::WireIn, n as u64);
+                    let is_late = settles && self.comes_late(load, token, None, reads, now);
+                    if settles && self.connections[token].generation != generation {
+                        break;
+                    }
+                    self.recorder.reads(None, now);
+                    self.received_datagrams(load, token, &buffer, &sizes, now);
+                    self.recorder.has_read();
+                    if is_late {
+                        self.inbound.unread.push_back(token);
+                        break;
+                    }
+                    if !may_be_more && !ended {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.unreadable(load, token, &error);
+                    break;
+                }
+            }
+        }
+        (self.inbound.buffer, self.inbound.sizes) = (buffer, sizes);
+    }
+
+    /// A connection cannot be read: nothing has come, or it has failed.
+    fn unreadable<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, error: &io::Error) {
+        let connection = &mut self.connections[token];
+        let is_tried = connection.is_being_made() && connection.link.channel.has_datagrams();
+        if error.kind() == io::ErrorKind::WouldBlock {
+            if let Some(failure) = connection.link.write_failure.take() {
+                let now = self.driver.now();
+                let kind = if is_tried { Failure::Connect } else { failure.failure() };
+                self.broken(load, token, kind, &failure.reason(), now);
+            }
+            return;
+        }
+        let now = self.driver.now();
+        if is_tried {
+            // Nobody listens there, as the network says.
+            let (failure, reason) = failure_of(error);
+            self.broken(load, token, failure, &reason, now);
+        } else if connection.link.client.close_reason().is_some() {
+            let reason = self.farewell(token);
+            self.broken(load, token, Failure::Closed, &reason, now);
+        } else {
+            self.broken(load, token, Failure::Read, &reason_of(error), now);
+        }
     }
 
     /// Bytes were read while deadlines are about to pass, by the connection's read of this number: ends its calls whose
@@ -160,7 +231,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let mut rest = bytes;
         'fed: while !rest.is_empty() && self.connections[token].generation == generation {
             // What came before a broken record counts.
-            let fed = self.connections[token].link.channel.feed(&mut rest);
+            let fed = self.connections[token].link.channel.feed(&mut rest, now);
             if fed.is_ok() {
                 self.was_fed(load, token, now);
             }
@@ -169,19 +240,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.received_clear(load, token, rest, now);
                 break;
             }
-            while self.connections[token].generation == generation {
-                match self.connections[token].link.channel.next_clear(&mut clear) {
-                    Clear::Bytes(count) => self.received_clear(load, token, clear.get(..count).unwrap_or(&[]), now),
-                    Clear::Nothing => break,
-                    Clear::End => {
-                        self.peer_closed(load, token, now);
-                        break 'fed;
-                    }
-                }
+            if !self.take_clear(load, token, &mut clear, generation, now) {
+                break 'fed;
             }
             if self.connections[token].generation == generation {
+                let channel = &self.connections[token].link.channel;
                 // Its own records: of its handshake, or an alert with the reason.
-                if self.connections[token].link.channel.has_unsent() {
+                if channel.has_unsent() {
                     self.flush_channel(token);
                 }
                 if let Err(reason) = fed {
@@ -194,10 +259,90 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.inbound.clear = clear;
     }
 
+    /// Datagrams have arrived. What the channel sends for them, such as acknowledgements, goes out before the worker waits, with what its
+    /// load sends meanwhile.
+    fn received_datagrams<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        buffer: &[u8],
+        sizes: &[usize],
+        now: Tick,
+    ) {
+        self.signs.heard();
+        let generation = self.connections[token].generation;
+        let channel = &mut self.connections[token].link.channel;
+        for (place, size) in buffer.chunks(DATAGRAM_BYTES).zip(sizes) {
+            let mut datagram = place.get(..*size).unwrap_or(&[]);
+            // What is no datagram of the peer's is nothing.
+            let _ = channel.feed(&mut datagram, now);
+        }
+        self.was_fed(load, token, now);
+        let mut clear = std::mem::take(&mut self.inbound.clear);
+        clear.resize(CLEAR_BYTES, 0);
+        if self.take_clear(load, token, &mut clear, generation, now) && self.connections[token].generation == generation
+        {
+            self.inbound.owing.push(token);
+        }
+        self.inbound.clear = clear;
+    }
+
+    /// Sends what is owed for datagrams that came.
+    pub(crate) fn send_owed(&mut self) {
+        let mut owing = std::mem::take(&mut self.inbound.owing);
+        for token in owing.drain(..) {
+            if self.connections[token].link.channel.has_datagrams() {
+                self.flush_channel(token);
+            }
+        }
+        self.inbound.owing = owing;
+    }
+
+    /// Takes the clear bytes that a channel has. False if the connection has ended with them.
+    fn take_clear<W: Workload<D, Tag = T>>(
+        &mut self,
+        load: &mut W,
+        token: ConnectionId,
+        clear: &mut [u8],
+        generation: u32,
+        now: Tick,
+    ) -> bool {
+        while self.connections[token].generation == generation {
+            match self.connections[token].link.channel.next_clear(clear) {
+                Clear::Bytes(count) => self.received_clear(load, token, clear.get(..count).unwrap_or(&[]), now),
+                Clear::Nothing => return true,
+                Clear::End => {
+                    self.peer_closed(load, token, now);
+                    return false;
+                }
+                Clear::Broken(failure, reason) => {
+                    self.broken(load, token, failure, &reason, now);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// A timer of the connection's channel has run out.
+    #[cold]
+    pub(super) fn channel_timer<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        let generation = self.connections[token].generation;
+        self.connections[token].link.channel.tick(now);
+        let mut clear = std::mem::take(&mut self.inbound.clear);
+        clear.resize(CLEAR_BYTES, 0);
+        let goes_on = self.take_clear(load, token, &mut clear, generation, now);
+        self.inbound.clear = clear;
+        if goes_on && self.connections[token].generation == generation {
+            self.flush_channel(token);
+        }
+    }
+
     /// Bytes for the protocol arrived.
     fn received_clear<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, bytes: &[u8], now: Tick) {
-        self.recorder.snapshot.numbers.add(Counter::ClearIn, bytes.len() as u64);
-        self.connections[token].link.bytes_in += bytes.len() as u64;
+        let carried = self.connections[token].link.channel.carried_in(bytes.len()) as u64;
+        self.recorder.snapshot.numbers.add(Counter::ClearIn, carried);
+        self.connections[token].link.bytes_in += carried;
         let generation = self.connections[token].generation;
         let mut rest = bytes;
         while !rest.is_empty() {

@@ -154,6 +154,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.write_failed(token, &error);
                 return false;
             }
+            self.arm_timer(token);
             if stalls {
                 self.note_stall(token, sent.wire > 0);
             }
@@ -175,6 +176,25 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let written = connection.link.channel.close(&mut Socket { driver: &mut self.driver, token });
         self.recorder.snapshot.numbers.add(Counter::WireOut, written as u64);
         self.driver.finish(token);
+    }
+
+    /// A second is about to be over: notes what its connections have lost.
+    pub(crate) fn note_losses(&mut self) {
+        for token in self.connections.ids() {
+            if self.connections[token].link.channel.has_datagrams() {
+                self.note_losses_of(token);
+            }
+        }
+    }
+
+    /// Notes what a connection has lost since that was last noted.
+    #[cold]
+    pub(super) fn note_losses_of(&mut self, token: ConnectionId) {
+        let dropped = self.driver.dropped(token);
+        let losses = self.connections[token].link.channel.take_losses(dropped);
+        let numbers = &mut self.recorder.snapshot.numbers;
+        numbers.add(Counter::PacketsLost, losses.sent);
+        numbers.add(Counter::DatagramsDropped, losses.dropped);
     }
 
     /// A second is over: clients keep their connections alive, or give those up whose peer no longer answers.
@@ -262,6 +282,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if let Err(error) = outcome {
             return self.write_failed(token, &error);
         }
+        self.arm_timer(token);
         let generation = self.connections[token].generation;
         self.note_stall(token, sent.wire > 0);
         self.flush(load, token);

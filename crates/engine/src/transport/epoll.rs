@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 
 use brunt_plan::plan::ArrivalTimes;
 use brunt_record::time::Tick;
-use mio::net::{TcpStream, UnixStream};
+use mio::net::{TcpStream, UdpSocket, UnixStream};
 use mio::{Events, Interest, Poll, Token};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 
 use super::acknowledging::{Reader, TAKEN_AT_ONCE};
+use super::datagrams;
 use super::timer::{TIMER, Timer};
 #[cfg(target_os = "linux")]
 use super::timestamps::{self, Control};
@@ -24,6 +25,7 @@ use super::{Address, Clock, ConnectionId, Driver, MOST_EVENTS, Machine, Ready, R
 
 enum Socket {
     Tcp(Reader),
+    Udp(UdpSocket),
     Unix(UnixStream),
 }
 
@@ -32,6 +34,7 @@ impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcp(reader) => reader.stream.as_fd(),
+            Self::Udp(socket) => socket.as_fd(),
             Self::Unix(stream) => stream.as_fd(),
         }
     }
@@ -177,6 +180,11 @@ impl Driver for Epoll {
                 self.poll.registry().register(&mut stream, Token(token.place()), both)?;
                 Socket::Tcp(Reader::new(stream))
             }
+            Address::Udp(address) => {
+                let mut socket = UdpSocket::from_std(datagrams::connect(*address, source)?.into());
+                self.poll.registry().register(&mut socket, Token(token.place()), both)?;
+                Socket::Udp(socket)
+            }
             Address::Unix(path) => {
                 let mut stream = UnixStream::connect(path)?;
                 self.poll.registry().register(&mut stream, Token(token.place()), both)?;
@@ -195,6 +203,7 @@ impl Driver for Epoll {
     fn connected(&mut self, token: ConnectionId) -> io::Result<bool> {
         let (error, peer) = match place(&mut self.sockets, token)? {
             Socket::Tcp(Reader { stream, .. }) => (stream.take_error()?, stream.peer_addr().map(drop)),
+            Socket::Udp(socket) => (socket.take_error()?, socket.peer_addr().map(drop)),
             Socket::Unix(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
         };
         if let Some(error) = error {
@@ -220,8 +229,13 @@ impl Driver for Epoll {
                 }
                 Ok(taken)
             }
+            Socket::Udp(socket) => Ok(recv(&socket, buffer, RecvFlags::empty())?.1),
             Socket::Unix(stream) => Ok(recv(&stream, buffer, RecvFlags::empty())?.1),
         }
+    }
+
+    fn read_datagrams(&mut self, token: ConnectionId, buffer: &mut [u8], sizes: &mut Vec<usize>) -> io::Result<bool> {
+        datagrams::receive(place(&mut self.sockets, token)?.as_fd(), buffer, sizes)
     }
 
     #[cfg(target_os = "linux")]
@@ -261,6 +275,13 @@ impl Driver for Epoll {
         if let Ok(socket) = place(&mut self.sockets, token) {
             // Best effort: the next read reports an error of the socket.
             let _ = shutdown(socket.as_fd(), Shutdown::Write);
+        }
+    }
+
+    fn dropped(&mut self, token: ConnectionId) -> u64 {
+        match place(&mut self.sockets, token) {
+            Ok(Socket::Udp(socket)) => datagrams::dropped(socket.as_fd()),
+            _ => 0,
         }
     }
 

@@ -4,6 +4,7 @@
 //! are made up. Another way to do I/O (`io_uring`) is another driver: neither workers nor protocols change for it.
 
 mod acknowledging;
+mod datagrams;
 pub(crate) mod epoll;
 pub(crate) mod refusal;
 pub(crate) mod route;
@@ -26,14 +27,26 @@ use brunt_record::time::Tick;
 pub enum Address {
     /// Over TCP.
     Tcp(SocketAddr),
+    /// Over UDP, a datagram with each read and each write.
+    Udp(SocketAddr),
     /// To a Unix socket.
     Unix(PathBuf),
+}
+
+impl Address {
+    /// The address of a network.
+    pub(crate) fn of_network(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(address) | Self::Udp(address) => Some(*address),
+            Self::Unix(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp(address) => address.fmt(f),
+            Self::Tcp(address) | Self::Udp(address) => address.fmt(f),
             Self::Unix(path) => path.display().fmt(f),
         }
     }
@@ -85,6 +98,9 @@ pub(crate) struct Ready {
 /// The size of a worker's read buffer, in bytes.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
+/// The room for one of several datagrams that are read at once, in bytes: more than one of QUIC has that no path announces.
+pub(crate) const DATAGRAM_BYTES: usize = 2048;
+
 /// A worker's sockets and its time. Nothing blocks but [`Driver::wait`]. For a short example see `Wire` in the channel's tests.
 pub(crate) trait Driver {
     /// Nanoseconds since the run's epoch, which all workers share; never goes back.
@@ -113,7 +129,7 @@ pub(crate) trait Driver {
     /// Whether connecting has ended, and how.
     fn connected(&mut self, token: ConnectionId) -> io::Result<bool>;
 
-    /// Reads available bytes; 0 is the end, `WouldBlock` nothing yet. Readiness is announced once each time it arises:
+    /// Reads available bytes, or one datagram; 0 is the end, `WouldBlock` nothing yet. Readiness is announced once each time it arises:
     /// read then until less than the buffer's length comes.
     fn read(&mut self, token: ConnectionId, buffer: &mut [u8]) -> io::Result<usize>;
 
@@ -123,7 +139,15 @@ pub(crate) trait Driver {
         Ok((self.read(token, buffer)?, None))
     }
 
-    /// Writes as much as fits; `WouldBlock` if nothing does. Writable is announced when something fits again.
+    /// Reads one or several datagrams, each to a place of [`DATAGRAM_BYTES`] in the buffer, and sets `sizes` to theirs. Returns whether more
+    /// may be there, without which readiness is announced anew; `WouldBlock` for nothing yet.
+    fn read_datagrams(&mut self, token: ConnectionId, buffer: &mut [u8], sizes: &mut Vec<usize>) -> io::Result<bool> {
+        sizes.clear();
+        sizes.push(self.read(token, buffer)?);
+        Ok(true)
+    }
+
+    /// Writes as much as fits, or one whole datagram; `WouldBlock` if nothing does. Writable is announced when something fits again.
     fn write(&mut self, token: ConnectionId, bytes: &[u8]) -> io::Result<usize>;
 
     /// Acknowledges at once what has come from the peer and what comes next, instead of with the next bytes or a moment
@@ -132,6 +156,11 @@ pub(crate) trait Driver {
 
     /// Closes the sending side: the peer sees an end, and may still send. Where sockets have no such side, nothing happens.
     fn finish(&mut self, _token: ConnectionId) {}
+
+    /// How many datagrams for this connection were dropped on this machine since it was made, as far as the system says.
+    fn dropped(&mut self, _token: ConnectionId) -> u64 {
+        0
+    }
 
     /// Closes the connection. It may be connected anew at once.
     fn close(&mut self, token: ConnectionId);

@@ -1,17 +1,27 @@
 //! Reasons for failures of TLS with a target, by their most likely mistake, with the way out.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use rustls::{AlertDescription, CertificateError, Error, OtherError};
 
 /// A self-signed certificate that no trusted certificate vouches for.
-#[derive(Debug)]
 pub(super) struct SelfSigned;
+
+impl SelfSigned {
+    const WORDS: &str = "self-signed";
+}
+
+impl fmt::Debug for SelfSigned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::WORDS)
+    }
+}
 
 impl fmt::Display for SelfSigned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("self-signed")
+        f.write_str(Self::WORDS)
     }
 }
 
@@ -23,12 +33,21 @@ pub(super) fn self_signed() -> Error {
 }
 
 /// A certificate of version 1, which has no extensions, so that nothing says which names it is for.
-#[derive(Debug)]
 pub(super) struct VersionOne;
+
+impl VersionOne {
+    const WORDS: &str = "of X.509 version 1";
+}
+
+impl fmt::Debug for VersionOne {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::WORDS)
+    }
+}
 
 impl fmt::Display for VersionOne {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("of X.509 version 1")
+        f.write_str(Self::WORDS)
     }
 }
 
@@ -63,6 +82,23 @@ pub(crate) fn reason(error: &Error, bytes: &[u8]) -> String {
         }
         Error::AlertReceived(alert) => alert_received(*alert),
         other => other.to_string(),
+    }
+}
+
+/// The same where the TLS library's error is only known by its words: quinn-proto keeps nothing else of it.
+pub(crate) fn with_way_out(words: Cow<'static, str>) -> Cow<'static, str> {
+    let known = [
+        (SelfSigned::WORDS, self_signed()),
+        (VersionOne::WORDS, version_1()),
+        ("UnknownIssuer", Error::InvalidCertificate(CertificateError::UnknownIssuer)),
+        ("alert NoApplicationProtocol", Error::NoApplicationProtocol),
+        ("alert CertificateRequired", Error::AlertReceived(AlertDescription::CertificateRequired)),
+        ("alert UnrecognisedName", Error::AlertReceived(AlertDescription::UnrecognisedName)),
+        ("alert HandshakeFailure", Error::AlertReceived(AlertDescription::HandshakeFailure)),
+    ];
+    match known.into_iter().find(|(part, _)| words.contains(part)) {
+        Some((_, error)) => reason(&error, &[]).into(),
+        None => words,
     }
 }
 

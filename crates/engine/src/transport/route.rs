@@ -68,17 +68,29 @@ impl Route {
         tls: Option<TlsRoute>,
         resolve: &Resolve,
     ) -> Result<Self, RouteError> {
-        let addresses = addresses(plan, default_port, resolve)?;
+        let is_over_quic = tls.as_ref().is_some_and(|tls| tls.quic.is_some());
+        let addresses = over(is_over_quic, addresses(plan, default_port, resolve)?);
         let sources = sources(plan, &addresses)?;
         let transport = &plan.transport;
+        if is_over_quic && (transport.proxy.is_some() || transport.unix_socket.is_some()) {
+            let problem = "QUIC goes over UDP, and neither through a proxy nor to a Unix socket".to_owned();
+            return Err(TlsError::Setup { problem }.into());
+        }
         let (host, _) = first_hop(plan, default_port);
         let is_named = transport.unix_socket.is_none() && transport.addresses.is_empty() && !is_address(host);
         let again = is_named.then(|| {
             let (plan, resolve) = (plan.clone(), Arc::clone(resolve));
-            Again::new(move || self::addresses(&plan, default_port, &resolve), transport.resolve_every_ns)
+            let find = move || Ok(over(is_over_quic, self::addresses(&plan, default_port, &resolve)?));
+            Again::new(find, transport.resolve_every_ns)
         });
         let tunnel = transport.proxy.as_ref().map(|proxy| connect_request(proxy, plan, default_port)).transpose()?;
         Ok(Self { addresses, sources, tunnel, tls, again })
+    }
+
+    /// Makes it lead to this address alone.
+    pub(crate) fn lead_to(&mut self, address: SocketAddr) {
+        let is_over_quic = self.tls.as_ref().is_some_and(|tls| tls.quic.is_some());
+        (self.addresses, self.again) = (over(is_over_quic, vec![Address::Tcp(address)]), None);
     }
 
     /// All addresses, beginning with the one whose turn it is at connection number `connection`.
@@ -89,7 +101,7 @@ impl Route {
 
     /// The local address for connection number `connection` to `address`, of the same family.
     pub(crate) fn source(&self, connection: usize, address: &Address) -> Option<IpAddr> {
-        let Address::Tcp(address) = address else { return None };
+        let address = address.of_network()?;
         let mut fitting = self.sources.iter().filter(|source| source.is_ipv4() == address.is_ipv4());
         let count = fitting.clone().count();
         if count == 0 { None } else { fitting.nth(connection % count).copied() }
@@ -222,6 +234,18 @@ fn connect_request(proxy: &Proxy, plan: &Plan, default_port: u16) -> Result<Arc<
     Ok(request.into_bytes().into())
 }
 
+/// The same addresses over UDP, where QUIC is spoken there.
+fn over(is_over_quic: bool, mut addresses: Vec<Address>) -> Vec<Address> {
+    for address in &mut addresses {
+        if let Address::Tcp(tcp) = address
+            && is_over_quic
+        {
+            *address = Address::Udp(*tcp);
+        }
+    }
+    addresses
+}
+
 /// Every address of the plan's target that can be reached as the plan wants it.
 fn addresses(plan: &Plan, default_port: u16, resolve: &Resolve) -> Result<Vec<Address>, RouteError> {
     let transport = &plan.transport;
@@ -298,7 +322,7 @@ pub fn ports_in(range: &str) -> Option<u32> {
 /// Addresses of 127.0.0.0/8 to connect from: enough for this many connections with this many ports each. Empty where
 /// one address suffices, or the target is elsewhere.
 fn spread(connections: u32, ports: u32, addresses: &[Address]) -> Vec<IpAddr> {
-    let local = |address: &Address| matches!(address, Address::Tcp(SocketAddr::V4(to)) if to.ip().is_loopback());
+    let local = |address: &Address| matches!(address.of_network(), Some(SocketAddr::V4(to)) if to.ip().is_loopback());
     let each = (f64::from(ports) * PORTS_COUNTED_ON).max(1.0);
     let needed = (f64::from(connections) / each).ceil() as u32;
     if connections <= ports || !addresses.iter().all(local) {

@@ -8,8 +8,10 @@ use brunt_plan::plan::{Plan, Tls};
 use brunt_plan::secret::SecretError;
 use brunt_plan::setting::Setting;
 use brunt_plan::target::without_zone;
+use brunt_protocol::is_over_quic;
+use brunt_quic::{ClientSetup, Limits};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -82,6 +84,8 @@ fn is_p521(key: &PrivateKeyDer<'_>) -> bool {
 pub(crate) struct TlsRoute {
     pub(crate) config: Arc<ClientConfig>,
     pub(crate) server_name: ServerName<'static>,
+    /// QUIC, where it carries TLS.
+    pub(crate) quic: Option<ClientSetup>,
 }
 
 impl TlsRoute {
@@ -107,15 +111,27 @@ impl TlsRoute {
             }
             None => builder.with_no_client_auth(),
         };
+        let quic = is_over_quic(&alpn);
         config.alpn_protocols = alpn;
-        Ok(Self { config: Arc::new(config), server_name })
+        Self { config: Arc::new(config), server_name, quic: None }.over_quic(quic)
+    }
+
+    /// The same over QUIC, if that is wanted. Sessions are not resumed there: quinn-proto does not say whether one was.
+    fn over_quic(mut self, quic: bool) -> Result<Self, TlsError> {
+        if quic {
+            let mut config = ClientConfig::clone(&self.config);
+            config.resumption = Resumption::disabled();
+            let setup = ClientSetup::new(Arc::new(config), Limits::CLIENT);
+            self.quic = Some(setup.map_err(|error| TlsError::Setup { problem: error.to_string() })?);
+        }
+        Ok(self)
     }
 
     /// The route for another worker, which resumes only its own sessions: workers share nothing per call.
     pub(crate) fn for_worker(&self) -> Self {
         let mut config = ClientConfig::clone(&self.config);
-        config.resumption = rustls::client::Resumption::in_memory_sessions(256);
-        Self { config: Arc::new(config), server_name: self.server_name.clone() }
+        config.resumption = Resumption::in_memory_sessions(256);
+        Self { config: Arc::new(config), server_name: self.server_name.clone(), quic: self.quic.clone() }
     }
 }
 

@@ -65,6 +65,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
 
     fn hand_over(&mut self, phase: Phase, end: Tick, length_ns: u64) {
         self.load.hand_over(&mut self.network, end);
+        self.network.note_losses();
         let numbers = &mut self.network.recorder_mut().snapshot.numbers;
         numbers.set_health(&self.vitals.lap(end));
         numbers.set(Counter::WorkersScript, self.load.take_busy_ns());

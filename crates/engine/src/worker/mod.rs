@@ -264,6 +264,7 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
                 self.network.driver_mut().pause(pause);
                 self.gathering.paused(pause, self.network.now().since(now));
             }
+            self.network.send_owed();
             self.network.waits(until);
             self.network.driver_mut().wait(until, &mut events)?;
             self.network.woke();

@@ -1,90 +1,18 @@
 //! Header blocks in.
 
-use super::table::{ENTRY_BYTES, Table};
-use super::{huffman, take_integer};
-
-/// Limit on the fields of one block, as `SETTINGS_MAX_HEADER_LIST_SIZE` counts them: name, value and 32 bytes each.
-pub const MOST_LIST_BYTES: usize = 64 * 1024;
-/// Blocks of up to this size are remembered with their fields, in bytes.
-const REMEMBERED_BYTES: usize = 1024;
-/// How many blocks are remembered: heads and trailers may take turns.
-pub const REMEMBERED: usize = 2;
-
-/// The fields of a header block, in their order.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Fields {
-    bytes: Vec<u8>,
-    /// Where names and values end in `bytes`.
-    ends: Vec<(u32, u32)>,
-}
-
-impl Fields {
-    /// Names and values.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let mut from = 0;
-        self.ends.iter().map(move |(name, value)| {
-            let begin = std::mem::replace(&mut from, *value as usize);
-            let part = |from: usize, to: usize| self.bytes.get(from..to).unwrap_or(&[]);
-            (part(begin, *name as usize), part(*name as usize, *value as usize))
-        })
-    }
-
-    /// The value of the first field that is called `name`.
-    pub fn get(&self, name: &str) -> Option<&[u8]> {
-        self.iter().find(|(known, _)| *known == name.as_bytes()).map(|(_, value)| value)
-    }
-
-    /// Their number.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Whether there are no fields.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// Their size, as the limit counts it.
-    fn size(&self) -> usize {
-        self.bytes.len() + self.ends.len() * ENTRY_BYTES
-    }
-
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.bytes.shrink_to(16 * 1024);
-        self.ends.clear();
-    }
-}
-
-/// A block with its fields, which are valid as long as the table does not change.
-#[derive(Debug, Default)]
-struct Remembered {
-    /// Empty if no block is remembered.
-    block: Vec<u8>,
-    fields: Fields,
-}
-
-/// A block that was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReadBlock {
-    /// The index at which it is remembered, under [`REMEMBERED`].
-    pub place: usize,
-    /// Whether the fields at that index are the same as before.
-    pub known: bool,
-}
+use super::fields::{BlockMemory, Fields, ReadBlock};
+use super::table::Table;
+use super::{NotAString, take_integer, take_string};
 
 /// Reads the header blocks of one connection.
 ///
-/// A block that does not change the table has the same fields when it comes again. Servers send the same head again and
-/// again, so the last blocks are remembered: to read one again costs a comparison.
+/// A block that does not change the table has the same fields when it comes again, so the last blocks are remembered.
 #[derive(Debug)]
 pub struct Decoder {
     table: Table,
     /// The largest table that the peer may use.
     limit: usize,
-    remembered: [Remembered; REMEMBERED],
-    /// The index of the one read last.
-    last: usize,
+    memory: BlockMemory,
     /// Memory for a string in Huffman's code.
     name: Vec<u8>,
     value: Vec<u8>,
@@ -93,20 +21,12 @@ pub struct Decoder {
 impl Decoder {
     /// A decoder for a peer that was told this `SETTINGS_HEADER_TABLE_SIZE`, in bytes.
     pub fn new(limit: usize) -> Self {
-        Self {
-            table: Table::new(limit),
-            limit,
-            remembered: Default::default(),
-            last: 0,
-            name: Vec::new(),
-            value: Vec::new(),
-        }
+        Self { table: Table::new(limit), limit, memory: BlockMemory::default(), name: Vec::new(), value: Vec::new() }
     }
 
     /// The fields of the block that was read last.
     pub fn fields(&self) -> &Fields {
-        let [first, second] = &self.remembered;
-        if self.last == 0 { &first.fields } else { &second.fields }
+        self.memory.fields()
     }
 
     /// Reads a whole block.
@@ -115,33 +35,22 @@ impl Decoder {
     /// Says what is wrong with it. The connection cannot be used after that, since the tables differ.
     #[inline]
     pub fn read(&mut self, block: &[u8]) -> Result<ReadBlock, &'static str> {
-        if let Some(place) = self.remembered.iter().position(|known| !known.block.is_empty() && known.block == block) {
-            self.last = place;
-            return Ok(ReadBlock { place, known: true });
+        match self.memory.recall(block) {
+            Some(known) => Ok(known),
+            None => self.read_anew(block),
         }
-        self.read_anew(block)?;
-        Ok(ReadBlock { place: self.last, known: false })
     }
 
     #[cold]
-    fn read_anew(&mut self, block: &[u8]) -> Result<(), &'static str> {
-        let place = (self.last + 1) % REMEMBERED;
-        let mut fields = std::mem::take(&mut self.remembered.get_mut(place).ok_or("no memory")?.fields);
-        fields.clear();
+    fn read_anew(&mut self, block: &[u8]) -> Result<ReadBlock, &'static str> {
+        let mut fields = self.memory.begin();
         let outcome = self.read_into(block, &mut fields);
         let changed = outcome.unwrap_or(true);
         if changed {
-            self.remembered.iter_mut().for_each(|known| known.block.clear());
+            self.memory.forget();
         }
-        if let Some(known) = self.remembered.get_mut(place) {
-            known.fields = fields;
-            known.block.clear();
-            if !changed && block.len() <= REMEMBERED_BYTES {
-                known.block.extend_from_slice(block);
-            }
-        }
-        self.last = place;
-        outcome.map(|_| ())
+        let read = self.memory.keep(block, fields, !changed);
+        outcome.map(|_| read)
     }
 
     /// Reads a block. Returns whether it changed the table.
@@ -186,42 +95,28 @@ impl Decoder {
         let index = take_integer(rest, bits).ok_or(CUT)?;
         self.name.clear();
         if index == 0 {
-            take_string(rest, &mut self.name)?;
+            take_string(rest, 7, &mut self.name).map_err(in_hpack)?;
         } else {
             let (name, _) = self.table.get(index).ok_or(NO_ENTRY)?;
             self.name.extend_from_slice(name);
         }
         self.value.clear();
-        take_string(rest, &mut self.value)
+        take_string(rest, 7, &mut self.value).map_err(in_hpack)
     }
 }
 
 const CUT: &str = "HPACK: a header block that is cut short, or an integer beyond 2^28";
 const NO_ENTRY: &str = "HPACK: an index without an entry";
 
-fn add(fields: &mut Fields, name: &[u8], value: &[u8]) -> Result<(), &'static str> {
-    if fields.size() + name.len() + value.len() + ENTRY_BYTES > MOST_LIST_BYTES {
-        return Err("HPACK: header fields of more than 64 KiB");
+fn in_hpack(wrong: NotAString) -> &'static str {
+    match wrong {
+        NotAString::Cut => CUT,
+        NotAString::NotHuffman => "HPACK: a string that is not in Huffman's code",
     }
-    fields.bytes.extend_from_slice(name);
-    let end = fields.bytes.len() as u32;
-    fields.bytes.extend_from_slice(value);
-    fields.ends.push((end, fields.bytes.len() as u32));
-    Ok(())
 }
 
-/// Takes a string (RFC 7541, section 5.2).
-fn take_string(rest: &mut &[u8], out: &mut Vec<u8>) -> Result<(), &'static str> {
-    let is_huffman = rest.first().is_some_and(|first| first & 0x80 != 0);
-    let length = take_integer(rest, 7).ok_or(CUT)?;
-    let (text, after) = rest.split_at_checked(length).ok_or(CUT)?;
-    *rest = after;
-    if is_huffman {
-        huffman::decode(text, out).map_err(|_| "HPACK: a string that is not in Huffman's code")
-    } else {
-        out.extend_from_slice(text);
-        Ok(())
-    }
+fn add(fields: &mut Fields, name: &[u8], value: &[u8]) -> Result<(), &'static str> {
+    if fields.add(name, value) { Ok(()) } else { Err("HPACK: header fields of more than 64 KiB") }
 }
 
 #[cfg(test)]
@@ -358,7 +253,7 @@ mod tests {
             let mut decoder = Decoder::new(4096);
             for block in blocks {
                 let _ = decoder.read(&block);
-                prop_assert!(decoder.fields().size() <= MOST_LIST_BYTES);
+                prop_assert!(decoder.fields().size() <= super::super::MOST_LIST_BYTES);
             }
         }
     }

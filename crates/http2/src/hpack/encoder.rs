@@ -1,7 +1,7 @@
 //! Header blocks out.
 
 use super::table::Table;
-use super::{huffman, write_integer};
+use super::{write_integer, write_string};
 
 /// The largest table that is used, whatever the peer allows, in bytes: the protocol's default.
 const MOST_TABLE_BYTES: usize = 4096;
@@ -67,24 +67,12 @@ impl Encoder {
         let (first, bits) = if index { (0x40, 6) } else { (0, 4) };
         write_integer(first, bits, named.unwrap_or(0), out);
         if named.is_none() {
-            write_string(name, out);
+            write_string(0, 7, name, out);
         }
-        write_string(value, out);
+        write_string(0, 7, value, out);
         if index {
             self.table.insert(name, value);
             self.changes += 1;
         }
-    }
-}
-
-/// Appends a string, in Huffman's code where that is shorter.
-fn write_string(text: &[u8], out: &mut Vec<u8>) {
-    let encoded = huffman::encoded_len(text);
-    if encoded < text.len() {
-        write_integer(0x80, 7, encoded, out);
-        huffman::encode(text, out);
-    } else {
-        write_integer(0, 7, text.len(), out);
-        out.extend_from_slice(text);
     }
 }

@@ -104,7 +104,7 @@ export class Exchange {
     /** Ends with a Response of a failure, or throws it where the script wants that. Returns false, as `settle` does. */
     #fail(response) {
         this.response = response;
-        if (settings().throws) throw new Error(response.error);
+        if (this.hop.params.throws ?? settings().throws) throw new Error(response.error);
         return false;
     }
 
@@ -148,8 +148,9 @@ export function unsent(hop, code, text) {
 
 
 /** The Response that says why a request cannot be made. Throws what is no fault of its URL, or where the script wants that. */
-export function refused(error, method, url) {
-    if (!(error instanceof need("brunt:url-rules").UrlError) || settings().throws) throw error;
+export function refused(error, method, url, params) {
+    const throws = params?.throw ?? settings().throws;
+    if (!(error instanceof need("brunt:url-rules").UrlError) || throws) throw error;
     native.print("warn", `Request Failed: ${method} ${url}: ${error.message}`);
     const text = error.code === 1020 ? `invalid URL: ${error.message}` : error.message;
     return unsent(new Hop(method, { shown: String(url) }, [], null, NO_PARAMS), error.code, text);

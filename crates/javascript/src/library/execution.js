@@ -104,7 +104,7 @@ const metrics = {
 };
 
 export const vu = Object.defineProperties(facts("exec.vu", {
-    idInInstance: (now) => now.vu.idInInstance,
+    idInInstance: (now) => (user.id === 0 ? 0 : now.vu.idInInstance),
     idInTest: () => user.id,
     iterationInInstance: () => user.iteration,
     iterationInScenario: (now) => now.vu.iterationInScenario,
@@ -116,7 +116,10 @@ export const vu = Object.defineProperties(facts("exec.vu", {
 export const test = {
     /** Ends the whole run; in the init context before it begins. */
     abort(reason) {
-        native.stop(reason === undefined ? "test aborted" : `test aborted: ${reason}`, false);
+        const text = reason === undefined ? "test aborted" : `test aborted: ${reason}`;
+        // Nothing goes on that could be stopped.
+        if (!user.running) throw new Error(text);
+        native.stop(text, false);
     },
     /** Lets the run go on to its end, and fail. */
     fail(reason) {

@@ -74,6 +74,9 @@ const READERS = {
         if (!RESPONSE_TYPES.has(type)) throw new TypeError(`unknown responseType "${type}": use text, binary or none`);
         params.responseType = type;
     },
+    throw(params, throws) {
+        params.throws = Boolean(throws);
+    },
     responseCallback(params, callback) {
         params.callback = callbackOf(callback);
     },

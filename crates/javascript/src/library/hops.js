@@ -140,7 +140,7 @@ export function described(method, url, body, params) {
     try {
         return Hop.of(method, url, body, params);
     } catch (error) {
-        return need("brunt:exchanges").refused(error, method, url);
+        return need("brunt:exchanges").refused(error, method, url, params);
     }
 }
 

@@ -21,6 +21,8 @@ export class Params {
             auth: "",
             compression: undefined,
             responseType: undefined,
+            /** Whether a failure is thrown; `undefined` where the options say it. */
+            throws: undefined,
             /** The callback of this request, `undefined` for the one that stands. */
             callback: undefined,
         });

@@ -171,6 +171,8 @@ function nanoseconds(milliseconds) {
 /** Begins an iteration or a function beside the load: takes the user's numbers and leaves all groups. */
 export function begin(place) {
     if (!native.isSameUser()) becomes(native.user());
+    // Setup and teardown are of no VU.
+    if (place && user.id !== 0) globalThis.__VU = user.id = 0;
     if (groups.length > 0) groups.length = 0;
     const path = place ? `::${place}` : "";
     if (user.group !== path || user.tags.group === undefined) moveTo(path);

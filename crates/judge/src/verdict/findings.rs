@@ -4,7 +4,7 @@ use crate::advice::Advice;
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::{Population, Step};
-use brunt_plan::units::{Duration, percent};
+use brunt_plan::units::{Duration, counted, percent};
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::instrument::BoundedTimes;
@@ -126,6 +126,7 @@ pub(super) fn find(run: Judged<'_>, total: &Snapshot, figures: &[FigureVerdict])
     let bounds = may_bound(run, total);
     findings.extend(slow_script(run, total, bounds));
     findings.extend(no_time_left(run, total, bounds));
+    findings.extend(full_buffers(run, total));
     findings.extend(blurred(run, figures));
     findings.extend(late);
     let of_machine = findings.iter_mut().find(|finding| finding.decisive && is_of_machine(finding));
@@ -142,7 +143,7 @@ fn is_of_machine(finding: &Finding) -> bool {
         VerdictCause::Lag | VerdictCause::OwnDelays => {
             matches!(finding.advice, Advice::KeepOffCores | Advice::QuieterMachine)
         }
-        VerdictCause::CpuSaturated | VerdictCause::SlowScript => false,
+        VerdictCause::CpuSaturated | VerdictCause::SlowScript | VerdictCause::FullBuffers => false,
     }
 }
 
@@ -171,6 +172,24 @@ fn exhausted(run: Judged<'_>, total: &Snapshot) -> impl Iterator<Item = Finding>
             seconds: Vec::new(),
             decisive: is_short || n as f64 > FEW * total.numbers.get(Counter::Due) as f64,
         })
+    })
+}
+
+/// Datagrams that found no room in the generator's sockets: their content came later, and the target may have slowed down for it.
+fn full_buffers(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
+    let n = total.numbers.get(Counter::DatagramsDropped);
+    let spoiled = Spoiled::by(run, |point| point.numbers.get(Counter::DatagramsDropped) > 0);
+    (n > 0).then(|| Finding {
+        cause: VerdictCause::FullBuffers,
+        spoils: Spoils::Latency,
+        message: format!(
+            "this machine dropped {}: brunt's sockets were full, and the answers came later",
+            counted(n, "datagram")
+        )
+        .into(),
+        advice: Advice::LargerBuffers,
+        seconds: spoiled.seconds(),
+        decisive: n as f64 > FEW * total.numbers.get(Counter::Due) as f64 || spoiled.is_much(run),
     })
 }
 

@@ -72,6 +72,8 @@ pub enum VerdictCause {
     Ports,
     /// No file descriptors were left.
     Descriptors,
+    /// Datagrams were dropped on this machine for want of room in the generator's sockets.
+    FullBuffers,
 }
 
 /// The figures that a finding spoils, in the order in which reports show them.

@@ -372,6 +372,20 @@ fn more_calls_are_no_burst_of_connections() {
 }
 
 #[test]
+fn datagrams_that_found_no_room_spoil_latency() {
+    let dropping =
+        |n: u64| verdict_of(move |i, second| second.numbers.add(Counter::DatagramsDropped, if i == 2 { n } else { 0 }));
+    let verdict = dropping(400);
+    let finding = &verdict.findings[0];
+    assert_eq!((verdict.judgement, finding.cause), (Judgement::LatencyUnreliable, VerdictCause::FullBuffers));
+    assert_eq!((&finding.advice, &finding.seconds), (&Advice::LargerBuffers, &vec![Seconds { first: 2, last: 2 }]));
+    // One is mentioned.
+    let verdict = dropping(1);
+    let message = verdict.findings[0].message.to_string();
+    assert!(verdict.is_trustworthy() && message.starts_with("this machine dropped 1 datagram:"), "{message}");
+}
+
+#[test]
 fn exhausted_ports_and_descriptors_are_named() {
     for (failure, cause) in [(Failure::Ports, VerdictCause::Ports), (Failure::Descriptors, VerdictCause::Descriptors)] {
         let failing = |n: u64| {

@@ -1,6 +1,6 @@
 //! Shows answers to a script's `response`: each in turn, with as many of its parts as the function takes.
 
-use bstr::BStr;
+use bstr::{BStr, BString};
 use mlua::{Function, Lua, Table};
 
 use super::state::function;
@@ -100,8 +100,13 @@ impl Answers {
     pub(super) fn show(&mut self, lua: &Lua) -> mlua::Result<()> {
         while self.waiting > 0 {
             if self.parameters > 1 && !self.fields_in_lua {
-                let both = fields(&self.head).flat_map(|(name, value)| [name, value]);
-                self.fields_in_lua = self.remember.call(lua.create_sequence_from(both)?)?;
+                let both = if is_in_lower_case(&self.head) {
+                    let both = fields(&self.head).flat_map(|(name, value)| [as_usual(name), value.to_owned()]);
+                    lua.create_sequence_from(both)?
+                } else {
+                    lua.create_sequence_from(fields(&self.head).flat_map(|(name, value)| [name, value]))?
+                };
+                self.fields_in_lua = self.remember.call(both)?;
                 if !self.fields_in_lua {
                     // The answer is larger than Lua keeps.
                     self.waiting -= 1;
@@ -138,9 +143,30 @@ fn look_at(response: &Function, hooks: &Table) -> mlua::Result<(Function, u32)> 
     Ok((hooks.get::<Function>("responder")?.call(parameters)?, parameters))
 }
 
-/// The header fields of an answer, with their names as sent; of a repeated name, the last value.
+/// The header fields of an answer, with their names as sent, or in the usual case where the version has no case; of a repeated name, the last value.
 fn header_table(lua: &Lua, head: &[u8]) -> mlua::Result<Table> {
+    if is_in_lower_case(head) {
+        return lua.create_table_from(fields(head).map(|(name, value)| (as_usual(name), value)));
+    }
     lua.create_table_from(fields(head))
+}
+
+/// Whether a head is of a version that sends names in lower case: HTTP/2 and HTTP/3.
+fn is_in_lower_case(head: &[u8]) -> bool {
+    !head.starts_with(b"HTTP/1")
+}
+
+/// A field's name as most servers of HTTP/1.1 write it, which is how scripts look for it: `Content-Type`.
+fn as_usual(name: &BStr) -> BString {
+    let mut name = name.to_owned();
+    let mut begins = true;
+    for byte in name.iter_mut() {
+        if begins {
+            byte.make_ascii_uppercase();
+        }
+        begins = *byte == b'-';
+    }
+    name
 }
 
 /// Names and values of the header fields in `head`.

@@ -234,6 +234,7 @@ fn of_counter(counter: Counter, snapshot: &Snapshot, phase: PhaseOf) -> Metric {
         Unit::Calls => ("{call}", Number::Whole(value)),
         Unit::Messages => ("{message}", Number::Whole(value)),
         Unit::Connections => ("{connection}", Number::Whole(value)),
+        Unit::Packets => ("{packet}", Number::Whole(value)),
         Unit::Bytes => ("By", Number::Whole(value)),
         Unit::Nanoseconds => ("s", Number::Real(value as f64 / 1e9)),
         Unit::Ratio => ("1", Number::Real(snapshot.numbers.ratio(counter))),

@@ -365,9 +365,20 @@ impl Plan {
         failed as f64 <= self.max_error_rate * of as f64
     }
 
-    /// The unit of its rate: each arrival is a call, or the beginning of a conversation, whose later calls follow from answers.
+    /// The unit of its rate: each arrival is a call, an iteration of a script, or the beginning of a conversation, whose later calls
+    /// follow from answers.
     pub const fn rate_unit(&self) -> &'static str {
-        if self.own_times { "conversations/s" } else { "calls/s" }
+        match (self.own_times, self.scenarios.is_some()) {
+            (true, _) => "conversations/s",
+            (_, true) => "iterations/s",
+            _ => "calls/s",
+        }
+    }
+
+    /// The length of the load, in nanoseconds: the duration, or that of a script's users; `None` where neither is known.
+    pub fn load_ns(&self) -> Option<u64> {
+        let of_users = || self.scenarios.as_ref().map(Scenarios::seconds).filter(|seconds| *seconds > 0.0);
+        self.duration_ns().or_else(|| of_users().map(|seconds| (seconds * 1e9).round() as u64))
     }
 
     /// The longest duration of the measured part, in nanoseconds; `None` if only the number of requests ends it.

@@ -72,3 +72,33 @@ fn a_run_is_changed_without_its_file() {
         ]
     );
 }
+
+#[test]
+fn a_constant_load_is_shared_as_the_scripts_own() {
+    let rate = |from, to| population(&[Step::Rate { from, to, seconds: 30.0 }, Step::NothingFor { seconds: 9.0 }]);
+    let late = Population { start_seconds: 7.0, after: Some(0), most_alive: Some(40), ..rate(30.0, 0.0) };
+    let mut shared = scenarios(vec![rate(0.0, 10.0), late]);
+    let load = ConstantLoad::Iterations { per_s: 100.0, most_alive: None, reuse_users: true };
+    shared.make_constant(load, 5.0).unwrap();
+    let step = |per_s| vec![Step::Rate { from: per_s, to: per_s, seconds: 5.0 }];
+    let [first, late] = shared.populations.as_slice() else { panic!("{shared:?}") };
+    assert_eq!((&first.steps, &late.steps), (&step(25.0), &step(75.0)));
+    assert_eq!((late.start_seconds, late.after, late.most_alive, late.reuse_users), (0.0, None, Some(40), true));
+    assert_eq!((shared.seconds(), shared.validate()), (5.0, Ok(())));
+    // Of a limit for all, each has its part.
+    let load = ConstantLoad::Iterations { per_s: 8.0, most_alive: Some(20), reuse_users: false };
+    shared.make_constant(load, 5.0).unwrap();
+    assert_eq!(shared.populations.iter().map(|each| each.most_alive).collect::<Vec<_>>(), [Some(5), Some(15)]);
+
+    let each = population(&[Step::IterationsEach { users: 1.0, iterations: 9.0 }]);
+    let each = Population { longest_seconds: Some(9.0), ..each };
+    let mut closed = scenarios(vec![population(&[Step::Users { from: 0.0, to: 3.0, seconds: 2.0 }]), each]);
+    closed.make_constant(ConstantLoad::Users(2.0), 1.0).unwrap();
+    let step = |users| vec![Step::Users { from: users, to: users, seconds: 1.0 }];
+    let steps: Vec<_> = closed.populations.iter().map(|each| each.steps.clone()).collect();
+    assert_eq!(steps, [step(2.0), step(1.0)], "each has a user");
+    assert_eq!(closed.validate(), Ok(()));
+
+    let mut mixed = scenarios(vec![population(&[Step::AtOnce { users: 1.0 }]), closed.populations.remove(0)]);
+    assert!(mixed.make_constant(load, 1.0).unwrap_err().to_string().contains("one load cannot be shared"));
+}

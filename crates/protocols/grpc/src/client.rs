@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use brunt_http2::Connection;
-use brunt_http2_calls::{CallError, EndedBy, MOST_KEPT_BYTES, StreamClient, StreamProtocol};
+use brunt_http2_calls::{CallError, EndedBy, MOST_KEPT_BYTES, StreamClient, StreamProtocol, Streams};
 use brunt_protocol::source::Message;
 use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
 use brunt_record::outcome::Failure;
@@ -106,7 +105,7 @@ impl GrpcStreams {
 }
 
 /// What keeps a head from beginning an answer of gRPC; `None` if it does begin one.
-fn head_fault(status: u16, streams: &Connection<Call>) -> Option<CallError> {
+fn head_fault(status: u16, streams: &impl Streams<Call>) -> Option<CallError> {
     if status != 200 {
         return Some(CallError::protocol(format!("HTTP status {status} where an answer of gRPC belongs")));
     }
@@ -115,7 +114,7 @@ fn head_fault(status: u16, streams: &Connection<Call>) -> Option<CallError> {
 }
 
 /// Appends the newest fields to a call's kept answer.
-fn keep_fields(kept: &mut KeptAnswer, status: Option<u16>, streams: &Connection<Call>) {
+fn keep_fields(kept: &mut KeptAnswer, status: Option<u16>, streams: &impl Streams<Call>) {
     if let Some(status) = status {
         kept.head.extend_from_slice(format!("HTTP/2 {status}\r\n").as_bytes());
     }
@@ -184,7 +183,7 @@ impl StreamProtocol for GrpcStreams {
         Ok(())
     }
 
-    fn start(&mut self, message: &Message<'_>, streams: &mut Connection<Call>, out: &mut Vec<u8>) -> Started {
+    fn start(&mut self, message: &Message<'_>, streams: &mut impl Streams<Call>, out: &mut Vec<u8>) -> Started {
         if message.hint & CONNECT != 0 {
             return Started::Sent(0);
         }
@@ -212,7 +211,7 @@ impl StreamProtocol for GrpcStreams {
     fn send_message(
         &mut self,
         message: &Message<'_>,
-        streams: &mut Connection<Call>,
+        streams: &mut impl Streams<Call>,
         position: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), &'static str> {
@@ -225,7 +224,7 @@ impl StreamProtocol for GrpcStreams {
     #[inline]
     fn head(
         &mut self,
-        streams: &mut Connection<Call>,
+        streams: &mut impl Streams<Call>,
         position: usize,
         status: u16,
         end: bool,
@@ -278,7 +277,7 @@ impl StreamProtocol for GrpcStreams {
     }
 
     #[inline]
-    fn ended(&mut self, call: Call, by: EndedBy, streams: &Connection<Call>) -> Result<u16, CallError> {
+    fn ended(&mut self, call: Call, by: EndedBy, streams: &impl Streams<Call>) -> Result<u16, CallError> {
         let status = if by == EndedBy::Data { None } else { streams.fields().get("grpc-status").map(status::number) };
         let wrong = match status {
             None if call.streams() => {

@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use brunt_http2::hpack::Encoder;
+use brunt_http2_calls::Sections;
 use brunt_plan::target::Target;
 use brunt_protocol::OptionsError;
 use prost_reflect::MethodDescriptor;
@@ -192,7 +192,7 @@ pub(crate) struct Writer {
 impl Writer {
     /// The header block of a head, which may be sent once.
     #[inline]
-    pub(crate) fn write(&mut self, head: &[u8], encoder: &mut Encoder) -> &[u8] {
+    pub(crate) fn write(&mut self, head: &[u8], encoder: &mut impl Sections) -> &[u8] {
         let again = self.head == head;
         if !again || self.changes != Some(encoder.changes()) {
             self.write_anew(head, again, encoder);
@@ -201,7 +201,7 @@ impl Writer {
     }
 
     /// Writes the block of a head. Fields of every call enter the table; metadata does only when its head is repeated.
-    fn write_anew(&mut self, head: &[u8], again: bool, encoder: &mut Encoder) {
+    fn write_anew(&mut self, head: &[u8], again: bool, encoder: &mut impl Sections) {
         let before = encoder.changes();
         self.block.clear();
         encoder.begin(&mut self.block);

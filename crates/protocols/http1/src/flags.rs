@@ -15,8 +15,8 @@ use super::request::check_method;
 pub const HTTP: Flag = Flag::new(
     "http",
     ValueKind::OneOf("VERSION", Version::NAMES),
-    "The version of HTTP: 2 is agreed on in the TLS handshake, and assumed of http:// targets; auto takes what the \
-     TLS handshake chooses [default: 1.1]",
+    "The version of HTTP: 2 is agreed on in the TLS handshake, and assumed of http:// targets; 3 is spoken over QUIC; \
+     auto takes what the TLS handshake chooses, 1.1 or 2 [default: 1.1]",
 );
 
 /// The flags of HTTP.

@@ -1,4 +1,4 @@
-//! HTTP/1.1 (RFC 9110, RFC 9112) and HTTP/2 (RFC 9113): requests are prepared beforehand, answers read as they come.
+//! HTTP/1.1 (RFC 9110, RFC 9112), HTTP/2 (RFC 9113) and HTTP/3 (RFC 9114): requests are prepared beforehand, answers read as they come.
 //!
 //! A flood's requests are written once and sent as they are. [`Parser`] reads answers of HTTP/1.1 in whatever pieces they come, and keeps of them only what the run needs:
 //!
@@ -11,7 +11,7 @@
 //! assert!(taken <= answer.len() && !matches!(step, ReadStep::More));
 //! ```
 //!
-//! HTTP/2 stands on `brunt-http2-calls`. `scenario/` has the words of scripts (`brunt.http`): cookies, redirects, forms, batches, streams of events.
+//! HTTP/2 and HTTP/3 stand on `brunt-http2-calls`. `scenario/` has the words of scripts (`brunt.http`): cookies, redirects, forms, batches, streams of events.
 
 mod chunked;
 mod client;
@@ -69,7 +69,7 @@ impl Protocol for Http1 {
         &flags::FLAGS
     }
 
-    /// HTTP/2 does; a version that may turn out to be HTTP/2 may.
+    /// HTTP/2 and HTTP/3 do; a version that may turn out to be HTTP/2 may.
     fn multiplexes(&self, given: &FlagValues) -> bool {
         given.text("http").is_some_and(|version| version != "1.1")
     }
@@ -85,9 +85,8 @@ impl Protocol for Http1 {
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {
         let options: Options = read_options(plan, self.name())?;
-        if options.http != Version::One && plan.script.is_some() {
-            let problem = "wrk's scripts write requests of HTTP/1.1: leave --http out";
-            return Err(OptionsError(problem.to_owned()));
+        if options.http == Version::Three {
+            check_quic(plan).map_err(|problem| OptionsError(problem.to_owned()))?;
         }
         if plan.ok_status.highest() > MOST_STATUS {
             let problem =
@@ -108,6 +107,20 @@ impl Protocol for Http1 {
 
     fn dialect(&self) -> Option<Box<dyn Dialect>> {
         Some(Box::new(scenario::HttpDialect))
+    }
+}
+
+/// Whether a plan's target can be reached over QUIC.
+fn check_quic(plan: &Plan) -> Result<(), &'static str> {
+    let transport = &plan.transport;
+    if plan.target.scheme != "https" {
+        Err("--http 3 needs a target with https://: QUIC carries TLS")
+    } else if transport.unix_socket.is_some() {
+        Err("--http 3 goes over UDP: leave --unix-socket out")
+    } else if transport.proxy.is_some() {
+        Err("--http 3 goes over UDP, which no proxy's tunnel carries: leave --proxy out")
+    } else {
+        Ok(())
     }
 }
 
@@ -150,7 +163,11 @@ impl Prepared for PreparedHttp {
     }
 
     fn narrator(&self) -> Option<Box<dyn Narrator>> {
-        (self.version != Version::One).then(|| Box::new(http2::Frames::default()) as Box<dyn Narrator>)
+        match self.version {
+            Version::One => None,
+            Version::Two | Version::Auto => Some(Box::new(http2::Frames::default())),
+            Version::Three => Some(Box::new(http2::Records::default())),
+        }
     }
 }
 

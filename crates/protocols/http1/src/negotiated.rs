@@ -10,7 +10,7 @@ use brunt_record::kinds::AnswerSample;
 
 use super::client::Http1Client;
 use super::hints::Streaming;
-use super::http2::{Http2, Http2Client};
+use super::http2::{Http2, Http2Client, Http3Client};
 use super::options::Version;
 
 impl Version {
@@ -26,14 +26,12 @@ impl Version {
     ) -> Box<dyn Client> {
         let one = one.streaming(streaming.clone());
         let expected = one.expected();
-        let two = || {
-            let http2 = Http2::new(keep, is_secure, streaming).noting(redirect.cloned());
-            Http2Client::new(http2.expecting(expected))
-        };
+        let calls = Http2::new(keep, is_secure, streaming).noting(redirect.cloned()).expecting(expected);
         match self {
             Self::One => Box::new(one),
-            Self::Two => Box::new(two()),
-            Self::Auto => Box::new(Negotiated { one, two: Some(Box::new(two())) }),
+            Self::Two => Box::new(Http2Client::new(calls)),
+            Self::Three => Box::new(Http3Client::http3(calls.over_quic())),
+            Self::Auto => Box::new(Negotiated { one, two: Some(Box::new(Http2Client::new(calls))) }),
         }
     }
 
@@ -42,6 +40,7 @@ impl Version {
         let names: &[&[u8]] = match self {
             Self::One => &[b"http/1.1"],
             Self::Two => &[b"h2"],
+            Self::Three => &[b"h3"],
             Self::Auto => &[b"h2", b"http/1.1"],
         };
         names.iter().map(|name| name.to_vec()).collect()

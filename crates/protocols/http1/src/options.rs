@@ -178,6 +178,9 @@ pub enum Version {
     /// HTTP/2: by ALPN with TLS, by prior knowledge without.
     #[serde(rename = "2")]
     Two,
+    /// HTTP/3, over QUIC.
+    #[serde(rename = "3")]
+    Three,
     /// The version that ALPN chooses; HTTP/1.1 without TLS.
     #[serde(rename = "auto")]
     Auto,
@@ -185,13 +188,14 @@ pub enum Version {
 
 impl Version {
     /// The names by which versions are asked for.
-    pub const NAMES: &[&str] = &["1.1", "2", "auto"];
+    pub const NAMES: &[&str] = &["1.1", "2", "3", "auto"];
 
     /// The version of this name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "1.1" => Some(Self::One),
             "2" => Some(Self::Two),
+            "3" => Some(Self::Three),
             "auto" => Some(Self::Auto),
             _ => None,
         }

@@ -54,7 +54,9 @@ impl Dialect for HttpDialect {
             Fields::parse("brunt.http", options, &["headers", "http", "last_message", "stall_timeout", "is_of_base"])?;
         let version = match fields.text("http")? {
             None => Version::default(),
-            Some(name) => Version::named(name).ok_or_else(|| fields.wrong("http", "\"1.1\", \"2\" or \"auto\""))?,
+            Some(name) => {
+                Version::named(name).ok_or_else(|| fields.wrong("http", "\"1.1\", \"2\", \"3\" or \"auto\""))?
+            }
         };
         let base = setting.base;
         let mut section = Vec::new();

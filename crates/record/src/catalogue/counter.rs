@@ -9,6 +9,8 @@ pub enum Unit {
     Messages,
     /// Connections.
     Connections,
+    /// Packets or datagrams.
+    Packets,
     /// Bytes.
     Bytes,
     /// Nanoseconds.
@@ -24,6 +26,7 @@ impl Unit {
             Self::Calls => "calls",
             Self::Messages => "messages",
             Self::Connections => "connections",
+            Self::Packets => "packets",
             Self::Bytes => "bytes",
             Self::Nanoseconds => "ns",
             Self::Ratio => "ratio",
@@ -146,6 +149,10 @@ counters! {
     UsersBusy = "users_busy_ns", Nanoseconds Sum at "connections.users_busy_ns";
     /// Connections that resumed a TLS session.
     TlsResumed = "tls_resumed", Connections Sum at "connections.tls_resumed";
+    /// Packets that brunt sent over QUIC and that did not arrive, as far as it knows: their content was sent again.
+    PacketsLost = "packets_lost", Packets Sum at "connections.packets_lost";
+    /// Datagrams that this machine dropped because the buffer of brunt's socket was full. Known on Linux.
+    DatagramsDropped = "datagrams_dropped", Packets Sum at "connections.datagrams_dropped";
     /// Time the workers lived, summed over them.
     WorkersWall = "workers_wall_ns", Nanoseconds Sum at "health.wall_ns";
     /// CPU time the workers used.

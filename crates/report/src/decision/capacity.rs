@@ -1,12 +1,13 @@
 //! The views of a capacity that was searched for.
 
-use brunt_decide::capacity::{Answer, Capacity, Length, Outcome, Searched, Trial};
+use brunt_decide::capacity::{Answer, Capacity, Length, Outcome, Searched, Trial, key_of_level};
 use brunt_decide::decision::Decision;
 use brunt_decide::evidence::Evidence;
 use brunt_decide::knee::Knee;
 use brunt_judge::verdict::Judgement;
 use brunt_plan::arrivals::Spread;
 use brunt_plan::plan::{Load, Plan};
+use brunt_plan::scenario::MOST_ALIVE;
 
 use super::leading;
 use super::not_made::not_made;
@@ -37,7 +38,7 @@ pub(super) fn markdown(plan: &Plan, capacity: &Capacity) -> String {
     let (sentence, reasons) = sentence(plan, capacity);
     let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", clean(&reasons.join("; "))) };
     let mut parts = vec![
-        format!("# Capacity of {}", clean(&plan.target.url())),
+        format!("# Capacity of {}", clean(&runs::subject(plan))),
         format!("**{}**{reasons}", clean(&sentence)),
         format!("To be met: {}. {}.", clean(&criteria(plan, capacity)), how(plan, capacity)),
     ];
@@ -78,12 +79,14 @@ pub(super) fn knees(plan: &Plan, capacity: &Capacity) -> Vec<(Knee, String)> {
     leading::knees(Decision::Capacity(plan, capacity), |value| level(capacity.settings.searched, value))
 }
 
+fn key_of(searched: Searched) -> String {
+    const RATE: &str = "rate_per_s";
+    searched.counted().map_or_else(|| RATE.to_owned(), |unit| key_of_level(RATE, unit))
+}
+
 pub(super) fn csv(plan: &Plan, capacity: &Capacity) -> String {
-    let level = match capacity.settings.searched {
-        Searched::Rate => "rate_per_s",
-        Searched::Connections => "connections",
-    };
-    let names = ["trial", level, "length", "outcome", "why"];
+    let level = key_of(capacity.settings.searched);
+    let names = ["trial", &level, "length", "outcome", "why"];
     let own = leading::columns(capacity.trials.iter().map(|trial| &trial.evidence));
     let mut text = runs::head(&names, &own);
     for (number, trial) in (1..).zip(&capacity.trials) {
@@ -105,7 +108,7 @@ pub(super) fn csv(plan: &Plan, capacity: &Capacity) -> String {
 }
 
 fn head(plan: &Plan, capacity: &Capacity, paint: Paint) -> Vec<String> {
-    let mut lines = vec![format!("{} {}", paint.strong("brunt find"), paint.strong(clean(&plan.target.url())))];
+    let mut lines = vec![format!("{} {}", paint.strong("brunt find"), paint.strong(clean(&runs::subject(plan))))];
     for text in [how(plan, capacity), format!("to be met: {}", criteria(plan, capacity))] {
         lines.extend(wrapped("  ", "  ", &text, WIDTH).into_iter().map(|line| paint.faint(line)));
     }
@@ -113,14 +116,18 @@ fn head(plan: &Plan, capacity: &Capacity, paint: Paint) -> Vec<String> {
 }
 
 pub(super) fn how(plan: &Plan, capacity: &Capacity) -> String {
-    let trials = format!("trials of {}, seed {}", runs::lengths(plan.duration_ns(), None, plan.warmup_ns), plan.seed);
+    let trials = format!("trials of {}, seed {}", runs::lengths(plan.load_ns(), None, plan.warmup_ns), plan.seed);
     let settings = capacity.settings;
-    match (settings.searched, &plan.load) {
-        (Searched::Connections, _) => {
-            format!("at most {}, {trials}", connections(settings.highest))
+    match (settings.searched.counted(), &plan.scenarios) {
+        (Some(unit), _) => format!("at most {}, {trials}", counted(settings.highest as u64, unit)),
+        (None, Some(scenarios)) => {
+            let limits = scenarios.populations.iter().map(|population| population.most_alive.unwrap_or(MOST_ALIVE));
+            let users = format!("at most {} at a time", counted(limits.sum(), "user"));
+            let arrivals = scenarios.populations.first().map_or(Spread::Uniform, |population| population.arrivals);
+            format!("{users}, {} arrivals of iterations, {trials}", arrivals.in_words())
         }
-        (Searched::Rate, load) => {
-            let arrivals = if let Load::Open { arrivals, .. } = load { *arrivals } else { Spread::Uniform };
+        (None, None) => {
+            let arrivals = if let Load::Open { arrivals, .. } = &plan.load { *arrivals } else { Spread::Uniform };
             format!("{}, {} arrivals, {trials}", concurrency(plan), arrivals.in_words())
         }
     }
@@ -128,21 +135,14 @@ pub(super) fn how(plan: &Plan, capacity: &Capacity) -> String {
 
 pub(super) fn criteria(plan: &Plan, capacity: &Capacity) -> String {
     let thresholds = plan.thresholds.iter().map(ToString::to_string);
-    // Connections that wait for their answers ask for no more than the target takes.
+    // Connections and users that wait for their answers ask for no more than the target takes.
     let pace = (capacity.settings.searched == Searched::Rate).then(|| "the target keeps up".to_owned());
     thresholds.chain(pace).collect::<Vec<_>>().join(", ")
 }
 
 /// A level with its unit: `1,989/s`, `64 connections`.
 pub(super) fn level(searched: Searched, level: f64) -> String {
-    match searched {
-        Searched::Rate => format!("{}/s", rate(level)),
-        Searched::Connections => connections(level),
-    }
-}
-
-fn connections(level: f64) -> String {
-    counted(level as u64, "connection")
+    searched.counted().map_or_else(|| format!("{}/s", rate(level)), |unit| counted(level as u64, unit))
 }
 
 fn answer(plan: &Plan, capacity: &Capacity, paint: Paint) -> Vec<String> {
@@ -179,10 +179,10 @@ pub(super) fn sentence(plan: &Plan, capacity: &Capacity) -> (String, Vec<String>
 fn of_answer(plan: &Plan, capacity: &Capacity) -> (String, Vec<String>) {
     let searched = capacity.settings.searched;
     let named = |value: f64| level(searched, value);
-    // A capacity in calls or conversations a second, or in connections.
+    // A capacity in calls, conversations or iterations a second, or in connections or users.
     let whole = |value: f64| match searched {
         Searched::Rate => format!("{} {}", rate(value), plan.rate_unit()),
-        Searched::Connections => connections(value),
+        Searched::Connections | Searched::Users => named(value),
     };
     let beyond = |met: &Option<f64>| match met {
         Some(met) => format!("met at {}; beyond that nothing is known of the target", named(*met)),
@@ -191,7 +191,9 @@ fn of_answer(plan: &Plan, capacity: &Capacity) -> (String, Vec<String>) {
     match &capacity.answer {
         Answer::Between { low, high, repeats } => (
             match searched {
-                Searched::Connections if high - low <= 1.0 => format!("the capacity is {}", connections(*low)),
+                Searched::Connections | Searched::Users if high - low <= 1.0 => {
+                    format!("the capacity is {}", named(*low))
+                }
                 _ => format!("the capacity is between {} and {}", rate(*low), whole(*high)),
             },
             between(capacity, *low, *high, *repeats),
@@ -202,12 +204,13 @@ fn of_answer(plan: &Plan, capacity: &Capacity) -> (String, Vec<String>) {
                 whole(*level),
                 match searched {
                     Searched::Rate => "the highest rate allowed",
-                    Searched::Connections => "the most allowed",
+                    Searched::Connections | Searched::Users => "the most allowed",
                 }
             ),
             std::iter::once(match searched {
                 Searched::Rate => "to look further, raise --highest".to_owned(),
                 Searched::Connections => "to look further, raise the end of -c".to_owned(),
+                Searched::Users => "to look further, raise the end of --users".to_owned(),
             })
             .chain(by_few(capacity, *level))
             .collect(),
@@ -215,7 +218,9 @@ fn of_answer(plan: &Plan, capacity: &Capacity) -> (String, Vec<String>) {
         Answer::BelowAll { level } => (
             match searched {
                 Searched::Rate => format!("no capacity: not even {} was met", named(*level)),
-                Searched::Connections => format!("no capacity: thresholds failed even with {}", named(*level)),
+                Searched::Connections | Searched::Users => {
+                    format!("no capacity: thresholds failed even with {}", named(*level))
+                }
             },
             capacity.trials.last().map(|trial| trial.why.clone()).into_iter().collect(),
         ),
@@ -246,17 +251,17 @@ fn of_answer(plan: &Plan, capacity: &Capacity) -> (String, Vec<String>) {
                 MORE_CORES.to_owned(),
             ],
         ),
-        Answer::Connections { met, at, service_p50_ns, unloaded_service_p50_ns } => (
-            format!("no answer: at {} all connections were in use while the target was as fast as ever", named(*at)),
-            vec![
-                beyond(&Some(*met)),
-                format!(
-                    "from sent to end p50 was {}, and {} at its best: it is -c that is the limit, so give twice as many",
-                    runs::ns(*service_p50_ns),
-                    runs::ns(*unloaded_service_p50_ns)
-                ),
-            ],
-        ),
+        Answer::Connections { met, at, service_p50_ns, unloaded_service_p50_ns } => {
+            let (who, limit) = limit_of(plan);
+            let (loaded, unloaded) = (runs::ns(*service_p50_ns), runs::ns(*unloaded_service_p50_ns));
+            (
+                format!("no answer: at {} all {who} while the target was as fast as ever", named(*at)),
+                vec![
+                    beyond(&Some(*met)),
+                    format!("from sent to end p50 was {loaded}, and {unloaded} at its best: {limit}"),
+                ],
+            )
+        }
         Answer::Unsteady { met } => unsteady(capacity, beyond(met)),
         Answer::StoppedAnswering { at } => {
             (format!("no answer: the target stopped answering; last tried at {}", named(*at)), Vec::new())
@@ -271,6 +276,15 @@ fn of_answer(plan: &Plan, capacity: &Capacity) -> (String, Vec<String>) {
             };
             ("no answer: interrupted".to_owned(), vec![so_far])
         }
+    }
+}
+
+/// What was all in use where it, and not the target, was the limit, and what to do.
+const fn limit_of(plan: &Plan) -> (&'static str, &'static str) {
+    if plan.scenarios.is_some() {
+        ("users were busy", "the number of users is the limit: --users N allows more")
+    } else {
+        ("connections were in use", "it is -c that is the limit, so give twice as many")
     }
 }
 
@@ -296,6 +310,7 @@ const fn noun(searched: Searched) -> &'static str {
     match searched {
         Searched::Rate => "rate",
         Searched::Connections => "number of connections",
+        Searched::Users => "number of users",
     }
 }
 
@@ -312,10 +327,7 @@ fn between(capacity: &Capacity, low: f64, high: f64, repeats: u32) -> Vec<String
     reasons.extend(why.map(|why| format!("not met at {}: {why}", named(high))));
     reasons.extend(doubtful(capacity, low, high));
     reasons.extend(by_few(capacity, low));
-    let tried = match searched {
-        Searched::Rate => counted(capacity.rates_tried() as u64, "rate"),
-        Searched::Connections => counted(capacity.rates_tried() as u64, "number"),
-    };
+    let tried = counted(capacity.rates_tried() as u64, if searched.counted().is_some() { "number" } else { "rate" });
     reasons.push(format!(
         "confidence in both bounds: {} or more ({tried} tried, {} each)",
         percent(1.0 - capacity.chance_of_error()),
@@ -382,6 +394,7 @@ impl Names {
                 at_one: "with as many connections",
                 noun: "connections",
             },
+            Searched::Users => Self { title: "Users", column: "users", at_one: "with as many users", noun: "users" },
         }
     }
 }
@@ -391,6 +404,7 @@ pub(super) const fn unit(plan: &Plan, searched: Searched) -> &'static str {
     match searched {
         Searched::Rate => plan.rate_unit(),
         Searched::Connections => "connections",
+        Searched::Users => "users",
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use brunt_decide::capacity::{Capacity, LEVELS, Searched, key_of_connections};
+use brunt_decide::capacity::{Capacity, LEVELS, key_of_level};
 use brunt_decide::compare::ComparedRuns;
 use brunt_decide::knee::Knee;
 use brunt_decide::sweep::Sweep;
@@ -227,21 +227,23 @@ impl<'a> Document<'a> {
 fn json(out: &mut impl Write, document: &Document<'_>) -> io::Result<()> {
     let mut written = Vec::new();
     document.serialize(&mut serde_json::Serializer::with_formatter(&mut written, crate::json::Layout::default()))?;
-    match document {
-        Document::Capacity { content } if content.content.found.settings.searched == Searched::Connections => {
-            out.write_all(of_connections(&String::from_utf8_lossy(&written)).as_bytes())?;
-        }
-        _ => out.write_all(&written)?,
+    let unit = match document {
+        Document::Capacity { content } => content.content.found.settings.searched.counted(),
+        _ => None,
+    };
+    match unit {
+        Some(unit) => out.write_all(of_counted(&String::from_utf8_lossy(&written), unit).as_bytes())?,
+        None => out.write_all(&written)?,
     }
     writeln!(out)
 }
 
-/// The document of a search for connections, whose levels stand under keys of their own and are whole. A key cannot be mistaken for a
+/// The document of a search for a number of connections or users, whose levels stand under keys of their own and are whole. A key cannot be mistaken for a
 /// part of a text: quotes in texts are escaped.
-fn of_connections(document: &str) -> String {
+fn of_counted(document: &str, unit: &str) -> String {
     let mut text = document.to_owned();
     for key in LEVELS {
-        let renamed = format!("\"{}\": ", key_of_connections(key));
+        let renamed = format!("\"{}\": ", key_of_level(key, unit));
         let known = format!("\"{key}\": ");
         let mut parts = text.split(&known);
         let mut whole = parts.next().unwrap_or_default().to_owned();

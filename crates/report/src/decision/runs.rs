@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use brunt_decide::evidence::Evidence;
 use brunt_judge::verdict::Judgement;
-use brunt_plan::plan::Origin;
+use brunt_plan::plan::{Origin, Plan};
 use brunt_plan::units::{Duration, ExactDuration, Number};
 use brunt_record::histogram::AtLeast;
 
@@ -104,11 +104,21 @@ pub(super) fn failed(run: &Evidence) -> Cell {
     if run.failed > 0 { cell.as_(Role::Bad) } else { cell }
 }
 
-/// Such as `5s each after 1s of warm-up`.
+/// What runs put load on: the target, with the script's file before it where users carry one out.
+pub(super) fn subject(plan: &Plan) -> String {
+    let script = plan.scenarios.as_ref().and_then(|scenarios| scenarios.files.first());
+    let words = script.map(|file| file.name.clone()).into_iter().chain([plan.target.url()]);
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("  ")
+}
+
+/// Such as `5s each after 1s of warm-up`; without a length, that of the script.
 pub(super) fn lengths(duration_ns: Option<u64>, requests: Option<u64>, warmup_ns: u64) -> String {
     let length = duration_ns.map(|ns| ExactDuration(ns).to_string());
     let requests = requests.map(|n| numbers::counted(n, "request"));
     let text = [length, requests].into_iter().flatten().collect::<Vec<_>>().join(" or ");
+    if text.is_empty() {
+        return "as long as the script takes".to_owned();
+    }
     if warmup_ns > 0 { format!("{text} each after {} of warm-up", ExactDuration(warmup_ns)) } else { text + " each" }
 }
 

@@ -5,6 +5,7 @@ use brunt_decide::evidence::Evidence;
 use brunt_decide::knee::Knee;
 use brunt_decide::sweep::{Choice, ENOUGH, Fit, FitInterval, Law, NoFit, Peak, Sweep, SweepStep};
 use brunt_plan::plan::{Load, Plan};
+use brunt_plan::scenario::Population;
 
 use super::leading;
 use super::not_made::not_made;
@@ -53,7 +54,7 @@ pub(super) fn text(plan: &Plan, sweep: &Sweep, label: Vec<String>, paint: Paint)
 }
 
 pub(super) fn markdown(plan: &Plan, sweep: &Sweep) -> String {
-    let mut parts = vec![format!("# Sweep of {} at {}", sweep.axis.name, clean(&plan.target.url()))];
+    let mut parts = vec![format!("# Sweep of {} at {}", sweep.axis.name, clean(&runs::subject(plan)))];
     parts.extend(law(sweep).into_iter().map(|(_, sentence)| clean(&sentence).into_owned()));
     parts.push(how(plan));
     let runs: Vec<_> = sweep.steps.iter().filter_map(|step| step.evidence.as_ref()).collect();
@@ -99,18 +100,21 @@ pub(super) fn csv(plan: &Plan, sweep: &Sweep) -> String {
 }
 
 fn head(plan: &Plan, sweep: &Sweep, paint: Paint) -> Vec<String> {
-    let title = format!("brunt sweep {} {}", sweep.axis.name, clean(&plan.target.url()));
+    let title = format!("brunt sweep {} {}", sweep.axis.name, clean(&runs::subject(plan)));
     let how = wrapped("  ", "  ", &how(plan), WIDTH).into_iter().map(|line| paint.faint(line));
     std::iter::once(paint.strong(title)).chain(how).collect()
 }
 
 /// How the runs are made; the table shows the varied parameter.
 pub(super) fn how(plan: &Plan) -> String {
+    let of_users = plan.scenarios.as_ref().and_then(|scenarios| scenarios.populations.first());
     let model = match &plan.load {
+        Load::Closed {} if of_users.is_some_and(Population::is_open) => "open model of a script's users".to_owned(),
+        Load::Closed {} if of_users.is_some() => "closed model of a script's users".to_owned(),
         Load::Closed {} => "closed model".to_owned(),
         Load::Open { .. } | Load::Replay(_) => "open model".to_owned(),
     };
-    let lengths = runs::lengths(plan.duration_ns(), plan.stop.requests, plan.warmup_ns);
+    let lengths = runs::lengths(plan.load_ns(), plan.stop.requests, plan.warmup_ns);
     let mut text = format!("{model}, {lengths}, seed {}", plan.seed);
     if !plan.thresholds.is_empty() {
         let thresholds: Vec<_> = plan.thresholds.iter().map(ToString::to_string).collect();

@@ -63,7 +63,7 @@ fn header(html: &mut Html, summary: &Summary) {
 fn settings(html: &mut Html, summary: &Summary) {
     let (plan, run) = (&summary.plan, &summary.run);
     html.raw("<p id=\"settings\">").text(&text::plan_in_short(plan).unwrap_or_default()).raw("<small>");
-    html.text(&text::plan_in_words(plan).join(", "));
+    html.text(&text::in_words(plan).join(", "));
     html.raw(" · <time datetime=\"").text(&iso_8601(run.started_unix_ms / 1000)).raw("\">");
     html.text(&text::moment(run.started_unix_ms)).raw("</time> · brunt ").text(&clean(&run.brunt_version));
     if let Some(machine) = &run.machine {

@@ -31,10 +31,9 @@ pub use outcomes::rows_of;
 pub(crate) use outcomes::{connections as connections_in_words, events, sum as sum_of_outcomes};
 pub(crate) use over_time::{marks, sign};
 pub(crate) use own::{are_of_protocol, title as own_title};
-pub use plan::{concurrency, scenario_list};
+pub use plan::{concurrency, in_words, scenario_list};
 pub(crate) use plan::{
-    connections_of, heading as plan_heading, in_short as plan_in_short, in_words as plan_in_words, machine_lines,
-    moment, origin_lines,
+    connections_of, heading as plan_heading, in_short as plan_in_short, machine_lines, moment, origin_lines,
 };
 pub(crate) use verdict::in_brief;
 

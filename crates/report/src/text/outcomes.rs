@@ -83,6 +83,8 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Section
         || summary.total.numbers.get(Counter::ConnectionsFailed) > 0
         || summary.total.numbers.get(Counter::Reconnects) > 0
         || summary.total.numbers.get(Counter::TurnedAway) > 0
+        || summary.total.numbers.get(Counter::PacketsLost) > 0
+        || summary.total.numbers.get(Counter::DatagramsDropped) > 0
     {
         let made = wrapped("", "", &connections(summary), WIDTH - 15);
         let names = ["connections"].into_iter().chain(std::iter::repeat(""));
@@ -175,6 +177,14 @@ pub(crate) fn connections(summary: &Summary) -> String {
     ] {
         if n > 0 {
             parts.push(format!("{} sent again {why}", counted(n, "call")));
+        }
+    }
+    for (n, what) in [
+        (connections.get(Counter::PacketsLost), "sent and lost"),
+        (connections.get(Counter::DatagramsDropped), "dropped here"),
+    ] {
+        if n > 0 {
+            parts.push(format!("{} {what}", counted(n, "packet")));
         }
     }
     let without = summary.standing().availability().map(|share| 1.0 - share).filter(|share| *share > 0.0);

@@ -108,7 +108,7 @@ pub(crate) fn heading(plan: &Plan) -> String {
 }
 
 /// A plan's main settings, part by part.
-pub(crate) fn in_words(plan: &Plan) -> Vec<String> {
+pub fn in_words(plan: &Plan) -> Vec<String> {
     if let Some(scenarios) = &plan.scenarios {
         return scenarios_in_words(plan, scenarios);
     }

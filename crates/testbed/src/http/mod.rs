@@ -1,4 +1,4 @@
-//! HTTP as the built-in target speaks it: HTTP/1.1, and HTTP/2 by ALPN or by prior knowledge.
+//! HTTP as the built-in target speaks it: HTTP/1.1, HTTP/2 by ALPN or by prior knowledge, and HTTP/3 where it is asked for.
 //!
 //! # What it answers
 //!
@@ -37,6 +37,7 @@
 mod events;
 mod head;
 mod http2;
+mod http3;
 mod model;
 mod request;
 mod request_body;
@@ -49,5 +50,6 @@ mod site;
 pub use routes::{PATHS, Path};
 
 pub(crate) use http2::{Http2, PREFACE};
+pub(crate) use http3::Http3;
 pub(crate) use session::Session;
 pub(crate) use site::Site;

@@ -58,6 +58,25 @@ fn bind_tcp(wanted: SocketAddr, workers: usize) -> io::Result<(Vec<Listener>, So
     Ok((listeners, bound))
 }
 
+/// The room for datagrams that is asked for in the kernel, in bytes, which gives as much as `net.core.rmem_max` allows.
+const DATAGRAM_ROOM: usize = 4 << 20;
+
+/// Binds a UDP socket for each worker at the address that its listeners have.
+pub(crate) fn bind_udp(bound: SocketAddr, workers: usize) -> io::Result<Vec<std::net::UdpSocket>> {
+    let socket = || {
+        let socket = Socket::new(Domain::for_address(bound), Type::DGRAM, Some(Protocol::UDP))?;
+        if workers > 1 {
+            socket.set_reuse_port(true)?;
+        }
+        socket.set_nonblocking(true)?;
+        let _ = socket.set_recv_buffer_size(DATAGRAM_ROOM);
+        let _ = socket.set_send_buffer_size(DATAGRAM_ROOM);
+        socket.bind(&bound.into())?;
+        Ok(socket.into())
+    };
+    (0..workers).map(|_| socket()).collect()
+}
+
 fn tcp_socket(address: SocketAddr, shared: bool) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;

@@ -29,6 +29,7 @@ mod alarm;
 mod connection;
 mod conversation;
 mod listen;
+mod quic;
 mod worker;
 
 use std::fmt;
@@ -42,7 +43,11 @@ use std::time::Instant;
 pub use crate::service::{Delay, Listen, ListenError, Queue, ServedProtocol, ServerConfig, Stall, StartError, Tokens};
 pub use listen::listen_on_unix;
 
+use listen::bind_udp;
 pub(crate) use listen::{Listener, bind};
+use quic::Quic;
+
+use brunt_quic::{Limits, ServerSetup};
 
 use crate::http::Site;
 use crate::llm::{self, Model};
@@ -102,6 +107,7 @@ impl Server {
         let (tls, certificate_pem) = tls.unzip();
         let tls = tls.map(|tls| if config.speaks == ServedProtocol::Http { offering_http2(&tls) } else { tls });
         let (listeners, address) = bind(&config.address, config.workers)?;
+        let mut datagrams = datagrams(&config, &address, tls.as_deref())?.into_iter();
         let counters: Arc<[Counters]> = (0..config.workers).map(|_| Counters::default()).collect();
         let started = Instant::now();
         let servers = config.queue.map(|queue| Arc::new(Mutex::new(Servers::new(queue.count))));
@@ -124,7 +130,7 @@ impl Server {
                     .map_err(|source| StartError::Log { source })?;
                 site.model = Some(model);
             }
-            let worker = Worker::new(listener, tls.clone(), site, stopped)
+            let worker = Worker::new(listener, datagrams.next(), tls.clone(), site, stopped)
                 .and_then(|(worker, waker)| {
                     let name = format!("brunt-serve-{index}");
                     let thread = std::thread::Builder::new().name(name).spawn(|| worker.run())?;
@@ -211,6 +217,24 @@ fn offering_http2(tls: &rustls::ServerConfig) -> Arc<rustls::ServerConfig> {
     let mut tls = tls.clone();
     tls.alpn_protocols.insert(0, b"h2".to_vec());
     Arc::new(tls)
+}
+
+/// A UDP socket for each worker, if HTTP/3 is spoken.
+fn datagrams(
+    config: &ServerConfig,
+    address: &Listen,
+    tls: Option<&rustls::ServerConfig>,
+) -> Result<Vec<Quic>, StartError> {
+    let (true, Listen::Tcp(bound), Some(tls)) = (config.http3, address, tls) else { return Ok(Vec::new()) };
+    let mut tls = tls.clone();
+    tls.alpn_protocols = vec![b"h3".to_vec()];
+    let setup = ServerSetup::new(Arc::new(tls), Limits::SERVER).map_err(|error| StartError::Config {
+        field: "http3",
+        expected: "TLS 1.3",
+        got: error.to_string(),
+    })?;
+    let sockets = bind_udp(*bound, config.workers).map_err(|error| StartError::bind(address, error))?;
+    Ok(sockets.into_iter().map(|socket| Quic::new(socket, &setup)).collect())
 }
 
 impl Drop for Server {

@@ -13,11 +13,13 @@ use slab::Slab;
 use super::alarm::Alarm;
 use super::connection::{Buffers, Connection, Fate};
 use super::listen::{Listener, Stream};
+use super::quic::Quic;
 use crate::http::Site;
 
 const WAKE: Token = Token(usize::MAX);
 const LISTENER: Token = Token(usize::MAX - 1);
 const ALARM: Token = Token(usize::MAX - 2);
+const DATAGRAMS: Token = Token(usize::MAX - 3);
 
 /// Stands for the listener among the timers.
 const ACCEPT: usize = usize::MAX;
@@ -33,6 +35,8 @@ const EVENTS: usize = 256;
 pub(super) struct Worker {
     poll: Poll,
     listener: Listener,
+    /// HTTP/3, if it is spoken.
+    quic: Option<Quic>,
     alarm: Alarm,
     tls: Option<Arc<ServerConfig>>,
     site: Site,
@@ -49,6 +53,7 @@ impl Worker {
     /// Sets everything up that can fail; with it comes what wakes the worker to be stopped.
     pub(super) fn new(
         mut listener: Listener,
+        mut quic: Option<Quic>,
         tls: Option<Arc<ServerConfig>>,
         site: Site,
         stopped: Arc<AtomicBool>,
@@ -56,10 +61,14 @@ impl Worker {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKE)?;
         poll.registry().register(listener.source(), LISTENER, Interest::READABLE)?;
+        if let Some(quic) = &mut quic {
+            quic.register(poll.registry(), DATAGRAMS)?;
+        }
         let alarm = Alarm::new(poll.registry(), ALARM)?;
         let worker = Self {
             poll,
             listener,
+            quic,
             alarm,
             tls,
             site,
@@ -81,6 +90,7 @@ impl Worker {
                 match event.token() {
                     LISTENER => self.accept(),
                     WAKE | ALARM => {}
+                    DATAGRAMS => self.take_datagrams(),
                     Token(index) => {
                         let hung_up = event.is_read_closed() || event.is_error();
                         self.turn(index, event.is_readable() || hung_up, hung_up);
@@ -99,12 +109,18 @@ impl Worker {
 
     fn wait(&mut self, events: &mut Events) -> io::Result<()> {
         let mut next = self.timers.first().map(|(due, _)| *due);
+        let mut has_more = !self.again.is_empty();
+        if let Some(quic) = &self.quic {
+            next = [next, quic.next_wake()].into_iter().flatten().min();
+            has_more |= quic.again;
+        }
         if let Some(model) = &mut self.site.model {
             self.again.extend(model.advance(self.site.service.now()));
             next = [next, model.next_start()].into_iter().flatten().min();
         }
         let timeout = self.alarm.set(next, || self.site.service.now())?;
-        let timeout = if self.again.is_empty() { timeout } else { Some(Duration::ZERO) };
+        has_more |= !self.again.is_empty();
+        let timeout = if has_more { Some(Duration::ZERO) } else { timeout };
         match self.poll.poll(events, timeout) {
             Err(error) if error.kind() != ErrorKind::Interrupted => Err(error),
             _ => Ok(()),
@@ -192,17 +208,31 @@ impl Worker {
         }
     }
 
+    fn take_datagrams(&mut self) {
+        self.sit_out_stall();
+        if let Some(quic) = &mut self.quic {
+            quic.readable(&mut self.site);
+        }
+    }
+
     fn run_again(&mut self) {
+        if self.quic.as_ref().is_some_and(|quic| quic.again) {
+            self.take_datagrams();
+        }
         for index in std::mem::take(&mut self.again) {
             self.turn(index, false, false);
         }
     }
 
     fn run_due(&mut self) {
-        if self.timers.is_empty() {
+        let has_timers = self.quic.as_ref().is_some_and(|quic| quic.next_wake().is_some());
+        if self.timers.is_empty() && !has_timers {
             return;
         }
         self.sit_out_stall();
+        if let Some(quic) = &mut self.quic {
+            quic.run_due(&mut self.site);
+        }
         let now = self.site.service.now();
         while let Some(&(due, index)) = self.timers.first()
             && due <= now

@@ -161,6 +161,8 @@ pub struct ServerConfig {
     pub close_after: Option<u64>,
     /// Speak TLS.
     pub tls: Option<Tls>,
+    /// Whether HTTP/3 is spoken as well, on the UDP port of the same number; needs TLS, and [`ServedProtocol::Http`].
+    pub http3: bool,
     /// Where the randomness of delays and errors starts: the same seed, the same sequence in each
     /// worker.
     pub seed: u64,
@@ -181,6 +183,7 @@ impl Default for ServerConfig {
             stall: None,
             close_after: None,
             tls: None,
+            http3: false,
             seed: 0,
         }
     }
@@ -198,6 +201,9 @@ impl ServerConfig {
         }
         if self.close_after == Some(0) {
             return wrong("close after", "at least 1 answer", "0".to_owned());
+        }
+        if self.http3 && (self.tls.is_none() || !matches!(self.address, Listen::Tcp(_))) {
+            return wrong("http3", "TLS and a TCP address", self.address.to_string());
         }
         self.delay.validate("delay")?;
         self.tokens.first.validate("first token")?;

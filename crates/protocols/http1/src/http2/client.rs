@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use brunt_http2::{Connection, Counters, Violation};
-use brunt_http2_calls::{CallError, EndedBy, MOST_KEPT_BYTES, StreamClient, StreamProtocol};
+use brunt_http2::{Counters, Fields, Violation};
+use brunt_http2_calls::{CallError, EndedBy, MOST_KEPT_BYTES, StreamClient, StreamProtocol, Streams};
 use brunt_protocol::messages::MessageReader;
 use brunt_protocol::source::Message;
 use brunt_protocol::{AnswerParts, KeptAnswer, Malformed, Started};
 use brunt_record::kinds::AnswerSample;
 use brunt_record::outcome::Failure;
 
-use super::request::Writer;
+use super::request::{Writer, Written};
 use crate::expected::{Expected, Search};
 use crate::hints::{DISCARD, Streaming};
 use crate::response::{ENDED_EARLY, keep_message, note_location};
@@ -18,6 +18,8 @@ use crate::seen::Seen;
 
 /// A connection of HTTP/2 that speaks HTTP.
 pub(crate) type Http2Client = StreamClient<Http2>;
+/// A connection of HTTP/3.
+pub(crate) type Http3Client = StreamClient<Http2, brunt_http3::Http3Connection<Call>>;
 
 /// The most readers of messages that are kept for the next answers.
 const MOST_SPARE: usize = 100;
@@ -45,12 +47,14 @@ enum Looking {
     /// The next answer that begins is sampled.
     Next,
     /// The answer on the stream with this id is sampled.
-    At(u32),
+    At(u64),
 }
 
 /// HTTP on one connection of HTTP/2.
 pub(crate) struct Http2 {
     writer: Writer,
+    /// The version: 2 or 3.
+    version: u8,
     /// Whether the target's scheme wants TLS: it has to agree on HTTP/2 then.
     is_secure: bool,
     keeps: bool,
@@ -75,6 +79,7 @@ impl Http2 {
     pub(crate) fn new(keep: bool, is_secure: bool, streaming: Streaming) -> Self {
         Self {
             writer: Writer::new(),
+            version: 2,
             is_secure,
             keeps: keep,
             streaming,
@@ -91,6 +96,11 @@ impl Http2 {
     /// Sets the expected content of answers.
     pub(crate) fn expecting(self, expected: Option<Expected>) -> Self {
         Self { expected, ..self }
+    }
+
+    /// Makes it HTTP/3, whose targets have agreed on it before they are connected.
+    pub(crate) fn over_quic(self) -> Self {
+        Self { version: 3, ..self }
     }
 
     /// Makes it note the location of the first redirect in `redirect`.
@@ -110,7 +120,7 @@ impl Http2 {
 
     /// Takes the look at the head that came last.
     #[cold]
-    fn see(&mut self, streams: &mut Connection<Call>, position: usize, status: u16) {
+    fn see(&mut self, streams: &mut impl Streams<Call>, position: usize, status: u16) {
         let fields = streams.fields();
         let seen = Seen::new(status, |name| fields.get(name));
         let id = streams.id(position);
@@ -142,9 +152,9 @@ impl Call {
 }
 
 /// The last head as text, in the form of HTTP/1.1.
-fn head_as_text(connection: &Connection<Call>, status: u16) -> Vec<u8> {
-    let mut text = format!("HTTP/2 {status}\r\n").into_bytes();
-    for (name, value) in connection.fields().iter().filter(|(name, _)| !name.starts_with(b":")) {
+fn head_as_text(version: u8, fields: &Fields, status: u16) -> Vec<u8> {
+    let mut text = format!("HTTP/{version} {status}\r\n").into_bytes();
+    for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with(b":")) {
         for part in [name, b": ", value, b"\r\n"] {
             text.extend_from_slice(part);
         }
@@ -158,8 +168,10 @@ impl StreamProtocol for Http2 {
 
     fn open(&mut self, alpn: Option<&[u8]>) -> Result<(), Malformed> {
         match alpn {
-            Some(b"h2") => self.writer.set_scheme("https"),
-            None if !self.is_secure => {}
+            Some(b"h2") if self.version == 2 => self.writer.set_scheme("https"),
+            Some(b"h3") if self.version == 3 => self.writer.set_scheme("https"),
+            None if !self.is_secure && self.version == 2 => {}
+            _ if self.version == 3 => return Err(Malformed::because("HTTP/3 needs a target with https://")),
             _ => {
                 return Err(Malformed::because(
                     "the target does not agree on HTTP/2 (by ALPN): --http auto takes what it agrees on",
@@ -169,16 +181,15 @@ impl StreamProtocol for Http2 {
         Ok(())
     }
 
-    fn start(&mut self, message: &Message<'_>, streams: &mut Connection<Call>, out: &mut Vec<u8>) -> Started {
+    fn start(&mut self, message: &Message<'_>, streams: &mut impl Streams<Call>, out: &mut Vec<u8>) -> Started {
         let reader = self.reader(message.hint);
-        let (block, shape) = self.writer.write(message.bytes, streams.encoder());
-        let body = message.bytes.get(shape.body..).unwrap_or(&[]);
-        self.head_bytes += shape.body as u64;
+        let Written { block, body, is_head, head_bytes } = self.writer.write(message.bytes, streams.encoder());
+        self.head_bytes += head_bytes as u64;
         let has_body = !body.is_empty() || message.tail.is_some();
         let keeps_body = message.hint & DISCARD == 0;
         let search = self.expected.as_ref().map(|expected| Box::new(expected.search()));
         let call = Call { status: 0, keeps_body, kept: self.keeps.then(Box::default), reader, seen: None, search };
-        streams.start(block, !has_body, shape.is_head, call, out);
+        streams.start(block, !has_body, is_head, call, out);
         if has_body {
             let position = streams.len() - 1;
             streams.send(position, body, message.tail.is_none(), out);
@@ -192,7 +203,7 @@ impl StreamProtocol for Http2 {
     #[inline]
     fn head(
         &mut self,
-        streams: &mut Connection<Call>,
+        streams: &mut impl Streams<Call>,
         position: usize,
         status: u16,
         _end: bool,
@@ -203,7 +214,7 @@ impl StreamProtocol for Http2 {
         {
             note_location(redirect, location);
         }
-        let head = self.keeps.then(|| head_as_text(streams, status));
+        let head = self.keeps.then(|| head_as_text(self.version, streams.fields(), status));
         if self.looking == Looking::Next {
             self.see(streams, position, status);
         }
@@ -250,7 +261,7 @@ impl StreamProtocol for Http2 {
     }
 
     #[inline]
-    fn ended(&mut self, call: Call, _by: EndedBy, _streams: &Connection<Call>) -> Result<u16, CallError> {
+    fn ended(&mut self, call: Call, _by: EndedBy, _streams: &impl Streams<Call>) -> Result<u16, CallError> {
         let Call { status, reader, kept, seen, search, .. } = call;
         self.seen = seen;
         if let Some(kept) = kept {
@@ -287,9 +298,13 @@ impl StreamProtocol for Http2 {
         if saved > 0 {
             note("header bytes saved", saved);
         }
+        let trimmed = self.writer.take_trimmed();
+        if trimmed > 0 {
+            note("requests that lost fields of HTTP/1.1", trimmed);
+        }
     }
 
-    fn look(&mut self, streams: &Connection<Call>) -> bool {
+    fn look(&mut self, streams: &impl Streams<Call>) -> bool {
         // An answer whose stream was given up will not be completed.
         let is_coming = matches!(self.looking, Looking::At(id) if streams.place(id).is_some());
         if !is_coming {

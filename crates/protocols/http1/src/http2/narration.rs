@@ -25,3 +25,20 @@ impl Narrator for Frames {
         Some(reader.take(bytes).into_iter().map(|frame| Narration { head: frame.head, body: frame.body }).collect())
     }
 }
+
+/// Both sides of a connection that speaks HTTP/3.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    sent: brunt_http3::frame_text::RecordReader,
+    received: brunt_http3::frame_text::RecordReader,
+}
+
+impl Narrator for Records {
+    fn narrate(&mut self, direction: Direction, bytes: &[u8]) -> Option<Vec<Narration>> {
+        let reader = match direction {
+            Direction::Sent => &mut self.sent,
+            Direction::Received => &mut self.received,
+        };
+        Some(reader.take(bytes).into_iter().map(|frame| Narration { head: frame.head, body: frame.body }).collect())
+    }
+}

@@ -20,7 +20,7 @@ const FAILED: f64 = 50.0;
 
 pub(super) fn content(plan: &Plan, sweep: &Sweep) -> Content {
     let mut content = Content {
-        title: format!("sweep {} {}", sweep.axis.name, plan.target.url()),
+        title: format!("sweep {} {}", sweep.axis.name, super::super::runs::subject(plan)),
         how: vec![sweep::how(plan)],
         found: sweep::law(sweep).into_iter().map(|(role, sentence)| (sentence, role)).collect(),
         sections: Vec::new(),

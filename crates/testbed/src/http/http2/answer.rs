@@ -22,7 +22,7 @@ enum State {
 
 /// A part of an answer.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Head(Response<()>),
     Data(Bytes),
     Trailers(HeaderMap),
@@ -30,7 +30,7 @@ pub(super) enum Part {
 
 /// Parses answers.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     state: State,
     /// Whether the answer has no body, whatever its head says: that to HEAD.
     is_bodiless: bool,
@@ -38,27 +38,27 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(is_bodiless: bool) -> Self {
+    pub(crate) fn new(is_bodiless: bool) -> Self {
         Self { state: State::Head, is_bodiless, text: Vec::new() }
     }
 
     /// Appends text from the session.
-    pub(super) fn take(&mut self, text: &[u8]) {
+    pub(crate) fn take(&mut self, text: &[u8]) {
         self.text.extend_from_slice(text);
     }
 
     /// Whether the answer is complete. An answer without a length ends with its session.
-    pub(super) fn is_done(&self, session_ended: bool) -> bool {
+    pub(crate) fn is_done(&self, session_ended: bool) -> bool {
         self.state == State::Done || self.state == State::UntilClose && session_ended && self.text.is_empty()
     }
 
     /// Whether the answer ends here for want of the rest, its session having ended.
-    pub(super) fn is_torn(&self) -> bool {
+    pub(crate) fn is_torn(&self) -> bool {
         !matches!(self.state, State::Done | State::UntilClose)
     }
 
     /// The next part, if it is complete.
-    pub(super) fn next(&mut self) -> Option<Part> {
+    pub(crate) fn next(&mut self) -> Option<Part> {
         loop {
             match self.state {
                 State::Head => {

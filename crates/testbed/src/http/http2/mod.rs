@@ -20,7 +20,7 @@ use futures_util::stream::FuturesUnordered;
 use hyper::rt::{Executor, Read, ReadBufCursor, Write};
 use hyper::server::conn::http2::{Builder, Connection};
 
-use self::answer::Reader;
+pub(super) use self::answer::{Part, Reader};
 use self::stream::{Requests, Shared};
 use super::session::Session;
 use super::site::Site;

@@ -1,0 +1,142 @@
+//! A channel over QUIC: datagrams on the wire, records of streams as clear bytes, timers of its own.
+
+use std::io;
+use std::net::SocketAddr;
+
+use brunt_quic::{Cause, Client, Ending, Read};
+use brunt_record::outcome::Failure;
+use brunt_record::time::Tick;
+
+use super::{Clear, Socket};
+use crate::transport::tls::TlsRoute;
+use crate::transport::{Driver, refusal};
+
+/// A connection of QUIC.
+pub(crate) struct Quic {
+    client: Client,
+    alpn: Option<Vec<u8>>,
+    /// A datagram that the socket did not take yet, or nothing.
+    datagram: Vec<u8>,
+    /// What was lost and taken so far.
+    taken: Losses,
+}
+
+/// What was lost on the way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Losses {
+    /// Packets to the peer, as far as is known.
+    pub(crate) sent: u64,
+    /// Datagrams that this machine dropped.
+    pub(crate) dropped: u64,
+}
+
+impl Quic {
+    /// A connection whose handshake has not begun. [`Quic::flush`] begins it.
+    ///
+    /// # Errors
+    /// When QUIC cannot be spoken with this peer.
+    pub(super) fn new(route: &TlsRoute, to: SocketAddr, streams: usize, now: Tick) -> Result<Self, String> {
+        let setup = route.quic.as_ref().ok_or("no QUIC")?;
+        let client = setup
+            .connect(to, &route.server_name.to_str(), streams as u64, now.ns())
+            .map_err(|error| error.to_string())?;
+        Ok(Self { client, alpn: None, datagram: Vec::new(), taken: Losses::default() })
+    }
+
+    pub(super) fn has_unsent(&self) -> bool {
+        !self.datagram.is_empty()
+    }
+
+    pub(super) fn alpn(&self) -> Option<&[u8]> {
+        self.alpn.as_deref()
+    }
+
+    pub(super) fn is_established(&self) -> bool {
+        self.client.is_established()
+    }
+
+    /// When [`Quic::tick`] is to be called.
+    pub(super) fn timer(&mut self) -> Tick {
+        self.client.timeout().map_or(Tick::NEVER, Tick::from_ns)
+    }
+
+    pub(super) fn tick(&mut self, now: Tick) {
+        self.client.tick(now.ns());
+    }
+
+    /// Takes a datagram.
+    pub(super) fn feed(&mut self, datagram: &[u8], now: Tick) {
+        self.client.receive(datagram, now.ns());
+        if self.alpn.is_none() && self.client.is_established() {
+            self.alpn = self.client.alpn();
+        }
+    }
+
+    /// Writes records into `buffer`.
+    pub(super) fn next_clear(&mut self, buffer: &mut [u8]) -> Clear {
+        match self.client.read(buffer) {
+            Read::Bytes(count) => Clear::Bytes(count),
+            Read::Nothing => Clear::Nothing,
+            Read::End(Ending { cause, reason }) => match failure(cause) {
+                Some(Failure::Tls) => Clear::Broken(Failure::Tls, refusal::with_way_out(reason)),
+                Some(failure) => Clear::Broken(failure, reason),
+                None => Clear::End,
+            },
+        }
+    }
+
+    /// Takes records of the client. Returns how many bytes of streams are in them.
+    pub(super) fn write(&mut self, records: &[u8], now: Tick) -> usize {
+        self.client.write(records, now.ns())
+    }
+
+    /// Sends what QUIC has to send, as far as the socket takes it. Adds the number of bytes taken to `written`.
+    ///
+    /// # Errors
+    /// When the socket fails.
+    pub(super) fn flush<D: Driver>(&mut self, socket: &mut Socket<'_, D>, written: &mut usize) -> io::Result<()> {
+        loop {
+            if self.datagram.is_empty() {
+                let now = socket.driver.now().ns();
+                if self.client.transmit(now, 1, &mut self.datagram).is_none() {
+                    return Ok(());
+                }
+            }
+            match socket.driver.write(socket.token, &self.datagram) {
+                Ok(count) => {
+                    *written += count;
+                    self.datagram.clear();
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.datagram.clear();
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// What was lost since this was last asked; `dropped` are the datagrams that this machine has dropped so far.
+    pub(super) fn take_losses(&mut self, dropped: u64) -> Losses {
+        let all = Losses { sent: self.client.path().lost_packets, dropped };
+        let before = std::mem::replace(&mut self.taken, all);
+        Losses { sent: all.sent.saturating_sub(before.sent), dropped: all.dropped.saturating_sub(before.dropped) }
+    }
+
+    /// Ends the connection, if its client has not: the peer is told with the next datagram.
+    pub(super) fn close(&mut self, now: Tick) {
+        self.client.close(0, now.ns());
+    }
+}
+
+/// What a connection's end is for the calls on it; `None` for one in good order, or of which its client has told.
+fn failure(cause: Cause) -> Option<Failure> {
+    match cause {
+        Cause::Version | Cause::Transport => Some(Failure::Protocol),
+        Cause::Refused => Some(Failure::Connect),
+        Cause::Tls => Some(Failure::Tls),
+        Cause::Forgotten | Cause::Idle => Some(Failure::Read),
+        Cause::Application(_) | Cause::Local => None,
+    }
+}

@@ -1,0 +1,175 @@
+//! Records and their frames in words, for people who inspect a connection.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+pub use brunt_http2::frame_text::FrameText;
+use brunt_quic::record::{HEAD_BYTES, Kind, Record};
+
+use crate::error_code::Http3Code;
+use crate::frame::{FrameHead, kind};
+use crate::qpack::SectionDecoder;
+use crate::varint;
+
+/// The most bytes of a stream that are buffered, for a frame that is not complete.
+const MOST_FRAME_BYTES: usize = 1 << 16;
+/// The most streams that are followed at once.
+const MOST_STREAMS: usize = 1000;
+
+/// Reads the records that one side of a connection sends.
+#[derive(Debug, Default)]
+pub struct RecordReader {
+    buffer: Vec<u8>,
+    /// What has come of each stream's next frame.
+    streams: BTreeMap<u64, Vec<u8>>,
+    decoder: SectionDecoder,
+}
+
+impl RecordReader {
+    /// Takes the next records, and returns the frames that they complete.
+    pub fn take(&mut self, bytes: &[u8]) -> Vec<FrameText> {
+        let mut all = Vec::new();
+        self.buffer.extend_from_slice(bytes);
+        while let Some(record) = Record::read(&self.buffer) {
+            let Some(data) = self.buffer.get(HEAD_BYTES..HEAD_BYTES + record.length()).map(<[u8]>::to_vec) else {
+                break;
+            };
+            self.buffer.drain(..HEAD_BYTES + record.length());
+            self.record(&record, &data, &mut all);
+        }
+        all
+    }
+
+    fn record(&mut self, record: &Record, data: &[u8], all: &mut Vec<FrameText>) {
+        let stream = record.stream;
+        let told = match record.kind {
+            Kind::Data | Kind::Last => return self.data(stream, data, record.kind == Kind::Last, all),
+            Kind::Reset => format!("RESET_STREAM, stream {stream}: {}", Http3Code(record.value)),
+            Kind::Stop => format!("STOP_SENDING, stream {stream}: {}", Http3Code(record.value)),
+            Kind::Close => format!("CONNECTION_CLOSE: {}", Http3Code(record.value)),
+            // What QUIC says of itself.
+            Kind::Open | Kind::Streams | Kind::Blocked | Kind::Writable => return,
+        };
+        all.push(FrameText { head: told, body: Vec::new() });
+    }
+
+    fn data(&mut self, stream: u64, data: &[u8], last: bool, all: &mut Vec<FrameText>) {
+        if self.streams.len() >= MOST_STREAMS {
+            self.streams.clear();
+        }
+        let is_first = !self.streams.contains_key(&stream);
+        let mut buffer = self.streams.remove(&stream).unwrap_or_default();
+        buffer.extend_from_slice(data);
+        let mut rest = buffer.as_slice();
+        let mut of = None;
+        if stream & 2 != 0 && is_first {
+            of = varint::take(&mut rest);
+            let name = match of {
+                Some(0) => "control",
+                Some(2) => "QPACK's encoder",
+                Some(3) => "QPACK's decoder",
+                _ => "of an unknown type",
+            };
+            all.push(FrameText { head: format!("stream {stream}: {name}"), body: Vec::new() });
+        }
+        let is_framed = of.is_none_or(|of| of == 0);
+        loop {
+            let mut after = rest;
+            let Some(head) = FrameHead::take(&mut after).filter(|_| is_framed) else { break };
+            let Some((payload, after)) =
+                usize::try_from(head.length).ok().and_then(|length| after.split_at_checked(length))
+            else {
+                break;
+            };
+            rest = after;
+            let ends = last && rest.is_empty();
+            all.push(self.frame(stream, &head, payload, ends));
+        }
+        if last {
+            if rest.is_empty() && data.is_empty() {
+                all.push(FrameText { head: format!("stream {stream} ends"), body: Vec::new() });
+            }
+            return;
+        }
+        let kept = if is_framed && rest.len() <= MOST_FRAME_BYTES { rest.to_vec() } else { Vec::new() };
+        self.streams.insert(stream, kept);
+    }
+
+    fn frame(&mut self, stream: u64, head: &FrameHead, payload: &[u8], ends: bool) -> FrameText {
+        let name = match head.kind {
+            kind::DATA => "DATA",
+            kind::HEADERS => "HEADERS",
+            kind::SETTINGS => "SETTINGS",
+            kind::GOAWAY => "GOAWAY",
+            kind::MAX_PUSH_ID => "MAX_PUSH_ID",
+            kind::CANCEL_PUSH => "CANCEL_PUSH",
+            kind::PUSH_PROMISE => "PUSH_PROMISE",
+            _ => "frame of an unknown kind",
+        };
+        let last = if ends { ", the stream's last" } else { "" };
+        let mut told =
+            FrameText { head: format!("{name}, stream {stream}{last}, {} bytes", head.length), body: Vec::new() };
+        match head.kind {
+            kind::DATA => told.body = payload.to_vec(),
+            kind::HEADERS => match self.decoder.read(payload) {
+                Ok(_) => {
+                    for (name, value) in self.decoder.fields().iter() {
+                        let (name, value) = (String::from_utf8_lossy(name), String::from_utf8_lossy(value));
+                        let _ = write!(told.head, "\n{name}: {value}");
+                    }
+                }
+                Err(problem) => {
+                    let _ = write!(told.head, "\n{problem}");
+                }
+            },
+            kind::GOAWAY => {
+                let mut rest = payload;
+                if let Some(id) = varint::take(&mut rest) {
+                    let _ = write!(told.head, ": nothing from stream {id} on is processed");
+                }
+            }
+            kind::SETTINGS => {
+                let mut rest = payload;
+                while let (Some(name), Some(value)) = (varint::take(&mut rest), varint::take(&mut rest)) {
+                    let _ = match name {
+                        0x1 => write!(told.head, "\n  QPACK_MAX_TABLE_CAPACITY {value}"),
+                        0x6 => write!(told.head, "\n  MAX_FIELD_SECTION_SIZE {value}"),
+                        0x7 => write!(told.head, "\n  QPACK_BLOCKED_STREAMS {value}"),
+                        _ => write!(told.head, "\n  setting {name:#x} {value}"),
+                    };
+                }
+            }
+            _ => {}
+        }
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Http3Connection;
+
+    #[test]
+    fn a_request_reads_as_its_frames() {
+        let (mut connection, mut out) = (Http3Connection::client(), Vec::new());
+        connection.open(&mut out);
+        connection.start(&[0, 0, 0xd1, 0xc1], false, false, (), &mut out);
+        connection.send(0, b"hi", true, &mut out);
+        Record::new(Kind::Stop, 0, 0x10c).write(&mut out);
+        let expected = [
+            "stream 2: control",
+            "SETTINGS, stream 2, 5 bytes\n  MAX_FIELD_SECTION_SIZE 65536",
+            "HEADERS, stream 0, 4 bytes\n:method: GET\n:path: /",
+            "DATA, stream 0, the stream's last, 2 bytes",
+            "STOP_SENDING, stream 0: H3_REQUEST_CANCELLED",
+        ];
+        for size in [1, 7, out.len()] {
+            let mut reader = RecordReader::default();
+            let told: Vec<_> = out.chunks(size).flat_map(|piece| reader.take(piece)).collect();
+            let heads: Vec<_> = told.iter().map(|frame| frame.head.as_str()).collect();
+            assert_eq!(heads, expected, "in pieces of {size}");
+            assert_eq!(told[3].body, b"hi");
+        }
+    }
+}
