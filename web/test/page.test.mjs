@@ -218,7 +218,7 @@ test("without scripts the page is whole", async () => {
     assert.ok((await plain.locator(drawing).count()) > 0, drawing);
     assert.ok(await plain.locator(drawing).first().isVisible(), drawing);
   }
-  assert.ok(await plain.isVisible("#latency td"));
+  assert.ok(await plain.locator("#latency tr:not(.minor) td").first().isVisible());
   await plain.check("#histogram-linear");
   assert.ok(await plain.isVisible("#histogram-drawn-linear") && !(await plain.isVisible("#histogram-drawn")));
   await context.close();
@@ -429,9 +429,9 @@ const inFold = (page, selectors) =>
 
 test("the first screen says whether it passed, whether to believe it, how fast and how slow it was, and when", async () => {
   const wide = ["#outcome .outcome", "#outcome .badge", ".tile[data-figure='p99']", ".tile[data-figure='ok/s']", ".tile[data-figure='error rate']", "#stack .plots"];
-  // Where many thresholds were asked for, a phone shows these first.
-  const narrow = wide.filter((selector) => !selector.includes("p99"));
-  for (const [width, height, expected] of [[1280, 900, wide], [390, 844, narrow.slice(0, -1)]]) {
+  // Where many thresholds were asked for, a phone shows these first, and the figure that matters most.
+  const narrow = ["#outcome .outcome", "#outcome .badge", ".tile.hero"];
+  for (const [width, height, expected] of [[1280, 900, wide], [390, 844, narrow]]) {
     for (const name of ["clean", "failing", "open", "shop"]) {
       const { page } = await pageOf(name, { viewport: { width, height } });
       // The outcome of the shop names users who were not admitted, too: it pushes the plots, on a phone all figures, below the first screen.
@@ -440,6 +440,20 @@ test("the first screen says whether it passed, whether to believe it, how fast a
       assert.deepEqual(await inFold(page, seen), seen, `${name} at ${width}`);
       await page.close();
     }
+  }
+});
+
+test("one figure leads: what failed, or what was asked", async () => {
+  for (const [name, figure] of [["clean", "ok/s"], ["failing", "error rate"], ["open", "p99"]]) {
+    const { page } = await pageOf(name);
+    const [first, ...others] = await page.$$eval(".tile", (tiles) => tiles.map((tile) => ({ figure: tile.dataset.figure, size: parseFloat(getComputedStyle(tile.querySelector(".value")).fontSize) })));
+    assert.equal(first.figure, figure, name);
+    assert.ok(others.length >= 4 && others.every(({ size }) => size < first.size / 1.5), name);
+    // The latency table has five rows until all are asked for.
+    assert.equal(await page.locator("#latency tbody tr:visible").count(), 5, name);
+    await page.check("#latency .all-rows");
+    assert.ok((await page.locator("#latency tbody tr:visible").count()) > 8, name);
+    await page.close();
   }
 });
 

@@ -223,8 +223,8 @@ fn measurement(html: &mut Html, summary: &Summary) {
             ("faint", format!("measured well{}", text::in_brief(summary)))
         }
         Judgement::Trustworthy => ("faint", "measured well, apart from what is listed below".to_owned()),
-        Judgement::GeneratorBound => ("warning", "! brunt was the limit: throughput is a lower bound".to_owned()),
-        Judgement::LatencyUnreliable => ("warning", format!("! {}", verdict.holding())),
+        // What is in doubt is said above.
+        Judgement::GeneratorBound | Judgement::LatencyUnreliable => ("warning", "! in doubt: see why".to_owned()),
     };
     html.raw("<p class=\"badge\"><a href=\"#verdict\" class=\"").raw(class).raw("\">Measurement: ");
     html.text(&words).raw("</a></p>");
