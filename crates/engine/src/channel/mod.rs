@@ -53,8 +53,8 @@ pub(crate) enum Clear {
     Nothing,
     /// The peer sends no more, whether or not it closes the socket (`close_notify`, RFC 8446 §6.1).
     End,
-    /// The connection has ended, with this failure and for this reason.
-    Broken(Failure, Cow<'static, str>),
+    /// The connection has ended, with this failure and for this reason. In a box, as every read returns one of these.
+    Broken(Box<(Failure, Cow<'static, str>)>),
 }
 
 /// A handshake that is over.

@@ -78,8 +78,8 @@ impl Quic {
             Read::Bytes(count) => Clear::Bytes(count),
             Read::Nothing => Clear::Nothing,
             Read::End(Ending { cause, reason }) => match failure(cause) {
-                Some(Failure::Tls) => Clear::Broken(Failure::Tls, refusal::with_way_out(reason)),
-                Some(failure) => Clear::Broken(failure, reason),
+                Some(Failure::Tls) => Clear::Broken(Box::new((Failure::Tls, refusal::with_way_out(reason)))),
+                Some(failure) => Clear::Broken(Box::new((failure, reason))),
                 None => Clear::End,
             },
         }

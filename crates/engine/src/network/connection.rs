@@ -1055,7 +1055,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// The channel may want to be looked at at another time, after something was sent.
-    #[inline]
     pub(super) fn arm_timer(&mut self, token: ConnectionId) {
         let link = &mut self.connections[token].link;
         if !link.channel.has_datagrams() {
@@ -1068,6 +1067,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Goes on once the channel's tunnel stands or its handshake is over, after it was fed.
+    #[inline]
     pub(super) fn was_fed<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         let connection = &mut self.connections[token];
         match connection.state {

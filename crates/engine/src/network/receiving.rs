@@ -282,13 +282,23 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         clear.resize(CLEAR_BYTES, 0);
         if self.take_clear(load, token, &mut clear, generation, now) && self.connections[token].generation == generation
         {
-            self.inbound.owing.push(token);
+            if self.inbound.owing.last() != Some(&token) {
+                self.inbound.owing.push(token);
+            }
         }
         self.inbound.clear = clear;
     }
 
     /// Sends what is owed for datagrams that came.
+    #[inline]
     pub(crate) fn send_owed(&mut self) {
+        if !self.inbound.owing.is_empty() {
+            self.send_all_owed();
+        }
+    }
+
+    #[inline(never)]
+    fn send_all_owed(&mut self) {
         let mut owing = std::mem::take(&mut self.inbound.owing);
         for token in owing.drain(..) {
             if self.connections[token].link.channel.has_datagrams() {
@@ -299,6 +309,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Takes the clear bytes that a channel has. False if the connection has ended with them.
+    #[inline]
     fn take_clear<W: Workload<D, Tag = T>>(
         &mut self,
         load: &mut W,
@@ -315,7 +326,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.peer_closed(load, token, now);
                     return false;
                 }
-                Clear::Broken(failure, reason) => {
+                Clear::Broken(ending) => {
+                    let (failure, reason) = *ending;
                     self.broken(load, token, failure, &reason, now);
                     return false;
                 }
@@ -340,10 +352,11 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Bytes for the protocol arrived.
     fn received_clear<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, bytes: &[u8], now: Tick) {
-        let carried = self.connections[token].link.channel.carried_in(bytes.len()) as u64;
+        let connection = &mut self.connections[token];
+        let carried = connection.link.channel.carried_in(bytes.len()) as u64;
+        connection.link.bytes_in += carried;
+        let generation = connection.generation;
         self.recorder.snapshot.numbers.add(Counter::ClearIn, carried);
-        self.connections[token].link.bytes_in += carried;
-        let generation = self.connections[token].generation;
         let mut rest = bytes;
         while !rest.is_empty() {
             match self.connections[token].link.client.receive(rest, &mut self.outgoing) {

@@ -149,12 +149,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.outgoing.shrink_to(1 << 20);
             connection.link.was_taken(sent);
             let finishes = connection.link.finishes && connection.is_sent();
+            let has_timer = connection.link.channel.has_datagrams();
             self.count(sent);
             if let Err(error) = outcome {
                 self.write_failed(token, &error);
                 return false;
             }
-            self.arm_timer(token);
+            if has_timer {
+                self.arm_timer(token);
+            }
             if stalls {
                 self.note_stall(token, sent.wire > 0);
             }
