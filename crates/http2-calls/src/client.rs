@@ -276,7 +276,10 @@ impl<P: StreamProtocol, S: Streams<P::Call>> Client for StreamClient<P, S> {
             let (count, event) = match received {
                 Ok(received) => received,
                 Err(Broken::Violation(violation)) => return Err(self.protocol.malformed(violation)),
-                Err(Broken::Closed(reason)) => return Ok((bytes.len(), Progress::Closing(reason))),
+                Err(Broken::Closed(code)) => {
+                    let reason = format!("the peer closed the connection: {code}");
+                    return Ok((bytes.len(), Progress::Closing(reason.into())));
+                }
             };
             taken += count;
             if let Event::GoAway { code, .. } = event

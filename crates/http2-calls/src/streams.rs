@@ -1,6 +1,5 @@
 //! What calls need of a connection with streams, whichever version of HTTP it is.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -59,12 +58,12 @@ impl Sections for qpack::SectionEncoder {
 }
 
 /// Why bytes end a connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
     /// The peer broke a rule.
     Violation(Violation),
-    /// The peer closed the connection, for this reason.
-    Closed(Cow<'static, str>),
+    /// The peer closed the connection with this code of HTTP/3.
+    Closed(brunt_http3::Http3Code),
 }
 
 /// A client's side of a connection with streams, each with data `T`: HTTP/2's or HTTP/3's. Both have events in the terms of HTTP/2.
@@ -72,8 +71,6 @@ pub trait Streams<T>: Send {
     /// Writes header blocks.
     type Encoder: Sections;
 
-    /// The name of the code with which a peer refuses a stream that it has not processed.
-    const REFUSED: &'static str;
     /// Why a call has failed that was refused too often.
     const REFUSED_TOO_OFTEN: &'static str;
 
@@ -145,7 +142,6 @@ pub trait Streams<T>: Send {
 impl<T: Send> Streams<T> for brunt_http2::Connection<T> {
     type Encoder = hpack::Encoder;
 
-    const REFUSED: &'static str = "REFUSED_STREAM";
     const REFUSED_TOO_OFTEN: &'static str = "the peer refused the call's stream 9 times (REFUSED_STREAM)";
 
     fn open(&mut self, out: &mut Vec<u8>) {
@@ -303,7 +299,6 @@ fn as_http2(code: brunt_http3::Http3Code) -> ErrorCode {
 impl<T: Send> Streams<T> for brunt_http3::Http3Connection<T> {
     type Encoder = qpack::SectionEncoder;
 
-    const REFUSED: &'static str = "H3_REQUEST_REJECTED";
     const REFUSED_TOO_OFTEN: &'static str = "the peer refused the call's stream 9 times (H3_REQUEST_REJECTED)";
 
     fn open(&mut self, out: &mut Vec<u8>) {
@@ -389,7 +384,7 @@ impl<T: Send> Streams<T> for brunt_http3::Http3Connection<T> {
             Event3::Malformed { position, reason } => Event::Malformed { position, reason },
             Event3::GoAway { unprocessed } => Event::GoAway { code: ErrorCode::NO_ERROR, unprocessed },
             Event3::Closed { code } => {
-                return Err(Broken::Closed(format!("the peer closed the connection: {code}").into()));
+                return Err(Broken::Closed(code));
             }
         };
         Ok((taken, event))

@@ -42,9 +42,6 @@ pub mod setting {
     pub const QPACK_BLOCKED_STREAMS: u64 = 0x7;
 }
 
-/// The most bytes that a frame's head takes.
-pub const MOST_HEAD_BYTES: usize = 16;
-
 /// The head of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHead {

@@ -7,7 +7,7 @@ pub use brunt_http2::frame_text::FrameText;
 use brunt_quic::record::{HEAD_BYTES, Kind, Record};
 
 use crate::error_code::Http3Code;
-use crate::frame::{FrameHead, kind};
+use crate::frame::{FrameHead, kind, setting};
 use crate::qpack::SectionDecoder;
 use crate::varint;
 
@@ -132,9 +132,9 @@ impl RecordReader {
                 let mut rest = payload;
                 while let (Some(name), Some(value)) = (varint::take(&mut rest), varint::take(&mut rest)) {
                     let _ = match name {
-                        0x1 => write!(told.head, "\n  QPACK_MAX_TABLE_CAPACITY {value}"),
-                        0x6 => write!(told.head, "\n  MAX_FIELD_SECTION_SIZE {value}"),
-                        0x7 => write!(told.head, "\n  QPACK_BLOCKED_STREAMS {value}"),
+                        setting::QPACK_MAX_TABLE_CAPACITY => write!(told.head, "\n  QPACK_MAX_TABLE_CAPACITY {value}"),
+                        setting::MAX_FIELD_SECTION_SIZE => write!(told.head, "\n  MAX_FIELD_SECTION_SIZE {value}"),
+                        setting::QPACK_BLOCKED_STREAMS => write!(told.head, "\n  QPACK_BLOCKED_STREAMS {value}"),
                         _ => write!(told.head, "\n  setting {name:#x} {value}"),
                     };
                 }

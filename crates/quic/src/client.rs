@@ -9,7 +9,7 @@ use quinn_proto::crypto::rustls::QuicClientConfig;
 use quinn_proto::{ClientConfig, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig};
 
 use crate::clock::Clock;
-use crate::session::{Limits, Session, Transmit};
+use crate::session::{Limits, Session};
 
 /// The size of a block that received datagrams are gathered in, in bytes.
 const BLOCK_BYTES: usize = 4096;
@@ -30,7 +30,6 @@ pub enum SetupError {
 pub struct ClientSetup {
     config: ClientConfig,
     endpoint: Arc<EndpointConfig>,
-    finds_mtu: bool,
     clock: Clock,
 }
 
@@ -44,7 +43,7 @@ impl ClientSetup {
         let mut config = ClientConfig::new(Arc::new(crypto));
         config.transport_config(limits.transport());
         let endpoint = Arc::new(EndpointConfig::default());
-        Ok(Self { config, endpoint, finds_mtu: limits.finds_mtu, clock: Clock::default() })
+        Ok(Self { config, endpoint, clock: Clock::default() })
     }
 
     /// Begins a connection; [`Client::transmit`] has its first datagram. `name` is the server's, for its certificate and SNI; `streams` is how
@@ -53,7 +52,7 @@ impl ClientSetup {
     /// # Errors
     /// When the address or the name cannot be one.
     pub fn connect(&self, to: SocketAddr, name: &str, streams: u64, now: u64) -> Result<Client, SetupError> {
-        let mut endpoint = Endpoint::new(Arc::clone(&self.endpoint), None, self.finds_mtu, None);
+        let mut endpoint = Endpoint::new(Arc::clone(&self.endpoint), None, false, None);
         let begun = endpoint.connect(self.clock.instant(now), self.config.clone(), to, name);
         let (handle, connection) = begun.map_err(|error| SetupError::Connect(error.to_string()))?;
         let session = Session::new(connection, self.clock).opening_ahead(streams);
@@ -64,7 +63,7 @@ impl ClientSetup {
 /// A connection from the client's side, with an endpoint of its own.
 ///
 /// **Order.** After [`receive`](Self::receive), [`tick`](Session::tick) and [`write`](Session::write): [`transmit`](Self::transmit) until
-/// `None`, [`read`](Session::read) until nothing, and, where reading has opened windows or the protocol has written, `transmit` again;
+/// there is nothing, [`read`](Session::read) until nothing, and, where reading has opened windows or the protocol has written, `transmit` again;
 /// then [`timeout`](Session::timeout).
 pub struct Client {
     endpoint: Endpoint,
@@ -111,13 +110,13 @@ impl Client {
         }
     }
 
-    /// Appends the next datagram to `out`, or up to `most` of one size; `None` if there is none now.
-    pub fn transmit(&mut self, now: u64, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
+    /// Appends the next datagram to `out`. Returns whether there was one.
+    pub fn transmit(&mut self, now: u64, out: &mut Vec<u8>) -> bool {
         loop {
-            if let Some(transmit) = self.session.transmit(now, most, out) {
-                return Some(transmit);
+            if self.session.transmit(now, out).is_some() {
+                return true;
             }
-            let event = self.session.connection.0.poll_endpoint_events()?;
+            let Some(event) = self.session.connection.0.poll_endpoint_events() else { return false };
             if let Some(event) = self.endpoint.handle_event(self.handle, event) {
                 self.session.connection.0.handle_event(event);
             }

@@ -82,15 +82,15 @@ impl Ending {
                 (cause, format!("the peer {what}, {}{}", named(code), said(&close.reason)).into())
             }
             ConnectionError::ApplicationClosed(close) => {
-                let code = close.error_code.into_inner();
-                (Cause::Application(code), said(&close.reason).trim_start_matches(": ").to_owned().into())
+                // Its record tells the protocol.
+                (Cause::Application(close.error_code.into_inner()), "closed by the peer".into())
             }
             ConnectionError::Reset => {
                 (Cause::Forgotten, "the peer has forgotten the connection (stateless reset)".into())
             }
             ConnectionError::TimedOut => (Cause::Idle, "nothing came within the idle timeout".into()),
             ConnectionError::LocallyClosed => (Cause::Local, "closed".into()),
-            ConnectionError::CidsExhausted => (Cause::Local, "no connection ids are left".into()),
+            ConnectionError::CidsExhausted => (Cause::Transport, "no connection ids are left".into()),
         };
         Self { cause, reason }
     }

@@ -18,8 +18,7 @@ mod server;
 mod session;
 
 pub use self::client::{Client, ClientSetup, SetupError};
-pub use self::clock::Clock;
 pub use self::ending::{Cause, Ending};
 pub use self::record::{Kind, Record};
 pub use self::server::{QuicServer, Received, Response, ServerSetup, SessionId};
-pub use self::session::{Limits, PathState, Read, Session, Transmit};
+pub use self::session::{Limits, Read, Session};

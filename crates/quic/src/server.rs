@@ -9,7 +9,7 @@ use quinn_proto::{ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Ser
 
 use crate::client::{SetupError, gather};
 use crate::clock::Clock;
-use crate::session::{Limits, Session, Transmit};
+use crate::session::{Limits, Session};
 
 /// The size of a block that received datagrams are gathered in, in bytes.
 const BLOCK_BYTES: usize = 64 * 1024;
@@ -157,14 +157,14 @@ impl QuicServer {
         }
     }
 
-    /// Appends the next datagram of a connection to `out`, or up to `most` of one size; `None` if there is none now. A connection that
-    /// has ended is forgotten once nothing is left to send.
-    pub fn transmit(&mut self, id: SessionId, now: u64, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
+    /// Appends the next datagram of a connection to `out`. Returns where it goes; `None` if there is none now. A connection that has ended is
+    /// forgotten once nothing is left to send.
+    pub fn transmit(&mut self, id: SessionId, now: u64, out: &mut Vec<u8>) -> Option<SocketAddr> {
         let place = self.sessions.get_mut(id.0)?;
         loop {
             let session = place.as_mut()?;
-            if let Some(transmit) = session.transmit(now, most, out) {
-                return Some(transmit);
+            if let Some(to) = session.transmit(now, out) {
+                return Some(to);
             }
             let event = session.connection.0.poll_endpoint_events()?;
             let is_drained = event.is_drained();

@@ -34,8 +34,6 @@ pub struct Limits {
     pub send_window: u64,
     /// After how many nanoseconds of silence a connection ends; 0 for never.
     pub idle_ns: u64,
-    /// Whether the connection finds out which datagrams the path takes (RFC 8899). The socket must not let them be fragmented.
-    pub finds_mtu: bool,
 }
 
 impl Limits {
@@ -47,7 +45,6 @@ impl Limits {
         connection_window: 1 << 28,
         send_window: 1 << 20,
         idle_ns: 0,
-        finds_mtu: false,
     };
 
     /// Limits of a server.
@@ -64,22 +61,10 @@ impl Limits {
             .datagram_receive_buffer_size(None);
         let idle = (self.idle_ns > 0).then(|| IdleTimeout::try_from(Duration::from_nanos(self.idle_ns)).ok());
         transport.max_idle_timeout(idle.flatten());
-        if !self.finds_mtu {
-            transport.mtu_discovery_config(None);
-        }
+        // The sockets do not find out what the path takes.
+        transport.mtu_discovery_config(None);
         Arc::new(transport)
     }
-}
-
-/// A datagram, or several of one size, to send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Transmit {
-    /// Where it goes.
-    pub to: std::net::SocketAddr,
-    /// How many bytes were appended.
-    pub bytes: usize,
-    /// The size of each datagram but the last, if there are several.
-    pub segment: Option<usize>,
 }
 
 /// What [`Session::read`] came to.
@@ -91,21 +76,6 @@ pub enum Read {
     Nothing,
     /// The connection has ended, and all that came before was read.
     End(Ending),
-}
-
-/// Where a connection stands, for the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PathState {
-    /// The round trip's estimate, in nanoseconds.
-    pub rtt_ns: u64,
-    /// The congestion window, in bytes.
-    pub congestion_window: u64,
-    /// Packets that were lost.
-    pub lost_packets: u64,
-    /// Packets that were sent.
-    pub sent_packets: u64,
-    /// The largest datagram that is sent, in bytes.
-    pub mtu: u16,
 }
 
 /// Bytes of a stream that wait for a window.
@@ -182,36 +152,14 @@ impl Session {
         self.handshake_data().and_then(|data| data.protocol)
     }
 
-    /// The name that a client asked for (SNI, RFC 6066).
-    pub fn server_name(&self) -> Option<String> {
-        self.handshake_data().and_then(|data| data.server_name)
-    }
-
     fn handshake_data(&self) -> Option<quinn_proto::crypto::rustls::HandshakeData> {
         let data = self.connection.0.crypto_session().handshake_data()?;
         data.downcast().ok().map(|data| *data)
     }
 
-    /// Where the connection stands.
-    pub fn path(&self) -> PathState {
-        let path = self.connection.0.stats().path;
-        PathState {
-            rtt_ns: u64::try_from(path.rtt.as_nanos()).unwrap_or(u64::MAX),
-            congestion_window: path.cwnd,
-            lost_packets: path.lost_packets,
-            sent_packets: path.sent_packets,
-            mtu: path.current_mtu,
-        }
-    }
-
-    /// Whether bytes wait for a window of the peer or for its acknowledgements.
-    pub fn is_held_back(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
-    /// Whether nothing is left to do: the connection has ended, and its peer was told.
-    pub fn is_drained(&self) -> bool {
-        self.connection.0.is_drained()
+    /// How many packets that were sent are lost, as far as is known.
+    pub fn lost_packets(&self) -> u64 {
+        self.connection.0.stats().path.lost_packets
     }
 
     /// When [`tick`](Self::tick) is to be called, in nanoseconds. Ask after the last datagram was taken ([`Client::transmit`](crate::Client::transmit)).
@@ -468,10 +416,9 @@ impl Session {
         self.told.push_back(Record::new(Kind::Writable, id.into(), 0));
     }
 
-    /// Takes a datagram, or several of one size with `most`, appended to `out`.
-    pub(crate) fn transmit(&mut self, now: u64, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
-        let transmit = self.connection.0.poll_transmit(self.clock.instant(now), most, out)?;
-        Some(Transmit { to: transmit.destination, bytes: transmit.size, segment: transmit.segment_size })
+    /// Appends the next datagram to `out`. Returns where it goes; `None` if there is none now.
+    pub(crate) fn transmit(&mut self, now: u64, out: &mut Vec<u8>) -> Option<std::net::SocketAddr> {
+        self.connection.0.poll_transmit(self.clock.instant(now), 1, out).map(|transmit| transmit.destination)
     }
 }
 

@@ -70,7 +70,7 @@ words! {
     QuieterMachine => "brunt had CPU to spare, so the machine held it up (other guests, power saving, a pause): run again, or on a quieter machine",
     MorePorts => "connect from more addresses (--source-ip A-B), keep connections (no --reconnect), or widen net.ipv4.ip_local_port_range",
     MoreDescriptors => "raise the hard limit (ulimit -Hn), or lower -c",
-    LargerBuffers => "allow sockets more (sysctl net.core.rmem_max=4194304), or ask for less at once (--streams, -c)",
+    LargerBuffers => "raise the limit of sockets' buffers (sysctl -w net.core.rmem_max=4194304), or ask for less at once (--streams, -c)",
     LighterScenario => "do less between calls: read of answers only what is needed, make at the top of the script what can be made once; or give it more threads on more cores (-t)",
     LighterHooks => "do less in request() and response(): make requests in init(), leave out parameters of response() that it does not use; or give it more threads on more cores (-t)",
     SpreadUsers => "users who come in one moment (brunt.at_once) make their first calls one after the other: let them come over some time (brunt.ramp), give brunt more cores (-t), or keep other work off them",

@@ -102,7 +102,7 @@ impl Channel {
         Ok(Self::Quic(Box::new(Quic::new(route, to, streams, now)?)))
     }
 
-    /// Whether a read brings a datagram, and another one may lie behind it however short it is.
+    /// Whether the socket carries datagrams: a short read does not mean that it is empty.
     #[inline]
     pub(crate) fn has_datagrams(&self) -> bool {
         matches!(self, Self::Quic(_))
@@ -116,7 +116,7 @@ impl Channel {
         }
     }
 
-    /// How many bytes of its peer are in so many clear ones: those of QUIC come with a record's head.
+    /// How many of so many clear bytes are the peer's: those of QUIC come with a record's head.
     #[inline]
     pub(crate) fn carried_in(&self, clear: usize) -> usize {
         match self {

@@ -11,6 +11,9 @@ use super::{Clear, Socket};
 use crate::transport::tls::TlsRoute;
 use crate::transport::{Driver, refusal};
 
+/// `H3_NO_ERROR` (RFC 9114, section 8.1): HTTP/3 is the one protocol that is spoken over QUIC here.
+const NO_ERROR: u64 = 0x100;
+
 /// A connection of QUIC.
 pub(crate) struct Quic {
     client: Client,
@@ -95,12 +98,10 @@ impl Quic {
     /// # Errors
     /// When the socket fails.
     pub(super) fn flush<D: Driver>(&mut self, socket: &mut Socket<'_, D>, written: &mut usize) -> io::Result<()> {
+        let now = socket.driver.now().ns();
         loop {
-            if self.datagram.is_empty() {
-                let now = socket.driver.now().ns();
-                if self.client.transmit(now, 1, &mut self.datagram).is_none() {
-                    return Ok(());
-                }
+            if self.datagram.is_empty() && !self.client.transmit(now, &mut self.datagram) {
+                return Ok(());
             }
             match socket.driver.write(socket.token, &self.datagram) {
                 Ok(count) => {
@@ -119,24 +120,26 @@ impl Quic {
 
     /// What was lost since this was last asked; `dropped` are the datagrams that this machine has dropped so far.
     pub(super) fn take_losses(&mut self, dropped: u64) -> Losses {
-        let all = Losses { sent: self.client.path().lost_packets, dropped };
+        let all = Losses { sent: self.client.lost_packets(), dropped };
         let before = std::mem::replace(&mut self.taken, all);
         Losses { sent: all.sent.saturating_sub(before.sent), dropped: all.dropped.saturating_sub(before.dropped) }
     }
 
     /// Ends the connection, if its client has not: the peer is told with the next datagram.
     pub(super) fn close(&mut self, now: Tick) {
-        self.client.close(0, now.ns());
+        self.client.close(NO_ERROR, now.ns());
     }
 }
 
-/// What a connection's end is for the calls on it; `None` for one in good order, or of which its client has told.
+/// How the calls on a connection fail with its end; `None` where it ended in good order, or its client has said why.
 fn failure(cause: Cause) -> Option<Failure> {
     match cause {
         Cause::Version | Cause::Transport => Some(Failure::Protocol),
         Cause::Refused => Some(Failure::Connect),
         Cause::Tls => Some(Failure::Tls),
-        Cause::Forgotten | Cause::Idle => Some(Failure::Read),
+        Cause::Forgotten => Some(Failure::Read),
+        // As a peer of TCP closes a connection that is idle.
+        Cause::Idle => Some(Failure::Closed),
         Cause::Application(_) | Cause::Local => None,
     }
 }

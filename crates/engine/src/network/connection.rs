@@ -244,7 +244,7 @@ pub(crate) struct Link {
     /// When the connection ends unless its peer takes one of the waiting bytes, or, once writing has failed, whatever its peer does;
     /// [`Tick::NEVER`] where neither is so.
     pub(super) stalled_until: Tick,
-    /// When its channel wants to be looked at, if not before; [`Tick::NEVER`] without timers of its own.
+    /// When the channel's next timer is due; [`Tick::NEVER`] if it has none.
     pub(super) timer: Tick,
     /// Why the socket takes nothing any more, once that is known. The connection ends when everything is read that had
     /// come before.
@@ -1054,7 +1054,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.arm_timer(token);
     }
 
-    /// The channel may want to be looked at at another time, after something was sent.
+    /// Arms the alarm for the channel's next timer, after something was sent.
     pub(super) fn arm_timer(&mut self, token: ConnectionId) {
         let link = &mut self.connections[token].link;
         if !link.channel.has_datagrams() {
@@ -1647,7 +1647,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
 
     /// Drops the socket and its state; returns what is left. Later calls on it would end like `end`.
     fn shut<'a>(&mut self, token: ConnectionId, end: End<'a>) -> Gone<'a> {
-        // The peer hears of the end of a socket, but not of one that carries datagrams.
+        // A UDP socket that is closed tells the peer nothing.
         if self.connections[token].link.channel.has_datagrams() {
             let channel = &mut self.connections[token].link.channel;
             let written = channel.close(&mut Socket { driver: &mut self.driver, token });

@@ -34,7 +34,7 @@ pub(super) struct Inbound {
     pub(super) unread: VecDeque<ConnectionId>,
     /// While deadlines are about to pass: the time up to which everything that has come is read; [`Tick::NEVER`] otherwise.
     pub(super) settles_at: Tick,
-    /// Connections whose channel may have something to send for what came.
+    /// Connections that may owe acknowledgements for datagrams that were read.
     owing: Vec<ConnectionId>,
     /// Bytes as they came.
     buffer: Vec<u8>,
@@ -124,7 +124,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.inbound.buffer = buffer;
     }
 
-    /// The same for a connection of datagrams, which are all taken before something is sent for them.
+    /// The same for datagrams: reads all that wait, and then sends.
     fn datagrams_readable<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, ended: bool) {
         let generation = self.connections[token].generation;
         let settles = self.inbound.settles_at.is_set();
@@ -182,7 +182,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         }
         let now = self.driver.now();
         if is_tried {
-            // Nobody listens there, as the network says.
+            // ICMP says that the port is closed.
             let (failure, reason) = failure_of(error);
             self.broken(load, token, failure, &reason, now);
         } else if connection.link.client.close_reason().is_some() {
@@ -274,7 +274,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         let channel = &mut self.connections[token].link.channel;
         for (place, size) in buffer.chunks(DATAGRAM_BYTES).zip(sizes) {
             let mut datagram = place.get(..*size).unwrap_or(&[]);
-            // What is no datagram of the peer's is nothing.
+            // Datagrams that are not the peer's are left out.
             let _ = channel.feed(&mut datagram, now);
         }
         self.was_fed(load, token, now);

@@ -98,7 +98,7 @@ pub(crate) struct Ready {
 /// The size of a worker's read buffer, in bytes.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// The room for one of several datagrams that are read at once, in bytes: more than one of QUIC has that no path announces.
+/// The room for one datagram that is read, in bytes: more than the 1,472 that brunt tells its peers to send at most.
 pub(crate) const DATAGRAM_BYTES: usize = 2048;
 
 /// A worker's sockets and its time. Nothing blocks but [`Driver::wait`]. For a short example see `Wire` in the channel's tests.
@@ -140,7 +140,7 @@ pub(crate) trait Driver {
     }
 
     /// Reads one or several datagrams, each to a place of [`DATAGRAM_BYTES`] in the buffer, and sets `sizes` to theirs. Returns whether more
-    /// may be there, without which readiness is announced anew; `WouldBlock` for nothing yet.
+    /// may wait; if not, readiness is announced again. `WouldBlock` for nothing yet.
     fn read_datagrams(&mut self, token: ConnectionId, buffer: &mut [u8], sizes: &mut Vec<usize>) -> io::Result<bool> {
         sizes.clear();
         sizes.push(self.read(token, buffer)?);

@@ -234,7 +234,7 @@ fn connect_request(proxy: &Proxy, plan: &Plan, default_port: u16) -> Result<Arc<
     Ok(request.into_bytes().into())
 }
 
-/// The same addresses over UDP, where QUIC is spoken there.
+/// Turns addresses of TCP into those of UDP, for QUIC.
 fn over(is_over_quic: bool, mut addresses: Vec<Address>) -> Vec<Address> {
     for address in &mut addresses {
         if let Address::Tcp(tcp) = address

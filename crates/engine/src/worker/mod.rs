@@ -259,12 +259,12 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
             if !self.network.is_real_time() && self.network.connections().len() <= MOST_AUDITED {
                 self.load.audit(&self.network, now);
             }
+            self.network.send_owed();
             let until = if self.network.has_work() { now } else { self.next_wake(now) };
             if let Some(pause) = self.pause().filter(|pause| now + *pause < until) {
                 self.network.driver_mut().pause(pause);
                 self.gathering.paused(pause, self.network.now().since(now));
             }
-            self.network.send_owed();
             self.network.waits(until);
             self.network.driver_mut().wait(until, &mut events)?;
             self.network.woke();

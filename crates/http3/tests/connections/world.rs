@@ -315,7 +315,7 @@ impl World {
         }
         self.was_held_back |= self.asking.is_blocked();
         let mut datagram = Vec::new();
-        while self.client.transmit(self.now, 1, &mut datagram).is_some() {
+        while self.client.transmit(self.now, &mut datagram) {
             self.send(To::Server, &datagram);
             datagram.clear();
         }
@@ -405,7 +405,7 @@ impl World {
         }
         self.done(id);
         let mut datagram = Vec::new();
-        while self.server.transmit(id, self.now, 1, &mut datagram).is_some() {
+        while self.server.transmit(id, self.now, &mut datagram).is_some() {
             self.send(To::Client, &datagram);
             datagram.clear();
         }

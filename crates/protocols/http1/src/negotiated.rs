@@ -26,12 +26,12 @@ impl Version {
     ) -> Box<dyn Client> {
         let one = one.streaming(streaming.clone());
         let expected = one.expected();
-        let calls = Http2::new(keep, is_secure, streaming).noting(redirect.cloned()).expecting(expected);
+        let calls = || Http2::new(keep, is_secure, streaming).noting(redirect.cloned()).expecting(expected);
         match self {
             Self::One => Box::new(one),
-            Self::Two => Box::new(Http2Client::new(calls)),
-            Self::Three => Box::new(Http3Client::http3(calls.over_quic())),
-            Self::Auto => Box::new(Negotiated { one, two: Some(Box::new(Http2Client::new(calls))) }),
+            Self::Two => Box::new(Http2Client::new(calls())),
+            Self::Three => Box::new(Http3Client::http3(calls().over_quic())),
+            Self::Auto => Box::new(Negotiated { one, two: Some(Box::new(Http2Client::new(calls()))) }),
         }
     }
 

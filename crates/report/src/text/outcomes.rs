@@ -179,12 +179,12 @@ pub(crate) fn connections(summary: &Summary) -> String {
             parts.push(format!("{} sent again {why}", counted(n, "call")));
         }
     }
-    for (n, what) in [
-        (connections.get(Counter::PacketsLost), "sent and lost"),
-        (connections.get(Counter::DatagramsDropped), "dropped here"),
+    for (n, noun, what) in [
+        (connections.get(Counter::PacketsLost), "packet", "sent and lost"),
+        (connections.get(Counter::DatagramsDropped), "datagram", "dropped here"),
     ] {
         if n > 0 {
-            parts.push(format!("{} {what}", counted(n, "packet")));
+            parts.push(format!("{} {what}", counted(n, noun)));
         }
     }
     let without = summary.standing().availability().map(|share| 1.0 - share).filter(|share| *share > 0.0);

@@ -127,8 +127,8 @@ impl Quic {
         self.answer(id, site);
         let now = nanoseconds(site.service.now());
         self.datagram.clear();
-        while let Some(transmit) = self.server.transmit(id, now, 1, &mut self.datagram) {
-            self.send(transmit.to, transmit.bytes);
+        while let Some(to) = self.server.transmit(id, now, &mut self.datagram) {
+            self.send(to, self.datagram.len());
             self.datagram.clear();
         }
         self.set_timer(id, site);

@@ -109,7 +109,7 @@ impl Worker {
 
     fn wait(&mut self, events: &mut Events) -> io::Result<()> {
         let mut next = self.timers.first().map(|(due, _)| *due);
-        let mut has_more = !self.again.is_empty();
+        let mut has_more = false;
         if let Some(quic) = &self.quic {
             next = [next, quic.next_wake()].into_iter().flatten().min();
             has_more |= quic.again;

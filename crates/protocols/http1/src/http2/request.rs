@@ -10,8 +10,10 @@ use crate::chunked::Chunked;
 #[derive(Debug)]
 pub(super) struct Writer {
     scheme: &'static str,
-    /// The head that was written last; nothing before there is one.
+    /// The head that was written last; nothing before there is one, or if it had no end.
     head: Vec<u8>,
+    /// Its length, in bytes.
+    head_bytes: usize,
     block: Vec<u8>,
     /// The encoder's number of changes when the block was complete; `None` if the block itself changed the table.
     changes: Option<u64>,
@@ -51,6 +53,7 @@ impl Writer {
         Self {
             scheme: "http",
             head: Vec::new(),
+            head_bytes: 0,
             block: Vec::new(),
             changes: None,
             shape: Shape::default(),
@@ -73,12 +76,12 @@ impl Writer {
             self.write_anew(message, again, encoder);
         }
         self.trimmed += u64::from(self.shape.is_trimmed);
-        let mut body = message.get(self.head.len()..).unwrap_or(&[]);
+        let mut body = message.get(self.head_bytes..).unwrap_or(&[]);
         if self.shape.is_chunked {
             self.join(body);
             body = &self.content;
         }
-        Written { block: &self.block, body, is_head: self.shape.is_head, head_bytes: self.head.len() }
+        Written { block: &self.block, body, is_head: self.shape.is_head, head_bytes: self.head_bytes }
     }
 
     /// How many requests since the last time had fields that only HTTP/1.1 has, and were sent without them.
@@ -116,8 +119,12 @@ impl Writer {
             }
         }
         self.changes = (encoder.changes() == before).then_some(before);
+        // Without the empty line at its end, a head would be the beginning of longer ones.
         self.head.clear();
-        self.head.extend_from_slice(message.get(..request.body).unwrap_or(message));
+        if request.is_whole {
+            self.head.extend_from_slice(message.get(..request.body).unwrap_or(message));
+        }
+        self.head_bytes = request.body;
     }
 
     /// Joins the chunks of a body. What is no chunk ends it: scripts' requests are checked before they are sent.
@@ -151,17 +158,20 @@ struct Request<'m> {
     section: &'m [u8],
     /// Where its body begins.
     body: usize,
+    /// Whether an empty line ends its head.
+    is_whole: bool,
 }
 
 impl<'m> Request<'m> {
     /// Lines may end with LF alone, and empty ones may stand before the first (RFC 9112, section 2.2).
     fn parse(message: &'m [u8]) -> Self {
         let begin = message.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(message.len());
-        let (mut at, mut line_end) = (begin, None);
+        let (mut at, mut line_end, mut is_whole) = (begin, None, false);
         while let Some(length) = memchr::memchr(b'\n', message.get(at..).unwrap_or(&[])) {
             let line = message.get(at..at + length).unwrap_or(&[]);
             at += length + 1;
             if line_end.is_some() && matches!(line, b"" | b"\r") {
+                is_whole = true;
                 break;
             }
             line_end.get_or_insert(at);
@@ -171,7 +181,7 @@ impl<'m> Request<'m> {
         let mut words = line.split(|byte| *byte == b' ');
         let method = words.next().unwrap_or(b"GET");
         let (authority, path) = split(words.next().unwrap_or(b"/"));
-        Self { method, path, authority, section: message.get(line_end..at).unwrap_or(&[]), body: at }
+        Self { method, path, authority, section: message.get(line_end..at).unwrap_or(&[]), body: at, is_whole }
     }
 
     fn fields(&self) -> impl Iterator<Item = (&'m [u8], &'m [u8])> + use<'m> {
@@ -243,6 +253,8 @@ mod tests {
             ),
             ("GET https://o HTTP/1.1\r\n\r\n", ":method=GET :scheme=http :path=/ :authority=o", ""),
             ("GET http://o?q HTTP/1.1\r\n\r\n", ":method=GET :scheme=http :path=/?q :authority=o", ""),
+            ("GET /a HTTP/1.1\n", ":method=GET :scheme=http :path=/a", ""),
+            ("GET /a HTTP/1.1\nHost: h\n\nb", ":method=GET :scheme=http :path=/a :authority=h", "b"),
             ("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", ":method=OPTIONS :scheme=http :path=* :authority=h", ""),
             (chunks, posted, "abcde"),
             (chunks, posted, "abcde"),
