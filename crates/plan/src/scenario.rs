@@ -635,9 +635,10 @@ impl Scenarios {
         {
             let (open, closed) = if first.is_open() { (first, other) } else { (other, first) };
             return Err(InjectionError(format!(
-                "users of {} arrive at a rate, and those of {} are a fixed number: one load cannot be shared among them",
+                "scenario {} has a rate and {} a number of users, which one load cannot replace: choose one with --only {}",
                 open.name(),
-                closed.name()
+                closed.name(),
+                open.name()
             )));
         }
         let whole: f64 = self.populations.iter().map(Population::peak).sum();

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::values;
 
-/// What a script is given, and who of its users comes.
+/// What a script is given, and which of its scenarios run.
 #[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Script")]
 pub struct Scripted {

@@ -62,7 +62,7 @@ const FIRST_OF_SCRIPT: f64 = 10.0;
 /// Of each trial.
 const LENGTHS: Lengths = Lengths { duration_ns: 5 * SECOND_NS, warmup_ns: SECOND_NS };
 
-/// Find the highest rate, or the most connections, that meet thresholds
+/// Find the highest rate, or the most connections or users, that meet thresholds
 #[derive(Debug, Args)]
 #[command(override_usage = "brunt find --threshold 'p99<50ms' [OPTIONS] URL\n       brunt find [OPTIONS] SCRIPT")]
 #[command(mut_arg("duration", |arg| LENGTHS.told_of_duration(arg)), mut_arg("warmup", |arg| LENGTHS.told_of_warmup(arg)))]

@@ -241,7 +241,7 @@ pub(super) fn planned(run: &Run, registry: &Registry) -> Result<Plan> {
     if let Some(load) = constant.filter(|_| !run.change.once) {
         let seconds = run.change.duration.map_or_else(|| scenarios.seconds(), |ns| ns as f64 / 1e9);
         if seconds <= 0.0 {
-            bail!("the script's load has no length that its new load could have: give one with -d");
+            bail!("the script has no duration: give one with -d");
         }
         scenarios.make_constant(load, seconds)?;
     }
@@ -423,10 +423,21 @@ const MOST_OF_K6: u64 = 5_000;
 /// When the rate is not constant.
 pub(super) fn constant(run: &Run, is_javascript: bool) -> Result<Option<ConstantLoad>> {
     let users = run.scripted.users;
+    let change = &run.change;
+    let others = [
+        ("--scale", change.scale.is_some()),
+        ("--inject", !change.inject.is_empty()),
+        ("--vus", change.vus.is_some()),
+        ("--iterations", change.iterations.is_some()),
+        ("--stage", !change.stages.is_empty()),
+    ];
+    if let Some((other, _)) = others.iter().find(|(_, is_given)| users.is_some() && *is_given) {
+        bail!("--users takes the place of the script's load, which {other} changes: give one of the two");
+    }
     let Some(rate) = &run.change.rate else { return Ok(users.map(|users| ConstantLoad::Users(users.into()))) };
     let per_s = rate.highest_rate();
     if Profile::constant(per_s).ok().as_ref() != Some(rate) {
-        bail!("-r {rate}: a script's load becomes one rate, such as -r 50; ramps stand in the script");
+        bail!("-r {rate}: a script takes one rate, such as -r 50; write ramps in the script");
     }
     let most_alive = users.map(u64::from).or(is_javascript.then_some(MOST_OF_K6));
     Ok(Some(ConstantLoad::Iterations { per_s, most_alive, reuse_users: is_javascript }))

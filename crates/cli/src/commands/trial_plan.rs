@@ -27,7 +27,7 @@ pub fn script(run: &RunArgs) -> Option<PathBuf> {
 pub fn from_flags(run: &RunArgs, program: &Program) -> Result<Plan> {
     let Some(file) = script(run) else {
         if let Some(flag) = for_scripts(run) {
-            bail!("--{flag} is for scripts, and {} is none", run.bench.url.as_deref().unwrap_or("the target"));
+            bail!("--{flag} needs a script, and {} is a URL", run.bench.url.as_deref().unwrap_or("the target"));
         }
         return plan::from_flags(&run.bench, program);
     };
@@ -87,8 +87,8 @@ fn refuse_flags_of_calls(run: &RunArgs, registry: &Registry) -> Result<()> {
             let instead = match id {
                 "connections" => ", whose users make their own connections: --users says how many there are",
                 "requests" => ", whose users make the calls: -d says how long",
-                "warmup" => ": a scenario that comes before the others warms up",
-                _ => ", which says that itself",
+                "warmup" => ", whose trials have no warm-up: a longer -d makes its first second matter less",
+                _ => ": a script sets this itself",
             };
             bail!(
                 "{} is not for scripts{instead}",

@@ -308,19 +308,34 @@ fn a_search_with_a_script_says_what_it_needs() {
             &["-c", "8", &script],
             "--connections is not for scripts, whose users make their own connections: --users says",
         ),
-        (&["-w", "1s", &script], "--warmup is not for scripts: a scenario that comes before the others warms up"),
-        (&["-H", "A: b", &script], "--header is not for scripts, which says that itself"),
+        (&["-w", "1s", &script], "--warmup is not for scripts, whose trials have no warm-up: a longer -d"),
+        (&["-H", "A: b", &script], "--header is not for scripts: a script sets this itself"),
         (&["--users", "1..8", "http://127.0.0.1:1/"], "--users 1..8: a search for users needs a script"),
-        (&["--users", "8", "http://127.0.0.1:1/"], "--users is for scripts, and http://127.0.0.1:1/ is none"),
+        (&["--users", "8", "http://127.0.0.1:1/"], "--users needs a script, and http://127.0.0.1:1/ is a URL"),
         (
             &["--users", "1..8", "-c", "1..8", &script],
             "a search is for connections of a URL (-c), or for users of a script",
         ),
-        (&["-e", "A=b", "http://127.0.0.1:1/"], "--env is for scripts, and http://127.0.0.1:1/ is none"),
-        (&[&two], "users of b arrive at a rate, and those of a are a fixed number: one load cannot be shared"),
+        (&["-e", "A=b", "http://127.0.0.1:1/"], "--env needs a script, and http://127.0.0.1:1/ is a URL"),
+        (
+            &[&two],
+            "scenario b has a rate and a a number of users, which one load cannot replace: choose one with --only b",
+        ),
     ] {
         let done = run([&["find", "--threshold=p99<1s"], flags].concat()).with_status(2);
         assert!(done.stderr.contains(expected), "{flags:?}: {}", done.stderr);
+    }
+    // What changes the script's load has no meaning beside one that takes its place.
+    for (flag, value, file) in [
+        ("--scale", "2", &script),
+        ("--vus", "3", &script),
+        ("--iterations", "3", &script),
+        ("--stage", "1s:3", &script),
+        ("--inject", "a=at_once(3)", &two),
+    ] {
+        let done = run(["run", "--users", "3", flag, value, file]).with_status(2);
+        let expected = format!("--users takes the place of the script's load, which {flag} changes");
+        assert!(done.stderr.contains(&expected), "{flag}: {}", done.stderr);
     }
     // A script that nobody gave thresholds has nothing to meet.
     let bare = dir.file("bare.js", "import http from 'k6/http'; export default () => http.get('http://127.0.0.1:1/')");

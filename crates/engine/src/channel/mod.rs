@@ -217,6 +217,7 @@ impl Channel {
     }
 
     /// Writes clear bytes into `buffer`, from the wire bytes that it was fed.
+    #[inline]
     pub(crate) fn next_clear(&mut self, buffer: &mut [u8]) -> Clear {
         let tls = match self {
             Self::Tls(tls) => tls,

@@ -1069,6 +1069,13 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// Goes on once the channel's tunnel stands or its handshake is over, after it was fed.
     #[inline]
     pub(super) fn was_fed<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
+        if matches!(self.connections[token].state, State::Securing(_) | State::Tunnelling(_)) {
+            self.was_fed_before_it_is_open(load, token, now);
+        }
+    }
+
+    #[cold]
+    fn was_fed_before_it_is_open<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, now: Tick) {
         let connection = &mut self.connections[token];
         match connection.state {
             State::Securing(step) => {

@@ -280,11 +280,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         self.was_fed(load, token, now);
         let mut clear = std::mem::take(&mut self.inbound.clear);
         clear.resize(CLEAR_BYTES, 0);
-        if self.take_clear(load, token, &mut clear, generation, now) && self.connections[token].generation == generation
-        {
-            if self.inbound.owing.last() != Some(&token) {
-                self.inbound.owing.push(token);
-            }
+        let goes_on = self.take_clear(load, token, &mut clear, generation, now);
+        if goes_on && self.connections[token].generation == generation && self.inbound.owing.last() != Some(&token) {
+            self.inbound.owing.push(token);
         }
         self.inbound.clear = clear;
     }
@@ -309,7 +307,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     }
 
     /// Takes the clear bytes that a channel has. False if the connection has ended with them.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "on the way of every read of TLS; the other callers are rare")]
     fn take_clear<W: Workload<D, Tag = T>>(
         &mut self,
         load: &mut W,

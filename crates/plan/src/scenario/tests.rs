@@ -100,5 +100,5 @@ fn a_constant_load_is_shared_as_the_scripts_own() {
     assert_eq!(closed.validate(), Ok(()));
 
     let mut mixed = scenarios(vec![population(&[Step::AtOnce { users: 1.0 }]), closed.populations.remove(0)]);
-    assert!(mixed.make_constant(load, 1.0).unwrap_err().to_string().contains("one load cannot be shared"));
+    assert!(mixed.make_constant(load, 1.0).unwrap_err().to_string().contains("which one load cannot replace"));
 }

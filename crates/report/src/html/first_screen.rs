@@ -7,6 +7,7 @@ use brunt_judge::summary::Summary;
 use brunt_judge::thresholds::ThresholdResult;
 use brunt_judge::verdict::{Judgement, Spoils};
 use brunt_plan::plan::Plan;
+use brunt_plan::scenario::Population;
 use brunt_plan::threshold::{Figure, NameKind, Operator, Statistic, Threshold, Time};
 use brunt_plan::units::{Clock, Duration, Number};
 use brunt_record::catalogue::{Counter, Timing};
@@ -232,22 +233,50 @@ fn measurement(html: &mut Html, summary: &Summary) {
 
 /// A tile: its name, its figure, a note, and its tone.
 struct Tile {
-    name: &'static str,
+    name: String,
+    /// Which of response times it is.
+    statistic: Option<Statistic>,
     value: String,
     note: String,
     class: &'static str,
 }
 
-/// The place of the figure that a reader looks for first: one that failed; else the rate, or where the plan sets that, the slowest calls.
-fn first_of(tiles: &[Tile], summary: &Summary) -> usize {
-    let has_too_many_failed = summary
-        .thresholds
-        .iter()
-        .any(|result| !result.held && result.condition.threshold().is_some_and(Threshold::is_about_errors));
+/// Puts the figure that a reader looks for first before the others: the one of a condition that failed; else the rate, or where the plan
+/// sets that, the slowest calls. Returns whether there is one.
+fn lead(tiles: &mut Vec<Tile>, summary: &Summary) -> bool {
+    let of_all_errors = |of: &Threshold| of.is_about_errors() && of.subject().is_none();
+    let failed = summary.thresholds.iter().filter_map(|result| Some((result, result.condition.threshold()?)));
+    // A share of failed calls explains other conditions; one that brunt's own delays can have decided says the least.
+    let failed = failed.filter(|(result, _)| !result.held);
+    let first = failed.min_by_key(|(result, of)| (!result.sure, !of_all_errors(of)));
     let place = |name: &str| tiles.iter().position(|tile| tile.name == name);
-    let failed = || tiles.iter().position(|tile| tile.class == "bad" && tile.name != "error rate");
-    let usual = if summary.is_open() { "p99" } else { "ok/s" };
-    place("error rate").filter(|_| has_too_many_failed).or_else(failed).or_else(|| place(usual)).unwrap_or(0)
+    let Some((result, of)) = first else {
+        let mut populations = summary.plan.scenarios.iter().flat_map(|all| &all.populations);
+        let is_paced = summary.is_open() || populations.any(Population::is_open);
+        let usual = place(if is_paced { "p99" } else { "ok/s" });
+        let usual = usual.filter(|_| summary.total.numbers.get(Counter::Due) > 0);
+        if let Some(upto) = usual.and_then(|place| tiles.get_mut(..=place)) {
+            upto.rotate_right(1);
+        }
+        return usual.is_some();
+    };
+    let is_of_time = |tile: &Tile| tile.statistic.is_some_and(|statistic| is_over_limit(result, None, statistic));
+    let known = if of_all_errors(of) { place("error rate") } else { tiles.iter().position(is_of_time) };
+    let limit = format!("limit {}", clean(of.condition()));
+    let mut leading = match known {
+        Some(place) => tiles.remove(place),
+        None => Tile {
+            name: brief(of.figure()),
+            value: brief(&result.got.to_string()),
+            statistic: None,
+            note: String::new(),
+            class: "",
+        },
+    };
+    leading.class = if result.sure { "bad" } else { "warning" };
+    leading.note = if leading.note.is_empty() { limit } else { format!("{limit}; {}", leading.note) };
+    tiles.insert(0, leading);
+    true
 }
 
 /// The interval of the rate, where the target and not the plan sets it: `95%: 3,800 to 3,890/s`.
@@ -266,7 +295,8 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
     let is_spoiled = |figure: Spoils| summary.verdict.spoils(&[figure]);
     let least = if is_spoiled(Spoils::Throughput) { "≥" } else { "" };
     let mut tiles = vec![Tile {
-        name: "ok/s",
+        name: "ok/s".to_owned(),
+        statistic: None,
         value: format!("{least}{}", Number(summary.rates.ok_per_s)),
         note: if summary.is_open() {
             format!("of {} due/s", Number(summary.rates.due_per_s))
@@ -278,7 +308,8 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
     let due = summary.total.numbers.get(Counter::Due);
     if due > 0 {
         tiles.push(Tile {
-            name: "error rate",
+            name: "error rate".to_owned(),
+            statistic: None,
             value: percent(summary.error_rate),
             // Connections without a server make few attempts: the time without one says more.
             note: match summary.standing().availability() {
@@ -304,7 +335,8 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
             let is_of_few = response.count < fewest_calls(quantile.share_ratio);
             let of_few = || format!("of {}", counted(response.count, "call"));
             tiles.push(Tile {
-                name: percentile.name(),
+                name: percentile.name().to_owned(),
+                statistic: Some(Statistic::Quantile(quantile.share_ratio)),
                 value: duration(quantile.value()),
                 note: match () {
                     () if is_longest => format!("the longest {}", of_few()),
@@ -322,29 +354,27 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
             });
         }
         let class = if failed(Statistic::Max) { "bad" } else { "" };
-        tiles.push(Tile { name: "max", value: duration(response.max), note: String::new(), class });
+        tiles.push(Tile {
+            name: "max".to_owned(),
+            statistic: Some(Statistic::Max),
+            value: duration(response.max),
+            note: String::new(),
+            class,
+        });
     }
     html.raw("<section id=\"figures\" aria-labelledby=\"figures-title\"><h2 id=\"figures-title\">Key figures</h2><dl class=\"tiles\">");
-    // It comes first; the others keep their order.
-    let first = first_of(&tiles, summary);
-    if let Some(upto) = tiles.get_mut(..=first) {
-        upto.rotate_right(1);
-    }
-    for (place, Tile { name, value, note, class }) in tiles.into_iter().enumerate() {
-        html.raw(if place == 0 {
+    let is_led = lead(&mut tiles, summary);
+    for (place, Tile { name, value, note, class, .. }) in tiles.into_iter().enumerate() {
+        html.raw(if place == 0 && is_led {
             "<div class=\"tile hero\" data-figure=\""
         } else {
             "<div class=\"tile\" data-figure=\""
         })
-        .raw(name)
+        .text(&name)
         .raw("\"><dt>")
-        .raw(name)
+        .text(&name)
         .raw("</dt><dd><span class=\"value ");
         html.raw(class).raw("\">").text(&value).raw("</span>");
-        let limits = summary.thresholds.iter().filter_map(|result| Some((result, result.condition.threshold()?)));
-        let limit = limits.filter(|(result, of)| !result.held && place == 0 && of.figure() == name);
-        let limit = limit.map(|(_, of)| format!("limit {}", of.condition())).next();
-        let note = limit.into_iter().chain((!note.is_empty()).then_some(note)).collect::<Vec<_>>().join("; ");
         if !note.is_empty() {
             html.raw("<small>").text(&note).raw("</small>");
         }

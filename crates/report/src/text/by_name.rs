@@ -51,7 +51,7 @@ fn requests(summary: &Summary, paint: Paint) -> Section {
     if !summary.breakdown.requests.is_empty() && nameless > 0 {
         let (were, stand) = if nameless == 1 { ("was", "stands") } else { ("were", "stand") };
         let line = format!("  {} {were} never sent, and {stand} in no row", counted(nameless, "call"));
-        section.add(Rank::Cause, [paint.as_(Role::Warning, line)]);
+        section.add(Rank::Always, [paint.as_(Role::Warning, line)]);
     }
     section
 }

@@ -19,7 +19,7 @@ pub(super) enum Rank {
     Minor,
     /// A figure that many look for.
     Figure,
-    /// What failed, where and why, and what to do about it.
+    /// What failed, where and why.
     Cause,
     /// The outcome, the plan, the main figures, and each doubt about them: shown whatever the room.
     Always,
@@ -35,7 +35,7 @@ struct Piece {
     rank: Rank,
     text: String,
     height: usize,
-    /// Whether it is a row, of which some can stand for all.
+    /// Whether it is a row of a table: those that are not shown are counted.
     is_row: bool,
 }
 
@@ -184,10 +184,14 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// The names of sections of which nothing is shown.
+    /// The names of sections of which nothing is shown, or of which a line about a failure is not.
     fn hidden(&self) -> impl Iterator<Item = &'a str> {
         let all = self.sections.iter().zip(&self.shown);
-        let hidden = all.filter(|(section, shown)| !section.pieces.is_empty() && !shown.contains(&true));
+        let hidden = all.filter(|(section, shown)| {
+            let mut pieces = section.pieces.iter().zip(*shown);
+            let misses = pieces.any(|(piece, is_shown)| !is_shown && !piece.is_row && piece.rank >= Rank::Cause);
+            misses || !section.pieces.is_empty() && !shown.contains(&true)
+        });
         hidden.map(|(section, _)| section.name.as_str())
     }
 
@@ -293,7 +297,10 @@ mod tests {
         let mut sections = report();
         sections.push(Section::of("Findings", Rank::Always, numbered("finding", 40)));
         let text = fitted(&sections, PLAIN).join("\n");
-        assert!(text.contains("finding 39\nMore with -v: Requests, Tags") && !text.contains("advice"), "{text}");
+        assert!(
+            text.contains("finding 39\nMore with -v: Outcome, Requests, Tags") && !text.contains("advice"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -156,6 +156,7 @@ fn thresholds(section: &mut Section, remarks: &[Toned], summary: &Summary, paint
             _ => Rank::Figure,
         };
         let lines = wrapped(&format!("  {sign} {name}  "), "      ", &text, WIDTH);
+        // The headline names those that failed.
         if has_failed { section.add_whole(rank, &lines) } else { section.add_row(rank, lines.join("\n")) }
     }
 }

@@ -14,6 +14,8 @@ use crate::failed::in_words;
 use crate::numbers::{brief, clean, count, counted, percent};
 use crate::style::Paint;
 
+/// The columns that the name of a line takes.
+const WIDTH_OF_LABEL: usize = 15;
 /// The most statuses for which an answer is shown.
 const MOST_EXAMPLES: usize = 3;
 
@@ -29,8 +31,8 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Section
             let text = format!("{status}{name} × {}", count(n));
             if ok.holds(status) { text } else { paint.bad(text) }
         });
-        let rank = if statuses.iter().all(|(status, _)| ok.holds(*status)) { Rank::Minor } else { Rank::Cause };
-        section.add(rank, [format!("{}{}", label("status", paint), shown.collect::<Vec<_>>().join("   "))]);
+        let rank = if statuses.iter().all(|(status, _)| ok.holds(*status)) { Rank::Minor } else { Rank::Always };
+        section.add_whole(rank, &in_columns(&label("status", paint), shown));
     }
     for failure in listed("failed", &summary.total.failures, |line| paint.bad(line), paint) {
         section.add_row(Rank::Cause, failure);
@@ -55,7 +57,7 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Section
         section.add(Rank::Minor, [format!("{}{}", paint.warning("  waited for a free connection: "), calls)]);
     }
     if let Some(sampled) = summary.run.sampled.as_deref() {
-        let rank = if sampled.problem.is_some() { Rank::Cause } else { Rank::Minor };
+        let rank = if sampled.problem.is_some() { Rank::Always } else { Rank::Minor };
         section.add(rank, [format!("{}{}", label("samples", paint), rows_of(sampled))]);
     }
     if summary.total.numbers.get(Counter::Unasked) > 0 {
@@ -93,6 +95,23 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Section
     }
     section.add(Rank::Minor, listed("troubles", &summary.total.troubles, str::to_owned, paint));
     section
+}
+
+/// Words in lines of the usual width, none of them cut; the first line stands behind `label`.
+fn in_columns(label: &str, words: impl Iterator<Item = String>) -> Vec<String> {
+    const GAP: &str = "   ";
+    let mut lines = vec![label.to_owned()];
+    for word in words {
+        let Some(line) = lines.last_mut() else { break };
+        let is_first = columns::width(line) <= WIDTH_OF_LABEL;
+        if !is_first && columns::width(line) + GAP.len() + columns::width(&word) > WIDTH {
+            lines.push(format!("{}{word}", " ".repeat(WIDTH_OF_LABEL)));
+        } else {
+            line.push_str(if is_first { "" } else { GAP });
+            line.push_str(&word);
+        }
+    }
+    lines
 }
 
 /// An excerpt of the first answer with each status that is not ok, in a line each; failures have their reasons.

@@ -24,17 +24,17 @@ pub(super) fn section(summary: &Summary, paint: Paint, all: bool) -> Section {
     skips(&mut section, replayed, paint);
     if replayed.without_body > 0 {
         let sent = format!("{} sent without the body, which the log has not", counted(replayed.without_body, "write"));
-        section.add(Rank::Cause, [format!("{}{}", label("bodies", paint), paint.warning(sent))]);
+        section.add(Rank::Always, [format!("{}{}", label("bodies", paint), paint.warning(sent))]);
     }
     if replayed.redacted > 0 {
         let left =
             format!("{} redacted in the log and not sent; -H gives one", counted(replayed.redacted, "header field"));
-        section.add(Rank::Cause, [format!("{}{}", label("headers", paint), paint.warning(left))]);
+        section.add(Rank::Always, [format!("{}{}", label("headers", paint), paint.warning(left))]);
     }
     if replayed.unread_durations > 0 {
         let number = counted(replayed.unread_durations, "request");
         let unread = format!("{number} with one that cannot be read; the time in the log is their beginning");
-        section.add(Rank::Cause, [format!("{}{}", label("durations", paint), paint.warning(unread))]);
+        section.add(Rank::Always, [format!("{}{}", label("durations", paint), paint.warning(unread))]);
     }
     section.add(Rank::Figure, differences(&replayed.all, paint));
     templates(&mut section, replayed, paint, all);

@@ -29,7 +29,7 @@ pub(super) fn section(summary: &Summary, paint: Paint) -> Section {
             one.cpu_per_call_ns.map(|ns| paint.faint(format!("  {} a call", duration(AtLeast::exactly(ns as u64)))));
         let mut lines = vec![format!("  {name}{cells}{}", per_call.unwrap_or_default())];
         lines.extend(missed(one).into_iter().map(|line| paint.warning(line)));
-        let rank = if one.missed_seconds > 0 { Rank::Cause } else { Rank::Figure };
+        let rank = if one.missed_seconds > 0 { Rank::Always } else { Rank::Figure };
         section.add_row(rank, lines.join("\n"));
     }
     section
