@@ -325,22 +325,22 @@ fn a_search_with_a_script_says_what_it_needs() {
         let done = run([&["find", "--threshold=p99<1s"], flags].concat()).with_status(2);
         assert!(done.stderr.contains(expected), "{flags:?}: {}", done.stderr);
     }
+    // A script that nobody gave thresholds has nothing to meet.
+    let bare = dir.file("bare.js", "import http from 'k6/http'; export default () => http.get('http://127.0.0.1:1/')");
+    let done = run(["find", &bare]).with_status(2);
+    assert!(done.stderr.contains("needs to know what the target must meet"), "{}", done.stderr);
     // What changes the script's load has no meaning beside one that takes its place.
     for (flag, value, file) in [
         ("--scale", "2", &script),
         ("--vus", "3", &script),
-        ("--iterations", "3", &script),
-        ("--stage", "1s:3", &script),
+        ("--iterations", "3", &bare),
+        ("--stage", "1s:3", &bare),
         ("--inject", "a=at_once(3)", &two),
     ] {
         let done = run(["run", "--users", "3", flag, value, file]).with_status(2);
         let expected = format!("--users takes the place of the script's load, which {flag} changes");
         assert!(done.stderr.contains(&expected), "{flag}: {}", done.stderr);
     }
-    // A script that nobody gave thresholds has nothing to meet.
-    let bare = dir.file("bare.js", "import http from 'k6/http'; export default () => http.get('http://127.0.0.1:1/')");
-    let done = run(["find", &bare]).with_status(2);
-    assert!(done.stderr.contains("needs to know what the target must meet"), "{}", done.stderr);
     let done = run(["find", "--dry-run", "--threshold", "p99<1s", &script]).with_status(0);
     assert!(done.stderr.contains("note: --threshold takes the place of 2 thresholds of the script"), "{}", done.stderr);
 }
