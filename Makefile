@@ -62,12 +62,17 @@ site-test: site test-packages
 	cd web && npm ci --silent && SITE="$(CURDIR)/target/site" node --test --test-reporter=spec test/site.mjs
 
 # Everything that can fail, against real servers. `cargo test` alone leaves out what needs other programs, and names it.
-# Three tests at once even on two cores: most of them wait.
+# Three tests at once even on two cores: most of them wait. Random inputs are the same each time; `make fuzz` draws others.
 test: test-packages
-	BRUNT_SEEDS=1000 TWO_CLIENTS_SECONDS=60 RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} .ci/test
+	BRUNT_SEEDS=1000 PROPTEST_RNG_SEED=1 TWO_CLIENTS_SECONDS=60 RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} .ci/test
 	cd crates/javascript && node --no-warnings --experimental-vm-modules --test tests/library/*.test.mjs
 	cd web && npm ci --silent && npm test --silent
-	fuzz/smoke.sh
+	SEED=1 fuzz/smoke.sh
+
+# Looks for faults with inputs that nobody tried: each parser for a minute, `make fuzz SECONDS=600` for ten, and every property over values.
+fuzz: test-packages
+	cargo --config .ci/tests.toml test --workspace --features brunt/schema --locked --lib
+	fuzz/smoke.sh $(or $(SECONDS),60)
 
 # The unit tests of scripts' users under valgrind: some of their code is unsafe, and they change stacks. A minute of CPU time.
 valgrind: test-packages

@@ -2,6 +2,7 @@
 # Runs each fuzz target for a while, starting from its corpus:
 #
 #   fuzz/smoke.sh [SECONDS [TARGET…]]        20 seconds each by default, one target per processor at a time
+#   SEED=1 fuzz/smoke.sh …                   the same inputs each time, as many as the seconds allow
 #
 # Exit status 0: nothing was found.
 set -eu
@@ -20,9 +21,11 @@ out=${built%/*/*}
 fuzz() {
     # What is discovered on the way stays out of the committed corpus.
     found="$out/corpus/$1"
+    # What an earlier search found would be tried first, and change all that follows; so does what is read again by the clock.
+    [ -z "${SEED:-}" ] || { found="$out/seeded/$1" && rm -rf "$found"; }
     mkdir -p "$found" "artifacts/$1"
     log="$out/$1.log"
-    if ! "$built/$1" "$found" "corpus/$1" -artifact_prefix="artifacts/$1/" \
+    if ! "$built/$1" "$found" "corpus/$1" -artifact_prefix="artifacts/$1/" ${SEED:+-seed=$SEED -reload=0} \
         -max_total_time="$seconds" -timeout=60 -max_len=4096 -rss_limit_mb=1024 -dict="dictionaries/$1.dict" \
         -print_final_stats=1 >"$log" 2>&1; then
         echo "== $1"

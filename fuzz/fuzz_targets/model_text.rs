@@ -49,7 +49,7 @@ fn profile(text: &str) {
 
 fn threshold(text: &str) {
     let Ok(threshold) = text.parse::<Threshold>() else { return };
-    assert_eq!(threshold.to_string(), text);
+    assert_eq!(threshold.to_string(), text.trim());
 }
 
 fn ok_status(text: &str) {
@@ -93,7 +93,7 @@ fn steps(text: &str) {
 
 fn fail_if(text: &str) {
     let Ok(condition) = text.parse::<FailIf>() else { return };
-    assert_eq!(condition.to_string(), text);
+    assert_eq!(condition.to_string(), text.trim());
 }
 
 fuzz_target!(|text: &str| {

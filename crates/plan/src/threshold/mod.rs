@@ -179,6 +179,7 @@ impl FromStr for Threshold {
     type Err = ThresholdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
         let error = |problem: String| ThresholdError { text: text.to_owned(), problem };
         let (at, (sign, operator)) =
             Operator::find(text).ok_or_else(|| error("a comparison is missing: <, <=, >, >= or ==".to_owned()))?;
