@@ -13,6 +13,7 @@ mod https;
 mod instructions;
 mod javascript;
 mod llm;
+mod pacing;
 mod protocols;
 mod rate;
 mod replay;
@@ -70,6 +71,7 @@ pub const BENCHES: &[Bench] = &[
     llm::BENCH,
     agents::BENCH,
     rate::BENCH,
+    pacing::BENCH,
     replay::BENCH,
     sinks::BENCH,
     stall::BENCH,

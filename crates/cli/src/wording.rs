@@ -112,6 +112,10 @@ fn engine(error: &EngineError, settings: Settings) -> String {
             "{error}: ask for fewer ({}), or raise the hard limit (ulimit -Hn)",
             settings.place(Setting::Connections)
         ),
+        EngineError::NoSpareCpu { cpus: 1, .. } => format!("{error}: let it sleep (--pace timer)"),
+        EngineError::NoSpareCpu { cpus, .. } => {
+            format!("{error}: give -t {} or fewer, or let them sleep (--pace timer)", cpus - 1)
+        }
         EngineError::TookTooLong { setting, .. } => {
             format!("{error}: let it end, or raise {}", settings.place(*setting))
         }

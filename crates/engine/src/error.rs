@@ -44,6 +44,15 @@ pub enum EngineError {
         /// The descriptors that the process may have.
         limit: u64,
     },
+    /// Workers that wait awake would leave no CPU to anything else.
+    #[error("a worker that waits awake needs a CPU of its own and leaves one to all else: there {} {cpus}, for {}",
+        if *cpus == 1 { "is" } else { "are" }, counted(u64::from(*workers), "worker"))]
+    NoSpareCpu {
+        /// The workers of this machine.
+        workers: u32,
+        /// The CPUs that this process may use.
+        cpus: u32,
+    },
     /// The operating system refused something that a run cannot do without.
     #[error("cannot {what}")]
     System {

@@ -91,6 +91,7 @@ pub use crate::scenarios::plan_to;
 pub use crate::shared_counters::{SharedCounter, SharedCounters};
 pub use crate::single_call::{AskError, ask};
 pub use crate::transport::has_arrival_times;
+use crate::transport::pacing;
 pub use crate::transport::route::{RouteError, ports_in};
 pub use crate::transport::tls::TlsError;
 pub use crate::users::among_workers::over_on;
@@ -173,7 +174,7 @@ pub fn run_part(
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
-    let machine = Epolls::new(plan.transport.arrival_times);
+    let machine = Epolls::new(plan, pacing::spins(plan, part.portion)?);
     run::run(plan, RunInputs { machine: &machine, part, registry, scripts, stop, trace: None }, observer)
 }
 
@@ -205,7 +206,7 @@ pub fn run_replay_part(
     observer: &mut dyn Observer,
     stop: &StopHandle,
 ) -> Result<Finished, EngineError> {
-    let machine = Epolls::new(plan.transport.arrival_times);
+    let machine = Epolls::new(plan, pacing::spins(plan, part.portion)?);
     run::run_replay(plan, logs, &RunInputs { machine: &machine, part, registry, scripts, stop, trace: None }, observer)
 }
 
@@ -220,7 +221,7 @@ pub fn setup(
     scripts: &dyn ScriptHost,
     stop: &StopHandle,
 ) -> Result<(Value<'static>, LifecycleFigures), EngineError> {
-    run::setup(plan, &Epolls::new(plan.transport.arrival_times), registry, scripts, stop)
+    run::setup(plan, &Epolls::new(plan, false), registry, scripts, stop)
 }
 
 /// Runs only the teardown of the plan's script, if it has one, and returns what it leaves; `given` is the value that its
@@ -235,7 +236,7 @@ pub fn teardown(
     scripts: &dyn ScriptHost,
     stop: &StopHandle,
 ) -> Result<LifecycleFigures, EngineError> {
-    run::teardown(plan, given, &Epolls::new(plan.transport.arrival_times), registry, scripts, stop)
+    run::teardown(plan, given, &Epolls::new(plan, false), registry, scripts, stop)
 }
 
 /// The script of `plan`, if it is wrk's, for its report on a result that others have measured. It is loaded, and none
@@ -296,7 +297,7 @@ pub fn run_traced(
     stop: &StopHandle,
     trace: Arc<dyn Trace>,
 ) -> Result<Finished, EngineError> {
-    let machine = Epolls::new(plan.transport.arrival_times);
+    let machine = Epolls::new(plan, false);
     run::run(
         plan,
         RunInputs {

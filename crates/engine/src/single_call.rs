@@ -44,7 +44,7 @@ pub enum AskError {
 /// # Errors
 /// When there is no answer, or the plan is wrong.
 pub fn ask(plan: &Plan, registry: &Registry, stop: &StopHandle) -> Result<DiscoveryReply, AskError> {
-    ask_on(&Epolls::new(plan.transport.arrival_times), plan, registry, stop)
+    ask_on(&Epolls::new(plan, false), plan, registry, stop)
 }
 
 /// The same on the drivers of `machine`.

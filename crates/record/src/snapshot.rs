@@ -39,9 +39,10 @@ pub const SHORTEST_JUDGED_NS: u64 = 100_000_000;
 const SATURATED: f64 = 0.95;
 
 /// Numbers about how the generator itself fared.
-const HEALTH: [Counter; 7] = [
+const HEALTH: [Counter; 8] = [
     Counter::WorkersWall,
     Counter::WorkersCpu,
+    Counter::WorkersSpun,
     Counter::WorkersStarved,
     Counter::WorkersScript,
     Counter::BusiestWorker,
@@ -73,6 +74,12 @@ impl Numbers {
         for counter in HEALTH {
             self.set(counter, of.get(counter));
         }
+    }
+
+    /// The share of the workers' time for which they waited awake, 0 to 1.
+    pub fn spun_share(&self) -> f64 {
+        let (spun, wall) = (self.get(Counter::WorkersSpun), self.get(Counter::WorkersWall));
+        if wall > 0 { (spun as f64 / wall as f64).min(1.0) } else { 0.0 }
     }
 
     /// The share of the workers' CPU time that was spent in the hooks of a script, 0 to 1.

@@ -203,6 +203,10 @@ pub struct Connecting {
     /// CPU in a flood and adds brunt's own delays to the times shown [default: kernel]
     #[arg(long, value_name = "WHO")]
     pub arrival_times: Option<ArrivalTimes>,
+    /// How workers wait until a call is due: asleep until a timer wakes them, or awake on a CPU each, so that none goes
+    /// late; auto: awake for -r of 1,000/s and more a worker where CPUs are free [default: auto]
+    #[arg(long, value_name = "HOW")]
+    pub pace: Option<Pace>,
     /// Wait up to this long for the target to answer before the load begins: for a service that is starting
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub wait_for: Option<u64>,
@@ -215,6 +219,17 @@ pub enum ArrivalTimes {
     Kernel,
     /// brunt, when it has read the answer
     Read,
+}
+
+/// How workers wait until a call is due.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Pace {
+    /// Awake where the rate asks for it and CPUs are free, else asleep
+    Auto,
+    /// Asleep, until a timer wakes them
+    Timer,
+    /// Awake, on a CPU each
+    Spin,
 }
 
 /// How TLS is done.

@@ -15,8 +15,8 @@ use brunt_plan::connections::Connections;
 use brunt_plan::content::Content;
 use brunt_plan::environment::Environment;
 use brunt_plan::plan::{
-    ArrivalTimes, Family, Load, MAX_ERROR_RATE, MAX_LESS_RATIO, Origin, PLAN_VERSION, Plan, Script, StopRule, Tls,
-    Transport,
+    ArrivalTimes, Family, Load, MAX_ERROR_RATE, MAX_LESS_RATIO, Origin, PLAN_VERSION, Pace, Plan, Script, StopRule,
+    Tls, Transport,
 };
 use brunt_plan::profile::Profile;
 use brunt_plan::random::Random;
@@ -502,6 +502,11 @@ pub fn transport(args: &Connecting, tls: Tls) -> Result<Transport> {
         arrival_times: match args.arrival_times {
             Some(args::bench::ArrivalTimes::Read) => ArrivalTimes::Read,
             Some(args::bench::ArrivalTimes::Kernel) | None => ArrivalTimes::Kernel,
+        },
+        pace: match args.pace {
+            Some(args::bench::Pace::Timer) => Pace::Timer,
+            Some(args::bench::Pace::Spin) => Pace::Spin,
+            Some(args::bench::Pace::Auto) | None => Pace::Auto,
         },
         wait_ns: args.wait_for.unwrap_or(0),
         resolve_every_ns: args.resolve_every.unwrap_or(RESOLVE_EVERY_NS),

@@ -16,6 +16,7 @@ mod imports;
 mod kept;
 mod live;
 mod metrics;
+mod pacing;
 mod pages;
 mod place;
 mod plans;

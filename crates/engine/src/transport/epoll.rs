@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brunt_plan::plan::ArrivalTimes;
+use brunt_plan::plan::{ArrivalTimes, Plan};
 use brunt_record::time::Tick;
 use mio::net::{TcpStream, UdpSocket, UnixStream};
 use mio::{Events, Interest, Poll, Token};
@@ -53,6 +53,8 @@ pub(crate) struct Epoll {
     /// Room for bytes that are taken out of a socket after they were read.
     scratch: Vec<u8>,
     arrival_times: ArrivalTimes,
+    /// For how long it has waited awake; `None` where it waits asleep.
+    spun_ns: Option<u64>,
     /// Whether the thread asked for exact wake-ups.
     #[cfg(target_os = "linux")]
     sleeps_exactly: bool,
@@ -65,12 +67,13 @@ pub(crate) struct Epoll {
 pub(crate) struct Epolls {
     epoch: Instant,
     arrival_times: ArrivalTimes,
+    spins: bool,
 }
 
 impl Epolls {
-    /// The run's time begins now.
-    pub(crate) fn new(arrival_times: ArrivalTimes) -> Self {
-        Self { epoch: Instant::now(), arrival_times }
+    /// For `plan`, whose time begins now; its workers sleep until something is to be done, or `spins`.
+    pub(crate) fn new(plan: &Plan, spins: bool) -> Self {
+        Self { epoch: Instant::now(), arrival_times: plan.transport.arrival_times, spins }
     }
 }
 
@@ -78,7 +81,7 @@ impl Machine for Epolls {
     type Driver = Epoll;
 
     fn driver(&self, connections: usize) -> io::Result<Epoll> {
-        Epoll::new(self.epoch, connections, self.arrival_times)
+        Epoll::new(self.epoch, connections, self.arrival_times, self.spins)
     }
 
     fn clock(&self) -> Clock {
@@ -93,7 +96,12 @@ impl Machine for Epolls {
 
 impl Epoll {
     /// A driver for `connections` connections, whose time counts from `epoch`.
-    pub(crate) fn new(epoch: Instant, connections: usize, arrival_times: ArrivalTimes) -> io::Result<Self> {
+    pub(crate) fn new(
+        epoch: Instant,
+        connections: usize,
+        arrival_times: ArrivalTimes,
+        spins: bool,
+    ) -> io::Result<Self> {
         let poll = Poll::new()?;
         let timer = Timer::new(poll.registry())?;
         let mut sockets = Vec::new();
@@ -108,11 +116,39 @@ impl Epoll {
             untaken: Vec::new(),
             scratch: vec![0; TAKEN_AT_ONCE],
             arrival_times,
+            spun_ns: spins.then_some(0),
             #[cfg(target_os = "linux")]
             sleeps_exactly: false,
             #[cfg(target_os = "linux")]
             control: Control::default(),
         })
+    }
+
+    /// Waits for events, of which there may be none.
+    fn poll(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        match self.poll.poll(&mut self.events, timeout) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                self.events.clear();
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Waits for events, and never sleeps: what comes first of them and `until` is seen within the time of a system call.
+    fn poll_awake(&mut self, until: Tick, since: Tick) -> io::Result<()> {
+        let mut last = since;
+        loop {
+            self.poll(Some(Duration::ZERO))?;
+            let now = self.now();
+            if !self.events.is_empty() || now >= until {
+                break;
+            }
+            last = now;
+        }
+        // The last round found something, which is work and no wait.
+        self.spun_ns = self.spun_ns.map(|ns| ns + last.since(since));
+        Ok(())
     }
 
     /// Takes bytes that were read out of their sockets.
@@ -292,6 +328,10 @@ impl Driver for Epoll {
         }
     }
 
+    fn spun_ns(&self) -> u64 {
+        self.spun_ns.unwrap_or(0)
+    }
+
     fn pause(&mut self, ns: u64) {
         #[cfg(target_os = "linux")]
         if !self.sleeps_exactly {
@@ -311,10 +351,11 @@ impl Driver for Epoll {
             self.take_all();
         }
         let now = self.now();
-        let timeout = self.timer.arm(until, now)?;
-        match self.poll.poll(&mut self.events, timeout) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
-            other => other?,
+        if self.spun_ns.is_some() {
+            self.poll_awake(until, now)?;
+        } else {
+            let timeout = self.timer.arm(until, now)?;
+            self.poll(timeout)?;
         }
         ready.extend(self.events.iter().filter(|event| event.token() != TIMER).map(|event| Ready {
             token: ConnectionId::at(event.token().0),

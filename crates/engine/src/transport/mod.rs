@@ -6,6 +6,7 @@
 mod acknowledging;
 mod datagrams;
 pub(crate) mod epoll;
+pub(crate) mod pacing;
 pub(crate) mod refusal;
 pub(crate) mod route;
 pub(crate) mod thread_clock;
@@ -168,6 +169,11 @@ pub(crate) trait Driver {
     /// Waits until something is ready or `until` (in the time of [`Driver::now`]) has come, and lists what is ready.
     /// Connections closed since may still be listed.
     fn wait(&mut self, until: Tick, ready: &mut Vec<Ready>) -> io::Result<()>;
+
+    /// For how long all of [`Driver::wait`] waited awake so far, in nanoseconds.
+    fn spun_ns(&self) -> u64 {
+        0
+    }
 
     /// Sleeps for so long, in nanoseconds, whatever becomes ready meanwhile.
     fn pause(&mut self, ns: u64);

@@ -66,8 +66,9 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
     fn hand_over(&mut self, phase: Phase, end: Tick, length_ns: u64) {
         self.load.hand_over(&mut self.network, end);
         self.network.note_losses();
+        let spun_ns = self.network.driver_mut().spun_ns();
         let numbers = &mut self.network.recorder_mut().snapshot.numbers;
-        numbers.set_health(&self.vitals.lap(end));
+        numbers.set_health(&self.vitals.lap(end, spun_ns));
         numbers.set(Counter::WorkersScript, self.load.take_busy_ns());
         let interval = self.interval(phase, length_ns);
         self.network.recorder_mut().looks.fit();

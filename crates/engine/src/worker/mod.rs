@@ -415,7 +415,8 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
 
     /// The load begins, at the same time on every worker.
     fn begin(&mut self, now: Tick) {
-        self.vitals.lap(now);
+        let spun_ns = self.network.driver_mut().spun_ns();
+        self.vitals.lap(now, spun_ns);
         self.load_began = now;
         // Figures of making connections belong to the result, even if a warm-up comes first.
         let begun = self.network.recorder_mut().take();

@@ -2,7 +2,7 @@
 
 use super::HEARTBEAT_NS;
 use crate::transport::thread_clock::ThreadClock;
-use brunt_record::catalogue::Numbers;
+use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::time::Tick;
 
 /// How much later than planned a heartbeat may come before the worker counts as having stood still, in nanoseconds.
@@ -21,6 +21,7 @@ pub(super) struct ThreadUsage {
     clock: Option<ThreadClock>,
     lap_began: Tick,
     cpu_ns: u64,
+    spun_ns: u64,
     starved_ns: u64,
     /// The loop's last heartbeat, and when the next one is to come at the latest.
     beat: Tick,
@@ -39,6 +40,7 @@ impl ThreadUsage {
             clock: is_real_time.then(ThreadClock::open),
             lap_began: now,
             cpu_ns: 0,
+            spun_ns: 0,
             starved_ns: 0,
             beat: now,
             next_beat: Tick::EPOCH,
@@ -84,17 +86,22 @@ impl ThreadUsage {
         late.min(idle_ns)
     }
 
-    /// Figures since the last lap, until `end`, which may be past.
-    pub(super) fn lap(&mut self, end: Tick) -> Numbers {
+    /// Figures since the last lap, until `end`, which may be past. The worker has waited awake for `spun_ns` so far, which is no work: it
+    /// would have done any.
+    pub(super) fn lap(&mut self, end: Tick, spun_ns: u64) -> Numbers {
         let (cpu_ns, starved_ns) = (self.cpu_ns(), self.starved_ns());
         let wall = end.since(self.lap_began);
-        let cpu = cpu_ns.saturating_sub(self.cpu_ns);
+        let spun = spun_ns.saturating_sub(self.spun_ns);
+        let cpu = cpu_ns.saturating_sub(self.cpu_ns).saturating_sub(spun);
         // Standing still after the end belongs to the next lap.
         let later = self.still_until.since(end).min(self.still_ns);
         let still = (self.still_ns - later).min(wall.saturating_sub(cpu));
         let starved = starved_ns.saturating_sub(self.starved_ns).max(still);
         (self.lap_began, self.cpu_ns, self.starved_ns, self.still_ns) = (end, cpu_ns, starved_ns, later);
-        Numbers::of_health(wall, cpu, starved)
+        self.spun_ns = spun_ns;
+        let mut numbers = Numbers::of_health(wall, cpu, starved);
+        numbers.add(Counter::WorkersSpun, spun);
+        numbers
     }
 
     fn starved_ns(&self) -> u64 {
@@ -110,7 +117,6 @@ impl ThreadUsage {
 mod tests {
 
     use super::*;
-    use brunt_record::catalogue::Counter;
 
     const MS: u64 = 1_000_000;
 
@@ -120,14 +126,14 @@ mod tests {
         for at in (0..=1200).step_by(50) {
             vitals.beat(Tick::from_ns(at * MS));
             if at == 1000 {
-                let health = vitals.lap(Tick::from_ns(1000 * MS));
+                let health = vitals.lap(Tick::from_ns(1000 * MS), 0);
                 assert!(health.ratio(Counter::MostStarvedWorker) < 0.1, "{health:?}");
             }
         }
         vitals.beat(Tick::from_ns(3450 * MS));
         let share = |health: Numbers| (health.ratio(Counter::MostStarvedWorker) * 20.0).round() / 20.0;
         // The heartbeat planned for 1.25 s came at 3.45 s.
-        assert_eq!([2000, 3000, 4000].map(|end| share(vitals.lap(Tick::from_ns(end * MS)))), [0.75, 1.0, 0.45]);
-        assert!(share(vitals.lap(Tick::from_ns(5000 * MS))) < 0.1);
+        assert_eq!([2000, 3000, 4000].map(|end| share(vitals.lap(Tick::from_ns(end * MS), 0))), [0.75, 1.0, 0.45]);
+        assert!(share(vitals.lap(Tick::from_ns(5000 * MS), 0)) < 0.1);
     }
 }

@@ -35,7 +35,7 @@ use crate::threshold::{Guard, GuardAction, Threshold};
 use crate::watch::Watch;
 
 pub use options::ProtocolOptions;
-pub use transport::{ArrivalTimes, Family, Proxy, Tls, Transport};
+pub use transport::{ArrivalTimes, Family, Pace, Proxy, Tls, Transport};
 pub use validation::{MOST_CONNECTIONS, MOST_PIPELINED, PlanError};
 
 /// The version of the plan's format that this brunt reads and writes.

@@ -30,6 +30,9 @@ pub struct Transport {
     /// The source of arrival times.
     #[serde(default)]
     pub arrival_times: ArrivalTimes,
+    /// How workers wait for the times at which calls are due.
+    #[serde(default, skip_serializing_if = "Pace::is_auto")]
+    pub pace: Pace,
     /// How long to wait, before the load, for a target that is starting, in nanoseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wait_ns: u64,
@@ -76,6 +79,28 @@ pub enum ArrivalTimes {
     Kernel,
     /// The generator, when it has read the answer. All times then include its own delays.
     Read,
+}
+
+/// How workers wait for the times at which calls are due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Pace {
+    /// Awake where the rate asks for it and a CPU is free, else asleep.
+    #[default]
+    Auto,
+    /// Asleep, until a timer wakes them: calls go as late as that takes.
+    Timer,
+    /// Awake, on a whole CPU each: calls go when they are due.
+    Spin,
+}
+
+impl Pace {
+    /// For `skip_serializing_if`.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
 }
 
 /// Which of a host's addresses are used.

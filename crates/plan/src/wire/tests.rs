@@ -12,7 +12,7 @@ use crate::content::Content;
 use crate::environment::Environment;
 use crate::hosts::Hosts;
 use crate::plan::{
-    ArrivalTimes, Family, Load, MAX_ERROR_RATE, PLAN_VERSION, Proxy, Sandbox, Script, StopRule, Tls, Transport,
+    ArrivalTimes, Family, Load, MAX_ERROR_RATE, PLAN_VERSION, Pace, Proxy, Sandbox, Script, StopRule, Tls, Transport,
 };
 use crate::profile::{Profile, Segment};
 use crate::scenario::{DeclaredFigure, File, Population, Scenarios, Step, Weighted};
@@ -155,25 +155,31 @@ fn transports() -> impl Strategy<Value = Transport> {
         family,
         tls,
         prop::collection::vec(addresses(), 0..3),
-        prop_oneof![Just(ArrivalTimes::Kernel), Just(ArrivalTimes::Read)],
+        (
+            prop_oneof![Just(ArrivalTimes::Kernel), Just(ArrivalTimes::Read)],
+            prop_oneof![Just(Pace::Auto), Just(Pace::Timer), Just(Pace::Spin)],
+        ),
         any::<[u64; 2]>(),
         prop::option::of(("[a-z]{1,5}", any::<u16>(), prop::option::of("[a-z:]{1,8}".prop_map(Template::secret)))),
     )
-        .prop_map(|(connect_to, unix_socket, source_ips, family, tls, addresses, arrival_times, times, proxy)| {
-            let [wait_ns, resolve_every_ns] = times;
-            Transport {
-                proxy: proxy.map(|(host, port, credentials)| Proxy { host, port, credentials }),
-                resolve_every_ns,
-                connect_to,
-                unix_socket: unix_socket.map(PathBuf::from),
-                source_ips,
-                family,
-                tls,
-                addresses,
-                arrival_times,
-                wait_ns,
-            }
-        })
+        .prop_map(
+            |(connect_to, unix_socket, source_ips, family, tls, addresses, (arrival_times, pace), times, proxy)| {
+                let [wait_ns, resolve_every_ns] = times;
+                Transport {
+                    proxy: proxy.map(|(host, port, credentials)| Proxy { host, port, credentials }),
+                    resolve_every_ns,
+                    connect_to,
+                    unix_socket: unix_socket.map(PathBuf::from),
+                    source_ips,
+                    family,
+                    tls,
+                    addresses,
+                    arrival_times,
+                    pace,
+                    wait_ns,
+                }
+            },
+        )
 }
 
 fn loads() -> impl Strategy<Value = Load> {

@@ -29,7 +29,7 @@ fn a_group_is_written_by_its_names() {
     let written = serde_json::to_string(&JsonGroupNumbers::<places::Health>::from_numbers(&numbers)).unwrap();
     assert_eq!(
         written,
-        r#"{"wall_ns":7,"cpu_ns":0,"starved_ns":0,"busiest_worker_cpu_ratio":0.25,"most_starved_worker_ratio":0.0,"saturated_ns":0}"#
+        r#"{"wall_ns":7,"cpu_ns":0,"spun_ns":0,"starved_ns":0,"busiest_worker_cpu_ratio":0.25,"most_starved_worker_ratio":0.0,"saturated_ns":0}"#
     );
 }
 

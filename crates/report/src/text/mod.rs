@@ -35,7 +35,7 @@ pub use plan::{concurrency, in_words, scenario_list};
 pub(crate) use plan::{
     connections_of, heading as plan_heading, in_short as plan_in_short, machine_lines, moment, origin_lines,
 };
-pub(crate) use verdict::in_brief;
+pub(crate) use verdict::{awake, in_brief};
 
 /// The width at which text is broken, in characters: it fits a terminal's usual 80 columns.
 pub(crate) const WIDTH: usize = 79;

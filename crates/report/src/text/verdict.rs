@@ -6,7 +6,7 @@ use brunt_judge::advice::Advice;
 use brunt_judge::summary::Summary;
 use brunt_judge::verdict::{Finding, Judgement, Seconds, Spoils};
 use brunt_plan::units::Duration;
-use brunt_record::catalogue::Counter;
+use brunt_record::catalogue::{Counter, Numbers};
 use brunt_record::histogram::Percentile;
 
 use super::fitting::{Rank, Section};
@@ -61,7 +61,15 @@ pub(crate) fn in_brief(summary: &Summary) -> String {
     let lag = summary.times.lag.as_ref().and_then(|lag| lag.quantile(Percentile::P99));
     let lag = lag.map_or_else(String::new, |p99| format!("lag p99 {}, ", Duration(p99.value)));
     match summary.total.numbers.ratio(Counter::BusiestWorker) {
-        busiest if busiest > 0.0 => format!("; {lag}{} of a CPU", percent(busiest)),
+        busiest if busiest > 0.0 => format!("; {lag}{} of a CPU{}", percent(busiest), awake(&summary.total.numbers)),
+        _ => String::new(),
+    }
+}
+
+/// For how much of their time workers waited awake, such as `, 61.2% waiting awake`; empty where they slept.
+pub(crate) fn awake(numbers: &Numbers) -> String {
+    match numbers.spun_share() {
+        share if share > 0.0 => format!(", {} waiting awake", percent(share)),
         _ => String::new(),
     }
 }
@@ -73,6 +81,7 @@ fn generator(summary: &Summary) -> String {
     if starved > 0.0 {
         let _ = write!(text, " and waited for one up to {} of the time", percent(starved));
     }
+    text.push_str(&awake(numbers));
     for (what, times) in [("lag", &summary.times.lag), ("answers read after", &summary.times.receiving)] {
         let quantile = |of| Some(Duration(times.as_ref()?.quantile(of)?.value));
         if let (Some(p50), Some(p99)) = (quantile(Percentile::P50), quantile(Percentile::P99)) {

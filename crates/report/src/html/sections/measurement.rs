@@ -11,6 +11,7 @@ use super::super::shown::Shown;
 use crate::advice::InWords;
 use crate::numbers::{clean, duration, percent};
 use crate::page::Section;
+use crate::text::awake;
 
 /// The most ranges of seconds listed for a finding.
 const MOST_RANGES: usize = 8;
@@ -55,6 +56,7 @@ fn workers(shown: Shown<'_>) -> String {
     if starved > 0.0 {
         let _ = write!(text, ", waiting for a CPU up to {} of the time", percent(starved));
     }
+    text.push_str(&awake(numbers));
     let lag = shown.summary.times.lag.as_ref();
     let [p50, p99] = [Percentile::P50, Percentile::P99].map(|of| lag.and_then(|lag| lag.quantile(of)));
     if let (Some(p50), Some(p99)) = (p50, p99) {
