@@ -61,20 +61,27 @@ quote() {
     printf '\n```text\n%s\n```\n' "$1" >>"$folder/summary.md"
 }
 # Runs brunt, and keeps what it said where it could not do what it was told.
-reasons=
+reasons= run=
 attempt() {
     code=0
-    { said=$("$brunt" "$@" 2>&1 >&3) || code=$?; } 3>&1
+    "$brunt" "$@" 2>"$folder/.said" &
+    run=$!
+    wait "$run" || code=$?
+    run= said=$(cat "$folder/.said")
+    rm -f "$folder/.said"
     [ -z "$said" ] || printf '%s\n' "$said" >&2
     [ "$code" = 0 ] || reasons="$reasons${reasons:+
 }$said"
     return "$code"
 }
 
+# A job that is cancelled puts no more load on anything.
+trap '[ -z "$run" ] || { kill "$run"; wait "$run" || :; }; rm -f "$folder/.said"; trap - TERM; kill -TERM $$' INT TERM
+
 # Whether conditions could not be judged, and nothing else failed.
 unjudged() {
     grep -q '"unjudged": true' "$folder/comparison.json" && ! grep '"condition": .*"failed": true' "$folder/comparison.json" | grep -qv '"unjudged": true' &&
-        ! grep -q '"held": false' "$folder/comparison.json"
+        ! grep -q '"held": false, "sure": true' "$folder/comparison.json"
 }
 
 status=0

@@ -281,7 +281,11 @@ fn explain(exit: Exit, summary: &Summary) {
             let failed = summary.thresholds.iter().filter(|result| !result.held);
             for failed in failed.filter(|result| summary.ended_by() != Some(*result)) {
                 let whose = if failed.is_implicit() { "default threshold" } else { "threshold" };
-                console::note(&format!("error: the {whose} {} failed: {}", failed.condition, failed.got));
+                let doubt = if failed.sure { "" } else { "; brunt's own delays can have decided it" };
+                console::note(&format!("error: the {whose} {} failed: {}{doubt}", failed.condition, failed.got));
+            }
+            if !summary.verdict.is_trustworthy() && summary.total.statuses.total() > 0 {
+                console::note(&format!("warning: {}", summary.verdict.sentence));
             }
             let is_said = summary.thresholds.iter().any(|result| !result.held);
             let is_said = is_said || matches!(summary.run.ending, Ending::GivenUp(_));

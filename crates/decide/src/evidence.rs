@@ -166,9 +166,10 @@ impl Evidence {
         }
     }
 
-    /// Whether every threshold held.
-    pub fn held(&self) -> bool {
-        self.thresholds.iter().all(|result| result.held)
+    /// The first threshold that did not hold, one of them that brunt's own delays cannot have decided where there is one.
+    pub fn failed_threshold(&self) -> Option<&ThresholdResult> {
+        let mut failed = self.thresholds.iter().filter(|result| !result.held);
+        failed.clone().find(|result| result.sure).or_else(|| failed.next())
     }
 
     /// Whether the generator had room to spare.
@@ -467,7 +468,7 @@ mod tests {
         assert_eq!((evidence.due, evidence.ok, evidence.failed), (2000, 1998, 2));
         assert_eq!(evidence.p50_ns.map(|p50| p50.value / 1000), Some(1000));
         assert_eq!(evidence.failure, "status 503");
-        assert!(evidence.is_answered() && evidence.held() && evidence.is_trustworthy());
+        assert!(evidence.is_answered() && evidence.failed_threshold().is_none() && evidence.is_trustworthy());
     }
 
     #[test]

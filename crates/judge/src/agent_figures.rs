@@ -8,7 +8,6 @@ use brunt_record::recording::Recording;
 use brunt_record::snapshot::Snapshot;
 use serde::Serialize;
 
-use crate::distribution::Distribution;
 use crate::verdict::{Judged, Judgement, Verdict};
 
 /// Figures of one agent's part of a run.
@@ -50,8 +49,8 @@ impl AgentFigures {
         total.merge_totals(&part.measured);
         total.merge_totals(&part.drained);
         total.numbers.set_health(&part.measured.numbers);
-        let response = Distribution::of_bracket(&total.response_bracket(), total.times.known(Timing::Lag), None);
         let judged = Judged { plan, measured_ns: part.measured_ns, points: part.series.points(), is_changed: false };
+        let response = judged.response(&total, None);
         let answered_per_s = |answered: u64| match run_ns.max(part.measured_ns) {
             0 => 0.0,
             ns => answered as f64 * 1e9 / ns as f64,

@@ -127,6 +127,26 @@ impl Distribution {
         Some(of)
     }
 
+    /// Widens what is known from below, since `unknown` of the calls, which stand in `bracket` for as long as they waited for brunt, may
+    /// have been the quickest of all had they been sent.
+    pub(crate) fn doubt(&mut self, bracket: &Bracket, unknown: u64) {
+        if unknown == 0 {
+            return;
+        }
+        let share = unknown as f64 / self.count.max(1) as f64;
+        for quantile in &mut self.quantiles {
+            let rank = quantile.share_ratio - share;
+            let low = if rank > 0.0 { bracket.low.quantile(rank).map_or(0, |low| low.value) } else { 0 };
+            if let Some(interval) = &mut quantile.interval {
+                interval.widen_below(low, quantile.value_ns);
+            }
+        }
+        if let Some(mean) = &mut self.mean_interval {
+            let low = mean.instrument_low_ns as f64 * (1.0 - share).max(0.0);
+            mean.widen_below(low as u64, self.mean.value as u64);
+        }
+    }
+
     /// The quantile at a percentile.
     pub fn at(&self, percentile: Percentile) -> Option<&Quantile> {
         self.quantiles.iter().find(|quantile| quantile.name == percentile)

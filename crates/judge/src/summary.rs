@@ -16,7 +16,7 @@ use crate::distribution::Distribution;
 use crate::remarks::{self, About, Remark};
 use crate::sampling::{self, Clusters, Sampling};
 use crate::thresholds::{FigureSource, ThresholdResult, due_ns};
-use crate::verdict::Verdict;
+use crate::verdict::{Judged, Verdict};
 use crate::watched::WatchedSummary;
 
 /// Distributions of times over all calls; `null` where nothing was measured.
@@ -161,8 +161,7 @@ impl Summary {
         let services = Clusters::of_service(points).filter(|_| is_steady);
         let (of_response, of_service) =
             (responses.as_ref().map(Sampling::Whole), services.as_ref().map(Sampling::Whole));
-        let response =
-            Distribution::of_bracket(&total.response_bracket(), total.times.known(Timing::Lag), of_response.as_ref());
+        let response = Judged::new(&plan, &run).response(&total, of_response.as_ref());
         let by_success = total.response_times();
         let none = Histogram::new();
         let service = Distribution::of_bracket(&total.service_bracket(), &none, of_service.as_ref());

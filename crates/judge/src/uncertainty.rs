@@ -55,6 +55,14 @@ pub struct ConfidenceInterval {
 }
 
 impl ConfidenceInterval {
+    /// Lets the figure, of `value_ns`, be as small as `low_ns` for the generator's sake.
+    pub(crate) fn widen_below(&mut self, low_ns: u64, value_ns: u64) {
+        self.instrument_low_ns = self.instrument_low_ns.min(low_ns);
+        self.low_ns = self.low_ns.min(low_ns);
+        let high_ns = Some(self.instrument_high_ns.unwrap_or(value_ns));
+        self.is_spoiled = Ends { low_ns: self.instrument_low_ns, high_ns }.spoil(value_ns);
+    }
+
     /// The same without an upper end.
     pub(crate) fn open_above(self) -> Self {
         Self { sampling_high_ns: None, high_ns: None, ..self }

@@ -103,7 +103,7 @@ fn single_dashed(word: &str, words: &[&str], command: Option<&str>, flags: &[Str
     let habit = |flag: &str| habits(command).find(|habit| habit.flags.contains(&flag));
     if let Some(Habit { whose, here, .. }) = habit(&format!("-{name}")).or_else(|| habit(&format!("--{name}"))) {
         let here = with_own(here, given(words, &format!("-{name}")));
-        return Some(format!("-{name} is a flag of {whose}; {here}"));
+        return Some(format!("-{name} is a flag of {whose}; {here}{}", line_to_type(words, command)));
     }
     let is_known = flags.iter().any(|flag| flag == name);
     is_known.then(|| format!("long flags have two dashes: --{name}"))
@@ -139,7 +139,8 @@ pub(super) fn with_way(error: clap::Error, words: &[OsString], command: Option<&
         Some(Habit { whose, here, .. }) => {
             let words: Vec<_> = words.iter().filter_map(|word| word.to_str()).collect();
             let here = with_own(here, given(&words, flag));
-            clap::Error::raw(ErrorKind::UnknownArgument, format!("{flag} is a flag of {whose}; {here}\n"))
+            let line = line_to_type(words.get(1..).unwrap_or_default(), command);
+            clap::Error::raw(ErrorKind::UnknownArgument, format!("{flag} is a flag of {whose}; {here}{line}\n"))
         }
         None => error,
     }
@@ -171,6 +172,55 @@ fn own_value(flag: &str, value: &str) -> Option<String> {
         (flag, _) if value.contains("://") && flag != "--url" => None,
         _ => is_shown.then(|| shown_url(value).into_owned()),
     }
+}
+
+/// The whole line with each flag of another tool in brunt's words, on a line of its own. Empty where nothing stands beside that flag.
+fn line_to_type(words: &[&str], command: Option<&str>) -> String {
+    retyped(words, command).map_or_else(String::new, |line| format!("\n\n  brunt {line}"))
+}
+
+/// `None` where a flag has no such words, or a value may be secret, too.
+fn retyped(words: &[&str], command: Option<&str>) -> Option<String> {
+    let quoted = |text: &str| shlex::try_quote(text).map(std::borrow::Cow::into_owned).ok();
+    let mut typed = Vec::new();
+    let mut flags = 0;
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let flag = word.split('=').next().unwrap_or(word);
+        let is_it = |of_other: &&str| *of_other == flag || of_other.strip_prefix('-') == Some(flag);
+        if let Some(habit) = habits(command).find(|habit| flag.starts_with('-') && habit.flags.iter().any(is_it)) {
+            // `brunt -r {2000} URL`: what stands before the example is the flag.
+            let (_, told) = habit.here.split_once("brunt ")?;
+            let (own, _) = told.split_once('{').filter(|(own, _)| !own.contains(['\'', '@']))?;
+            typed.push(format!("{own}{}", quoted(&given(words, flag)?)?));
+            flags += 1;
+            if !word.contains('=') {
+                rest.next();
+            }
+        } else if word.contains("://") {
+            typed.push(quoted(&shown_url(word))?);
+        } else if is_plain(word) {
+            flags += 1;
+            typed.push((*word).to_owned());
+        } else {
+            return None;
+        }
+    }
+    (flags > 1).then(|| typed.join(" "))
+}
+
+/// Whether a word is a flag without a value, a quantity or a method, and so no secret.
+fn is_plain(word: &str) -> bool {
+    let is_flag =
+        word.starts_with('-') && word.bytes().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'X'));
+    let is_quantity = word.len() <= 12
+        && word.starts_with(|first: char| first.is_ascii_digit())
+        && word
+            .trim_end_matches(|last: char| last.is_ascii_alphabetic())
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'/'));
+    let is_method = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].contains(&word);
+    is_flag || is_quantity || is_method
 }
 
 /// `here` with `own` in the place of its example. Outside of quotes it is quoted for a shell.
@@ -244,6 +294,24 @@ mod tests {
             let said = said(line);
             assert!(said.contains(expected) && said.contains(" of "), "{line}: {said}");
             assert!(!said.contains("me:pw"), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_whole_line_is_told_with_what_was_typed_beside() {
+        for (line, expected) in [
+            ("-n 2000 -c 50 -q 20 http://a/", "\n\n  brunt -n 2000 -c 50 -r 20 http://a/\n"),
+            ("-z 2s -c 10 http://a/", "\n\n  brunt -d 2s -c 10 http://a/\n"),
+            ("--vus 10 -z 3s http://me:pw@a/", "\n\n  brunt -c 10 -d 3s 'http://[redacted]@a/'\n"),
+            ("-X POST --rps=5 http://a/", "\n\n  brunt -X POST -r 5 http://a/\n"),
+        ] {
+            let said = said(line);
+            assert!(said.ends_with(expected), "{line}: {said}");
+        }
+        // What may be a secret is not repeated, and a lone flag is told by its example.
+        for line in ["-H token:hunter2 -z 2s http://a/", "-z 2s http://a/", "-A me:hunter2 -c 2 http://a/"] {
+            let said = said(line);
+            assert!(!said.contains("\n\n") && !said.contains("hunter2"), "{line}: {said}");
         }
     }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use brunt_testbed::server::{Delay, Server, ServerConfig};
 
-use crate::program::{Directory, done};
+use rustix::process::Signal;
+
+use crate::program::{Directory, Running, done, until};
 use crate::runs;
 
 fn root() -> PathBuf {
@@ -228,4 +230,26 @@ fn the_template_for_gitlab_runs_the_same_gate() {
     assert!(done.stdout.starts_with("Performance: passed: see brunt-gate/summary.md\n"), "{done:#?}");
     assert!(done.stdout.contains("### Performance: passed"), "{done:#?}");
     assert!(Path::new(&dir.path("brunt-gate/junit.xml")).is_file());
+}
+
+/// A job that is cancelled ends the run that it began.
+#[test]
+fn a_gate_that_is_ended_puts_no_more_load_on_anything() {
+    let (_server, url) = target();
+    let dir = Directory::new();
+    let mut command = Command::new("sh");
+    command.arg(root().join("action/gate.sh")).current_dir(dir.path("."));
+    command.env("GATE_BRUNT", env!("CARGO_BIN_EXE_brunt")).env("GATE_TARGET", url).env("GATE_DURATION", "10m");
+    let gate = Running::spawn(command);
+    let children = format!("/proc/{0}/task/{0}/children", gate.id());
+    let mut run = None;
+    until("the gate has begun its run", || {
+        let of_gate = std::fs::read_to_string(&children).unwrap_or_default();
+        let name = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        run = of_gate.split_whitespace().find(|pid| name(pid).trim() == "brunt").map(str::to_owned);
+        run.is_some()
+    });
+    gate.send(Signal::TERM);
+    assert_eq!(gate.wait().status, None, "it is ended by the signal, as whoever sent it expects");
+    assert!(!Path::new(&format!("/proc/{}", run.unwrap())).exists());
 }

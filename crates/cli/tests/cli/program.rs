@@ -131,6 +131,12 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// The number of its process.
+    #[allow(dead_code, reason = "tests of gates use it")]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Memory resident, in bytes.
     #[allow(dead_code, reason = "tests of agents use it")]
     pub fn resident_bytes(&self) -> u64 {

@@ -26,6 +26,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use brunt_judge::statistics::{CONFIDENCE, Estimate, holm};
+use brunt_judge::thresholds::ThresholdResult;
 pub use brunt_plan::difference::{FailIf, Metric};
 use brunt_plan::plan::Origin;
 use brunt_plan::random::choice;
@@ -484,9 +485,12 @@ impl ComparedRuns {
         [false, true].into_iter().filter(|is_b| is_silent(*is_b)).find_map(|is_b| side(is_b).next())
     }
 
-    /// Runs with a threshold that did not hold.
-    pub fn failed_runs(&self) -> impl Iterator<Item = &ComparedRun> {
-        self.runs.iter().filter(|run| !run.evidence.held())
+    /// Runs with a threshold that did not hold, and that threshold. Where there are some that brunt's own delays cannot have decided,
+    /// it is these.
+    pub fn failed_runs(&self) -> Vec<(&ComparedRun, &ThresholdResult)> {
+        let failed = || self.runs.iter().filter_map(|run| Some((run, run.evidence.failed_threshold()?)));
+        let sure: Vec<_> = failed().filter(|(_, result)| result.sure).collect();
+        if sure.is_empty() { failed().collect() } else { sure }
     }
 
     /// Judges `conditions` and keeps everything together. Where nothing could be compared, a condition counts as true.

@@ -60,7 +60,7 @@ impl SweepStep {
 
     /// Whether the target answered and every threshold held.
     pub fn is_good(&self) -> bool {
-        self.is_answered() && self.evidence.as_ref().is_some_and(Evidence::held)
+        self.is_answered() && self.evidence.as_ref().is_some_and(|run| run.failed_threshold().is_none())
     }
 
     /// Connections and successful calls a second, where those are the target's doing and not the generator's.

@@ -136,6 +136,15 @@ pub(super) fn find(run: Judged<'_>, total: &Snapshot, figures: &[FigureVerdict])
     findings
 }
 
+/// The calls due at times of their own that were not sent because brunt had no time left. How long the target would have taken for
+/// them is unknown.
+pub(super) fn unsent_by_brunt(run: Judged<'_>, total: &Snapshot) -> u64 {
+    let bounds = run.plan.load.is_open() && may_bound(run, total);
+    let mut limits = slow_script(run, total, bounds).into_iter().chain(no_time_left(run, total, bounds));
+    let unsent = total.numbers.get(Counter::Unsent).saturating_sub(total.numbers.get(Counter::UnsentLost));
+    if limits.any(|finding| finding.decisive) { unsent } else { 0 }
+}
+
 /// Whether the cause is this machine, or other programs on it, which `brunt doctor` examines.
 fn is_of_machine(finding: &Finding) -> bool {
     match finding.cause {

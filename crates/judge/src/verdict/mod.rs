@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::{Distribution, Quantile};
 use crate::phrase::Phrase;
+use crate::sampling::Sampling;
 use crate::trend::Settled;
 use crate::uncertainty::Ends;
 
@@ -163,14 +164,28 @@ pub(crate) struct Judged<'a> {
     pub is_changed: bool,
 }
 
-impl Verdict {
-    /// Judges a run by `plan`. `total` has every call of it, `response` their response times.
-    pub fn judge(plan: &Plan, run: &Recording, total: &Snapshot, response: Option<&Distribution>) -> Self {
+impl<'a> Judged<'a> {
+    /// Of a run by `plan`.
+    pub(crate) fn new(plan: &'a Plan, run: &'a Recording) -> Self {
         // Agents that leave take a part of the load with them.
         let is_mark = |change: &Change| matches!(change.action, Action::Mark(_));
         let is_changed = run.agents.iter().any(AgentPart::is_lost) || !run.changes.iter().all(is_mark);
-        let judged = Judged { plan, measured_ns: run.measured_ns, points: run.series.points(), is_changed };
-        Self::of_judged(judged, total, response)
+        Self { plan, measured_ns: run.measured_ns, points: run.series.points(), is_changed }
+    }
+
+    /// The response times of `total`, with their uncertainty.
+    pub(crate) fn response(self, total: &Snapshot, sampling: Option<&Sampling<'_>>) -> Option<Distribution> {
+        let bracket = total.response_bracket();
+        let mut response = Distribution::of_bracket(&bracket, total.times.known(Timing::Lag), sampling)?;
+        response.doubt(&bracket, findings::unsent_by_brunt(self, total));
+        Some(response)
+    }
+}
+
+impl Verdict {
+    /// Judges a run by `plan`. `total` has every call of it, `response` their response times.
+    pub fn judge(plan: &Plan, run: &Recording, total: &Snapshot, response: Option<&Distribution>) -> Self {
+        Self::of_judged(Judged::new(plan, run), total, response)
     }
 
     /// Judges a run, or an agent's part of one.

@@ -180,6 +180,30 @@ fn a_busy_worker_that_sends_in_time_bounds_nothing() {
     assert_eq!((verdict.findings[0].cause, verdict.findings[0].decisive), (VerdictCause::CpuSaturated, false));
 }
 
+/// How long the target would have taken for a call that brunt had no time to send is unknown: a percentile that such calls decide
+/// says nothing of the target, and neither does a threshold on it.
+#[test]
+fn percentiles_of_calls_that_brunt_left_unsent_are_unreliable() {
+    let with = |unsent: u64, cpu_ms: u64| {
+        summary_of(open(), 10, move |_, second| {
+            second.numbers.set_health(&health(cpu_ms * MS, 0));
+            second.numbers.add(Counter::Due, unsent);
+            second.numbers.add(Counter::Unsent, unsent);
+            second.times.record_bounds(Timing::Response, 2 * SECOND_NS, unsent);
+        })
+    };
+    let p99 = |summary: &Summary| summary.times.response.clone().unwrap().at(Percentile::P99).unwrap().clone();
+    let most = with(4_000, 990);
+    assert_eq!(names(&most.verdict, false), ["p50", "p90", "p99"], "{:?}", most.verdict);
+    assert_eq!(p99(&most).interval.unwrap().instrument_low_ns / 100_000, 8, "the answered ones bound it from below");
+    assert!(most.verdict.is_brunt_the_limit(), "{:?}", most.verdict);
+    let few = with(100, 990);
+    assert_eq!((names(&few.verdict, true), names(&few.verdict, false)), (vec!["p50", "p90"], vec!["p99"]));
+    // A target that takes none of them is the reason itself.
+    let of_target = with(4_000, 400);
+    assert_eq!(names(&of_target.verdict, true), ["p50", "p90", "p99"], "{:?}", of_target.verdict);
+}
+
 /// A replay makes all calls of its log, and so leaves none unsent that would tell of its own slowness.
 #[test]
 fn a_replay_that_comes_to_its_calls_late_is_the_limit_itself() {

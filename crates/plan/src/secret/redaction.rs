@@ -105,8 +105,21 @@ fn hidden_json(value: &Value) -> Value {
         Value::String(text) => Template::secret(text.as_str()).shown().into(),
         Value::Bool(_) | Value::Null => value.clone(),
         Value::Array(all) => all.iter().map(hidden_json).collect(),
-        Value::Object(_) | Value::Number(_) => REDACTED.into(),
+        // Who writes a script has to know where a token is, and not what it is.
+        Value::Object(fields) => {
+            let shown = |(name, value): (&String, &Value)| {
+                let name = if is_a_word(name) { name.as_str() } else { REDACTED };
+                (name.to_owned(), hidden_json(value))
+            };
+            fields.iter().map(shown).collect()
+        }
+        Value::Number(_) => REDACTED.into(),
     }
+}
+
+/// Whether the name of a field was chosen by a person: a token that stands as one has digits, or is long.
+fn is_a_word(name: &str) -> bool {
+    name.len() <= 24 && name.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-'))
 }
 
 /// The longest argument of a script that does not count as a secret, in characters.

@@ -7,6 +7,16 @@ fn env(name: &str) -> Option<String> {
 }
 
 #[test]
+fn where_a_token_stands_is_shown_and_what_it_is_is_not() {
+    let shown = |text: &str| shown_json(&serde_json::from_str(text).unwrap(), &|_| None).to_string();
+    assert_eq!(shown(r#"{"auth":{"token":"t0p","ttl":60}}"#), r#"{"auth":{"token":"[redacted]","ttl":"[redacted]"}}"#);
+    assert_eq!(
+        shown(r#"{"tokens":{"t0p5ecret":{"user":"me"}}}"#),
+        r#"{"tokens":{"[redacted]":{"user":"[redacted]"}}}"#
+    );
+}
+
+#[test]
 fn a_number_of_tokens_in_json_is_no_secret_and_a_token_is() {
     let given = serde_json::json!({
         "max_tokens": 256, "stop": { "Max_Completion_Tokens": 9, "tokens": ["t0p"] }, "token": 1234, "max_tokens_of": "t0p",

@@ -75,7 +75,7 @@ fn of_sweep(sweep: &Sweep) -> Vec<Case> {
 fn of_comparison(compared: &ComparedRuns) -> Vec<Case> {
     let silent = silent(compared);
     let too_little = too_little(compared);
-    let thresholds = failed_threshold(compared).filter(|_| silent.is_none());
+    let thresholds = failed_threshold(compared).filter(|_| silent.is_none()).map(|(_, sentence)| sentence);
     let interrupted = compared.interrupted.then(|| "interrupted: the comparison is of what was done".to_owned());
     let conditions = compared.conditions.iter().map(|result| {
         let why = failed_condition(result);
@@ -101,12 +101,13 @@ fn silent(compared: &ComparedRuns) -> Option<String> {
 
 /// Why a comparison does not hold, each with its sign: a question mark where nothing could be judged.
 pub(super) fn before_all(compared: &ComparedRuns) -> Vec<(&'static str, String)> {
-    let first = silent(compared).or_else(|| failed_threshold(compared));
+    let first = silent(compared).map(|sentence| ("✗", sentence)).or_else(|| failed_threshold(compared));
     let conditions = compared
         .conditions
         .iter()
         .filter_map(|condition| Some((if condition.unjudged { "?" } else { "✗" }, failed_condition(condition)?)));
-    first.into_iter().chain(too_little(compared)).map(|sentence| ("✗", sentence)).chain(conditions).collect()
+    let little = too_little(compared).map(|sentence| ("✗", sentence));
+    first.into_iter().chain(little).chain(conditions).collect()
 }
 
 fn too_little(compared: &ComparedRuns) -> Option<String> {
@@ -118,18 +119,22 @@ fn failed_condition(result: &FailIfResult) -> Option<String> {
     result.failed.then(|| format!("{}: {}", result.condition, result.got))
 }
 
-/// Such as `a threshold failed in 2 of 20 runs: A 3: error_rate <= 1% was 5% (status 503)`.
-fn failed_threshold(compared: &ComparedRuns) -> Option<String> {
-    let run = compared.failed_runs().next()?;
-    let result = run.evidence.thresholds.iter().find(|result| !result.held)?;
+/// Such as `a threshold failed in 2 of 20 runs: A 3: error_rate <= 1% was 5% (status 503)`, with a question mark where brunt's own delays
+/// can have decided all of them.
+fn failed_threshold(compared: &ComparedRuns) -> Option<(&'static str, String)> {
+    let runs = compared.failed_runs();
+    let (run, result) = runs.first()?;
     let (side, number) = (if run.is_b { "B" } else { "A" }, run.number);
     let why = if result.is_implicit() { format!(" ({})", run.evidence.failure) } else { String::new() };
-    let (failed, all) = (compared.failed_runs().count(), compared.runs.len());
-    let condition = &result.condition;
-    Some(format!(
-        "a threshold failed in {failed} of {all} runs, such as {side} {number}: {condition} was {}{why}",
+    let doubt = if result.sure { "" } else { ", which brunt's own delays can have decided" };
+    let sentence = format!(
+        "a threshold failed in {} of {} runs, such as {side} {number}: {} was {}{why}{doubt}",
+        runs.len(),
+        compared.runs.len(),
+        result.condition,
         result.got
-    ))
+    );
+    Some((if result.sure { "✗" } else { "?" }, sentence))
 }
 
 /// Cases of the agents that made the runs; none where this machine did.

@@ -302,7 +302,7 @@ pub(super) fn table(sweep: &Sweep) -> Table {
 fn mark(step: &SweepStep, run: &Evidence) -> Cell {
     if !step.problem.is_empty() {
         Cell::from("✗ no answer").as_(Role::Bad)
-    } else if !run.held() {
+    } else if run.failed_threshold().is_some() {
         Cell::from("✗ threshold").as_(Role::Bad)
     } else if !run.is_rate_believed {
         Cell::from("! generator").as_(Role::Warning)
