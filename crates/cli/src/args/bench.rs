@@ -203,8 +203,8 @@ pub struct Connecting {
     /// CPU in a flood and adds brunt's own delays to the times shown [default: kernel]
     #[arg(long, value_name = "WHO")]
     pub arrival_times: Option<ArrivalTimes>,
-    /// How workers wait until a call is due: asleep until a timer wakes them, or awake on a CPU each, so that none goes
-    /// late; auto: awake for -r of 1,000/s and more a worker where CPUs are free [default: auto]
+    /// How workers wait until a call is due: asleep until a timer wakes them a moment before, or awake on a CPU each, so that
+    /// none goes late; auto: awake for -r of 1,000/s and more a worker where CPUs are free [default: auto]
     #[arg(long, value_name = "HOW")]
     pub pace: Option<Pace>,
     /// Wait up to this long for the target to answer before the load begins: for a service that is starting
@@ -226,7 +226,7 @@ pub enum ArrivalTimes {
 pub enum Pace {
     /// Awake where the rate asks for it and CPUs are free, else asleep
     Auto,
-    /// Asleep, until a timer wakes them
+    /// Asleep, until a timer wakes them a moment before
     Timer,
     /// Awake, on a CPU each
     Spin,

@@ -43,7 +43,8 @@ fn a_worker_that_waits_awake_is_not_taken_for_a_busy_one() {
         assert!(shown.stdout.contains("% waiting awake"), "{shown:#?}");
     }
     let asleep = run([&AT_A_RATE[..], &["timer", &url]].concat());
-    assert_eq!(health(&asleep, "spun_ns"), 0, "{asleep:#?}");
+    let (wall, spun) = (health(&asleep, "wall_ns"), health(&asleep, "spun_ns"));
+    assert!(spun < wall / 8, "{spun} of {wall}: {asleep:#?}");
 }
 
 #[test]
@@ -54,5 +55,5 @@ fn one_cpu_is_too_few_to_wait_awake() {
     assert!(refused.stderr.contains(expected), "{refused:#?}");
     // By itself it sleeps there, at any rate.
     let asleep = on_one_cpu(&["-r2000", "-d1s", "-t1", "--format=json", "--no-save", &url]);
-    assert_eq!(health(&asleep, "spun_ns"), 0, "{asleep:#?}");
+    assert!(health(&asleep, "spun_ns") < health(&asleep, "wall_ns") / 8, "{asleep:#?}");
 }

@@ -21,6 +21,7 @@ use super::datagrams;
 use super::timer::{TIMER, Timer};
 #[cfg(target_os = "linux")]
 use super::timestamps::{self, Control};
+use super::waking::{Wait, Waking};
 use super::{Address, Clock, ConnectionId, Driver, MOST_EVENTS, Machine, Ready, Resolve};
 
 enum Socket {
@@ -53,8 +54,9 @@ pub(crate) struct Epoll {
     /// Room for bytes that are taken out of a socket after they were read.
     scratch: Vec<u8>,
     arrival_times: ArrivalTimes,
-    /// For how long it has waited awake; `None` where it waits asleep.
-    spun_ns: Option<u64>,
+    waking: Waking,
+    /// What was last waited for asleep, and the time that the timer was set for; it may have fired since.
+    set_for: (Tick, Tick),
     /// Whether the thread asked for exact wake-ups.
     #[cfg(target_os = "linux")]
     sleeps_exactly: bool,
@@ -116,7 +118,8 @@ impl Epoll {
             untaken: Vec::new(),
             scratch: vec![0; TAKEN_AT_ONCE],
             arrival_times,
-            spun_ns: spins.then_some(0),
+            waking: Waking::new(spins),
+            set_for: (Tick::NEVER, Tick::NEVER),
             #[cfg(target_os = "linux")]
             sleeps_exactly: false,
             #[cfg(target_os = "linux")]
@@ -147,8 +150,26 @@ impl Epoll {
             last = now;
         }
         // The last round found something, which is work and no wait.
-        self.spun_ns = self.spun_ns.map(|ns| ns + last.since(since));
+        self.waking.spun(last.since(since));
         Ok(())
+    }
+
+    /// Adds what came to `ready`. Returns whether the timer has fired.
+    fn take_events(&self, ready: &mut Vec<Ready>) -> bool {
+        let mut has_fired = false;
+        for event in &self.events {
+            if event.token() == TIMER {
+                has_fired = true;
+                continue;
+            }
+            ready.push(Ready {
+                token: ConnectionId::at(event.token().0),
+                readable: event.is_readable() || event.is_read_closed() || event.is_error(),
+                writable: event.is_writable() || event.is_write_closed() || event.is_error(),
+                ended: event.is_read_closed() || event.is_error(),
+            });
+        }
+        has_fired
     }
 
     /// Takes bytes that were read out of their sockets.
@@ -329,7 +350,7 @@ impl Driver for Epoll {
     }
 
     fn spun_ns(&self) -> u64 {
-        self.spun_ns.unwrap_or(0)
+        self.waking.spun_ns()
     }
 
     fn pause(&mut self, ns: u64) {
@@ -351,18 +372,32 @@ impl Driver for Epoll {
             self.take_all();
         }
         let now = self.now();
-        if self.spun_ns.is_some() {
-            self.poll_awake(until, now)?;
+        let timer = if until == self.set_for.0 {
+            self.set_for.1
         } else {
-            let timeout = self.timer.arm(until, now)?;
-            self.poll(timeout)?;
+            match self.waking.wait(now, until) {
+                Wait::Asleep(timer) => timer,
+                Wait::Awake => {
+                    self.poll_awake(until, now)?;
+                    self.take_events(ready);
+                    return Ok(());
+                }
+            }
+        };
+        self.set_for = (until, timer);
+        let timeout = self.timer.arm(timer, now)?;
+        self.poll(timeout)?;
+        if self.take_events(ready) {
+            self.set_for = (Tick::NEVER, Tick::NEVER);
+            let woke = self.now();
+            if timer > now {
+                self.waking.woke(timer, woke);
+            }
+            if ready.is_empty() && woke < until {
+                self.poll_awake(until, woke)?;
+                self.take_events(ready);
+            }
         }
-        ready.extend(self.events.iter().filter(|event| event.token() != TIMER).map(|event| Ready {
-            token: ConnectionId::at(event.token().0),
-            readable: event.is_readable() || event.is_read_closed() || event.is_error(),
-            writable: event.is_writable() || event.is_write_closed() || event.is_error(),
-            ended: event.is_read_closed() || event.is_error(),
-        }));
         Ok(())
     }
 }

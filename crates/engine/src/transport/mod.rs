@@ -14,6 +14,7 @@ mod timer;
 #[cfg(target_os = "linux")]
 mod timestamps;
 pub(crate) mod tls;
+mod waking;
 
 use std::fmt;
 use std::io;

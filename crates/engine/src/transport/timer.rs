@@ -1,4 +1,4 @@
-//! Waking up in time. A poll's own timeout has steps of a millisecond; a timerfd, on Linux, has none.
+//! What wakes a worker. A poll's own timeout has steps of a millisecond; a timerfd, on Linux, has none.
 
 use std::io;
 use std::time::Duration;

@@ -89,7 +89,7 @@ pub enum Pace {
     /// Awake where the rate asks for it and a CPU is free, else asleep.
     #[default]
     Auto,
-    /// Asleep, until a timer wakes them: calls go as late as that takes.
+    /// Asleep, until a timer wakes them a moment before, and awake for the rest, for a tenth of their time at most.
     Timer,
     /// Awake, on a whole CPU each: calls go when they are due.
     Spin,

@@ -157,7 +157,7 @@ counters! {
     WorkersWall = "workers_wall_ns", Nanoseconds Sum at "health.wall_ns";
     /// CPU time the workers used, without that of waiting awake.
     WorkersCpu = "workers_cpu_ns", Nanoseconds Sum at "health.cpu_ns";
-    /// Time for which the workers waited awake, on a CPU, so that calls go when they are due (`--pace spin`).
+    /// Time for which the workers waited awake, on a CPU, so that calls go when they are due (`--pace`).
     WorkersSpun = "workers_spun_ns", Nanoseconds Sum at "health.spun_ns";
     /// Time the workers were ready to run and had no CPU.
     WorkersStarved = "workers_starved_ns", Nanoseconds Sum at "health.starved_ns";

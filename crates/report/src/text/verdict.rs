@@ -66,10 +66,13 @@ pub(crate) fn in_brief(summary: &Summary) -> String {
     }
 }
 
+/// A worker that sleeps waits awake for less of its time, the last moments before a call is due.
+const AWAKE: f64 = 0.12;
+
 /// For how much of their time workers waited awake, such as `, 61.2% waiting awake`; empty where they slept.
 pub(crate) fn awake(numbers: &Numbers) -> String {
     match numbers.spun_share() {
-        share if share > 0.0 => format!(", {} waiting awake", percent(share)),
+        share if share > AWAKE => format!(", {} waiting awake", percent(share)),
         _ => String::new(),
     }
 }
