@@ -3,6 +3,8 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use brunt_plan::secret::shown_url;
+
 /// Commands of other tools: the word, whose it is, and how brunt says it. Examples in braces give way to the user's own rate and duration.
 const COMMANDS: &[(&str, &str, &str)] = &[
     (
@@ -46,8 +48,13 @@ fn words_of(tool: &str) -> String {
     format!("brunt's scripts are in Lua: brunt help moving has {tool}'s words beside brunt's")
 }
 
-/// What to type instead of giving a file of another tool, or a script of wrk, as a scenario; none for any other file.
+/// What to type instead of giving a URL, a file of another tool, or a script of wrk, as a scenario; none for any other file.
 pub fn scenario(path: &Path) -> Option<String> {
+    if let Some(url) = path.to_str().filter(|text| text.contains("://")) {
+        let url = shown_url(url);
+        let url = shlex::try_quote(&url).unwrap_or_default();
+        return Some(format!("brunt run takes a script of users; a load on a URL is: brunt {url}"));
+    }
     let is_lua = path.extension().is_some_and(|extension| extension == "lua");
     if is_lua && is_of_wrk(path) {
         let name = path.display();

@@ -180,7 +180,9 @@ fn sides(args: &Compare, program: &Program) -> Result<[Side; 2]> {
             "what is to be compared with it? Give each side its flags, such as --a '-e BASE=http://old' --b '-e BASE=http://new', or a second script"
         ),
         [_] => {
-            bail!("what is to be compared with it? Give a second target, or the flags of each side with --a and --b")
+            bail!(
+                "what is to be compared with it? Give a second target, such as brunt compare http://old/ http://new/, or the flags of each side: --a '--http 1.1' --b '--http 2'"
+            )
         }
         more => bail!("expected two targets or results, got {}", more.len()),
     };

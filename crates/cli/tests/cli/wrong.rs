@@ -323,6 +323,11 @@ fn flags_of_a_search_that_are_wrong() {
 }
 
 #[test]
+fn a_url_is_no_script_and_the_line_for_it_is_told() {
+    refused(&["run", "http://me:pw@127.0.0.1:9/"], "a load on a URL is: brunt 'http://[redacted]@127.0.0.1:9/'");
+}
+
+#[test]
 fn flags_of_a_comparison_that_are_wrong() {
     let other = "http://127.0.0.1:10/";
     for (args, expected) in [
