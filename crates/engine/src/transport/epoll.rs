@@ -376,7 +376,10 @@ impl Driver for Epoll {
             self.set_for.1
         } else {
             match self.waking.wait(now, until) {
-                Wait::Asleep(timer) => timer,
+                Wait::Asleep(timer) => {
+                    self.set_for = (until, timer);
+                    timer
+                }
                 Wait::Awake => {
                     self.poll_awake(until, now)?;
                     self.take_events(ready);
@@ -384,7 +387,6 @@ impl Driver for Epoll {
                 }
             }
         };
-        self.set_for = (until, timer);
         let timeout = self.timer.arm(timer, now)?;
         self.poll(timeout)?;
         if self.take_events(ready) {
