@@ -284,7 +284,8 @@ fn explain(exit: Exit, summary: &Summary) {
                 let doubt = if failed.sure { "" } else { "; brunt's own delays can have decided it" };
                 console::note(&format!("error: the {whose} {} failed: {}{doubt}", failed.condition, failed.got));
             }
-            if !summary.verdict.is_trustworthy() && summary.total.statuses.total() > 0 {
+            let is_doubtful = summary.thresholds.iter().any(|result| !result.held && !result.sure);
+            if is_doubtful && !summary.verdict.is_trustworthy() {
                 console::note(&format!("warning: {}", summary.verdict.sentence));
             }
             let is_said = summary.thresholds.iter().any(|result| !result.held);
