@@ -13,6 +13,7 @@ use brunt_record::figures::{OwnFigures, OwnKind};
 use brunt_record::live::{AgentSecond, Live};
 use brunt_record::outcome::Failure;
 use brunt_record::snapshot::{Phase, Snapshot};
+use brunt_record::watched::{WatchedFigure, WatchedUnit};
 use serde_json::{Value, json};
 
 /// Response times, whatever is spoken.
@@ -135,6 +136,12 @@ fn main_panels() -> Vec<Panel> {
                 "sum by (brunt_agent_name) (rate(brunt_agent_answered_total{OF}[$__rate_interval]))",
                 "{{brunt_agent_name}}",
             )],
+        ),
+        panel(
+            "Watched figures",
+            "Figures that were watched beside the run, each in its own unit.",
+            "short",
+            &[("max by (brunt_watch) (brunt_watched_ratio{OF})", "{{brunt_watch}}")],
         ),
     ]
 }
@@ -267,6 +274,7 @@ fn all_names() -> BTreeSet<String> {
     let mut own = OwnFigures::new(OwnKind::Counter, "");
     own.record(1.0, 0);
     *figures.own.named("sold") = own;
+    *snapshot.watched.named("cpu") = WatchedFigure::value(WatchedUnit::Number, 0.5);
     let live = second(snapshot);
     let mut names = BTreeSet::new();
     for calls in [CallKind::Http, CallKind::Rpc, CallKind::Other] {
