@@ -225,7 +225,7 @@ fn who_comes_is_listed_and_changed_without_the_file() {
     let other =
         run(&["--list", "--only", names[0], "--inject", &format!("{}=ramp_rate(0, 50, 30s) rate(50,1m)", names[0])]);
     let other = other.with_status(0).stdout;
-    assert!(other.contains("browse  open model, 0 to 50 users/s in 30s, 50 users/s for 1m\n"), "{other}");
+    assert!(other.contains("browse  open model, 0 to 50 iterations/s in 30s, 50 iterations/s for 1m\n"), "{other}");
     assert!(other.lines().nth(1).is_some_and(|line| line.ends_with("nobody")), "{other}");
     for (args, expected) in [
         (["--only", "nobody"], "there is no scenario 'nobody'; there are "),

@@ -293,6 +293,15 @@ impl Args for RunArgs {
     }
 }
 
+/// The target's argument, where a script may stand in its place. (`Command::mut_arg` would put it behind the other positional ones.)
+pub fn aimed_at_scripts_too(arg: Arg) -> Arg {
+    if arg.get_id() != URL {
+        return arg;
+    }
+    let help = "The target (a scheme such as http://, a host, a port and a path; user:password@ becomes --basic), or a script with users";
+    arg.value_name("URL|SCRIPT").help(help)
+}
+
 /// clap's message, without the usage of a command that nobody called.
 pub fn problem(error: &clap::Error) -> anyhow::Error {
     let text = error.render().to_string();

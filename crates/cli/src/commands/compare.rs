@@ -151,8 +151,8 @@ fn live<'a>(args: &Compare, program: &'a Program) -> Result<Option<(ComparedRuns
         how: how(args.rounds, &a.plan, &b.plan),
         a: a.name.clone(),
         b: b.name.clone(),
-        // The differences were asked for, and are in the names.
-        differing: Vec::new(),
+        // They were asked for; a reader of the result has to know of them all the same.
+        differing: compare::differences(&a.plan, &b.plan),
         comparison: None,
         conditions: Vec::new(),
         interrupted: false,

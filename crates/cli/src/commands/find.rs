@@ -23,7 +23,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use super::trial_plan;
 use crate::args::Program;
 use crate::args::repeat::{self, Setting};
-use crate::args::runs::{Lengths, RunArgs};
+use crate::args::runs::{self, Lengths, RunArgs};
 use crate::args::values::{self, Levels};
 use crate::decision_output::DecisionOutput;
 use crate::exit::Exit;
@@ -65,6 +65,7 @@ const LENGTHS: Lengths = Lengths { duration_ns: 5 * SECOND_NS, warmup_ns: SECOND
 /// Find the highest rate, or the most connections or users, that meet thresholds
 #[derive(Debug, Args)]
 #[command(override_usage = "brunt find --threshold 'p99<50ms' [OPTIONS] URL\n       brunt find [OPTIONS] SCRIPT")]
+#[command(mut_args(runs::aimed_at_scripts_too))]
 #[command(mut_arg("duration", |arg| LENGTHS.told_of_duration(arg)), mut_arg("warmup", |arg| LENGTHS.told_of_warmup(arg)))]
 #[command(after_long_help = EXAMPLES)]
 pub struct Find {

@@ -62,6 +62,21 @@ pub enum RunsCommand {
     },
 }
 
+/// Why the list is empty, and what to type next.
+fn nothing_listed(tags: &[(String, String)]) -> String {
+    match tags {
+        [] => "no runs are kept: the next one is, by itself: brunt URL".to_owned(),
+        tags => {
+            let tags = tags.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>();
+            format!(
+                "no kept run has {}: brunt runs lists all, and brunt --tag {} URL keeps one",
+                tags.join(" and "),
+                tags.join(" --tag ")
+            )
+        }
+    }
+}
+
 /// The default number of listed runs.
 const SHOWN: usize = 20;
 
@@ -73,6 +88,10 @@ pub fn run(args: &Runs) -> Result<Exit> {
         None => {
             let mut entries = store.list(&args.tags)?;
             entries.retain(|entry| args.all || entry.part_of.is_none());
+            if entries.is_empty() && args.format == ListFormat::Text {
+                console::note(&nothing_listed(&args.tags));
+                return Ok(Exit::Done);
+            }
             let there = entries.len();
             let shown = args.last.unwrap_or(if args.format == ListFormat::Text { SHOWN } else { there });
             // The newest come first.

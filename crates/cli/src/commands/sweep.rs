@@ -16,7 +16,7 @@ use brunt_report::decision::Decision;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use super::trial_plan;
-use crate::args::runs::{Lengths, RunArgs, run_flags};
+use crate::args::runs::{self, Lengths, RunArgs, run_flags};
 use crate::args::values::{self, Levels};
 use crate::args::{Program, repeat};
 use crate::decision_output::DecisionOutput;
@@ -116,6 +116,7 @@ const LENGTHS: Lengths = Lengths { duration_ns: 5 * SECOND_NS, warmup_ns: SECOND
 /// Run once for each of several values of a flag, and find where throughput bends
 #[derive(Debug, Args)]
 #[command(override_usage = "brunt sweep -c 1..4096 [OPTIONS] URL\n       brunt sweep --users 1..64 [OPTIONS] SCRIPT")]
+#[command(mut_args(runs::aimed_at_scripts_too))]
 #[command(mut_arg("duration", |arg| LENGTHS.told_of_duration(arg)), mut_arg("warmup", |arg| LENGTHS.told_of_warmup(arg)))]
 #[command(after_long_help = EXAMPLES)]
 pub struct Sweep {
@@ -251,6 +252,23 @@ pub fn run(args: &Sweep, program: &Program) -> Result<Exit> {
     runs.finish(Decision::Sweep(&base, &sweep), &decided)
 }
 
+/// Refuses a variable that no file of the script names: its values would differ by chance alone.
+fn is_read(variable: &str, plan: &Plan) -> Result<()> {
+    let Some(scenarios) = &plan.scenarios else { return Ok(()) };
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    // One that is looked up by a name of its own may be any.
+    let is_dynamic = |text: &str| ["ENV[", "ENV)", "env[", "env)"].iter().any(|way| text.contains(way));
+    let may_read = |text: &str| is_dynamic(text) || text.split(|c: char| !is_part(c)).any(|word| word == variable);
+    if !scenarios.files.iter().any(|file| may_read(&String::from_utf8_lossy(&file.content.0))) {
+        let file = plan.script_name().unwrap_or("the script");
+        bail!(
+            "--vary {variable}: no flag has this name, and {file} never reads a variable called {variable}, so each value would be the same run. \
+             A script reads one as brunt.env.{variable} in Lua, and as __ENV.{variable} in JavaScript"
+        );
+    }
+    Ok(())
+}
+
 /// A plan for each value.
 fn plans(args: &Sweep, program: &Program) -> Result<(Axis, Vec<(u64, Plan)>)> {
     let registry = &program.registry;
@@ -262,11 +280,12 @@ fn plans(args: &Sweep, program: &Program) -> Result<(Axis, Vec<(u64, Plan)>)> {
     let most = if are_connections { u64::from(brunt_engine::most_connections()) } else { 0 };
     let values = steps.values(most).with_context(|| format!("--{}", axis.name))?;
     let mut seed = args.run.run.bench.limits.seed;
+    // The name of no flag is that of a script's variable.
+    let is_variable = is_script && args.vary.as_ref().is_some_and(|vary| !is_flag(&vary.flag, registry));
     let mut plans = Vec::new();
     for value in values {
         let flag = match &args.vary {
-            // The name of no flag is that of a script's variable.
-            Some(vary) if is_script && !is_flag(&vary.flag, registry) => {
+            Some(vary) if is_variable => {
                 format!("--env={}={value}{}", vary.flag, vary.unit)
             }
             Some(vary) => format!("--{}={value}{}", vary.flag, vary.unit),
@@ -292,6 +311,9 @@ fn plans(args: &Sweep, program: &Program) -> Result<(Axis, Vec<(u64, Plan)>)> {
         }
         let mut plan = trial_plan::from_flags(&run, program).with_context(|| flag)?;
         plan.seed = *seed.get_or_insert(plan.seed);
+        if let Some(vary) = args.vary.as_ref().filter(|_| is_variable && plans.is_empty()) {
+            is_read(&vary.flag, &plan)?;
+        }
         if is_script {
             settings.extend(run.bench.load.duration.map(|ns| ("duration", ExactDuration(ns).to_string())));
         }

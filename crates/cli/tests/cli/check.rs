@@ -35,7 +35,7 @@ fn what_a_script_does_is_listed_without_a_call() {
     );
     assert_eq!(noted, "");
     let expected = "FILE: 1 scenario, 4 calls, 1 check, 4 thresholds\n\n\
-        Scenarios\n  buy  open model, 20 users/s for 1s\n\
+        Scenarios\n  buy  open model, 20 iterations/s for 1s\n\
         Calls\n  buy       add                 http://127.0.0.1:1\n  buy       GET /cart/anything  http://127.0.0.1:1\n\
         \x20 setup     GET /token          http://127.0.0.1:1\n  teardown  POST /bye           http://127.0.0.1:1\n\
         Groups\n  buy  cart\n\

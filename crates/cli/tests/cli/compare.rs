@@ -192,7 +192,7 @@ fn targets_are_compared_by_a_script() {
     // 20 iterations begin in each run, however long the last of them takes.
     let rate = done.stdout.lines().find(|line| line.trim_start().starts_with("rate ")).unwrap();
     assert!(rate.contains("40.0/s") && rate.contains("1.000"), "{}", done.stdout);
-    assert!(done.stdout.contains("40 users/s for 500ms"), "{}", done.stdout);
+    assert!(done.stdout.contains("40 iterations/s for 500ms"), "{}", done.stdout);
     assert!(done.stdout.contains("B's p50 is "), "{}", done.stdout);
     let done = run(["compare", &old]).with_status(2);
     assert!(done.stderr.contains("Give each side its flags, such as --a '-e BASE=http://old'"), "{}", done.stderr);

@@ -379,3 +379,16 @@ fn a_limit_of_users_is_no_capacity() {
     assert!(done.stdout.contains("all users were busy while the target was as fast as ever"), "{done:#?}");
     assert!(done.stdout.contains("--users N allows more"), "{done:#?}");
 }
+
+/// A script whose users make no call aims at nobody, and whoever made it is told how to see that.
+#[test]
+fn a_script_without_a_call_names_no_target() {
+    let dir = Directory::new();
+    let script = dir.file("idle.js", "import { sleep } from 'k6';\nexport default function () { sleep(0.01); }\n");
+    let done = run(["find", "--threshold", "p99<50ms", "-d", "200ms", "-t", "1", "--no-save", &script]);
+    assert!(
+        done.stdout.contains("no answer: no call was due\n  see which calls its users make: brunt check FILE"),
+        "{done:#?}"
+    );
+    assert!(!done.stdout.contains("http://"), "{done:#?}");
+}

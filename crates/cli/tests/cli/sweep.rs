@@ -136,3 +136,19 @@ fn a_signal_ends_it_with_the_values_so_far() {
     let done = running.wait().with_status(130);
     assert!(done.stdout.contains("! interrupted at 2: these are the values so far"), "{}", done.stdout);
 }
+
+/// Values of a variable that no script reads would differ by chance alone.
+#[test]
+fn a_variable_that_the_script_never_reads_is_refused() {
+    let dir = Directory::new();
+    let script = dir
+        .file("deaf.js", "import { sleep } from 'k6';\nexport default function () { sleep(__ENV.ITEMS || 0.01); }\n");
+    let vary =
+        |name: &str| run(["sweep", "--vary", name, "--users", "1", "-d", "200ms", "-t", "1", "--no-save", &script]);
+    let refused = vary("NAME=1..4").with_status(2).stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        refused.contains("--vary NAME: no flag has this name, and") && refused.contains("__ENV.NAME in JavaScript"),
+        "{refused}"
+    );
+    assert!(!vary("ITEMS=1..2").stderr.contains("never reads"));
+}

@@ -21,7 +21,27 @@ pub fn differences(a: &Plan, b: &Plan) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     let counts = |name: &&str| !ASIDE.contains(name) && *name != "target" && a.get(*name) != b.get(*name);
-    names.into_iter().filter(counts).map(|name| difference(name, a.get(name), b.get(name))).collect()
+    names.into_iter().filter(counts).flat_map(|name| differences_of(name, a.get(name), b.get(name))).collect()
+}
+
+/// The differences of a part of two plans: what ends them and their loads have parts of their own.
+fn differences_of(name: &str, a: Option<&Value>, b: Option<&Value>) -> Vec<String> {
+    let of = |value: Option<&Value>, part: &str| {
+        let value = if name == "load" { value?.get("open") } else { value };
+        value?.get(part).cloned()
+    };
+    let parts: &[&str] = match name {
+        "stop" => &["duration_ns", "requests"],
+        "load" => &["profile", "arrivals"],
+        _ => &[],
+    };
+    let parts = parts.iter().map(|part| (*part, of(a, part), of(b, part))).filter(|(_, a, b)| a != b);
+    // Arrivals are those of a rate.
+    let parts = parts.filter(|(part, a, b)| *part != "arrivals" || a.is_some() && b.is_some());
+    let parts: Vec<_> = parts
+        .map(|(part, a, b)| difference(if part == "profile" { "rate" } else { part }, a.as_ref(), b.as_ref()))
+        .collect();
+    if parts.is_empty() { vec![difference(name, a, b)] } else { parts }
 }
 
 fn difference(name: &str, a: Option<&Value>, b: Option<&Value>) -> String {
@@ -59,7 +79,16 @@ mod tests {
         other.load = Load::Open { profile: "77".parse().unwrap(), arrivals: brunt_plan::arrivals::Spread::Poisson };
         let expected = format!("connections {} and {}", plan().connections, other.connections);
         assert_eq!(differences(&plan(), &other)[0], expected);
-        assert_eq!(differences(&plan(), &other)[1], "another load");
+        assert_eq!(differences(&plan(), &other)[1], "rate none and 77");
+        let mut slower = other.clone();
+        slower.load = Load::Open { profile: "7".parse().unwrap(), arrivals: brunt_plan::arrivals::Spread::Uniform };
+        slower.stop.duration_ns = Some(1_500_000_000);
+        let differing = differences(&slower, &other);
+        assert!(
+            differing.contains(&"rate 7 and 77".to_owned())
+                && differing.iter().any(|of| of.starts_with("duration 1500ms and ")),
+            "{differing:?}"
+        );
         other.connections = Connections::UpTo(5000);
         assert_eq!(differences(&plan(), &other)[0], "connections 64 and up to 5000");
         other.connections = Connections::Fixed(128);

@@ -38,7 +38,7 @@ pub(super) fn markdown(plan: &Plan, capacity: &Capacity) -> String {
     let (sentence, reasons) = sentence(plan, capacity);
     let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", clean(&reasons.join("; "))) };
     let mut parts = vec![
-        format!("# Capacity of {}", clean(&runs::subject(plan))),
+        format!("# Capacity of {}", clean(&subject(plan, capacity))),
         format!("**{}**{reasons}", clean(&sentence)),
         format!("To be met: {}. {}.", clean(&criteria(plan, capacity)), how(plan, capacity)),
     ];
@@ -108,7 +108,7 @@ pub(super) fn csv(plan: &Plan, capacity: &Capacity) -> String {
 }
 
 fn head(plan: &Plan, capacity: &Capacity, paint: Paint) -> Vec<String> {
-    let mut lines = vec![format!("{} {}", paint.strong("brunt find"), paint.strong(clean(&runs::subject(plan))))];
+    let mut lines = vec![format!("{} {}", paint.strong("brunt find"), paint.strong(clean(&subject(plan, capacity))))];
     for text in [how(plan, capacity), format!("to be met: {}", criteria(plan, capacity))] {
         lines.extend(wrapped("  ", "  ", &text, WIDTH).into_iter().map(|line| paint.faint(line)));
     }
@@ -171,9 +171,26 @@ pub(super) fn outcome(capacity: &Capacity) -> (&'static str, Role) {
 
 /// The answer in a sentence, and remarks on it.
 pub(super) fn sentence(plan: &Plan, capacity: &Capacity) -> (String, Vec<String>) {
-    let (sentence, reasons) = of_answer(plan, capacity);
+    let (sentence, reasons) = if aims_at_nobody(plan, capacity) {
+        let next = "see which calls its users make: brunt check FILE".to_owned();
+        ("no answer: no call was due".to_owned(), vec![next])
+    } else {
+        of_answer(plan, capacity)
+    };
     let not_made = not_made(&capacity.lacking).map(|not_made| format!("; {not_made}"));
     (sentence + &not_made.collect::<String>(), reasons)
+}
+
+/// Whether it carried out a script whose users never made a call: its target is then but a guess.
+fn aims_at_nobody(plan: &Plan, capacity: &Capacity) -> bool {
+    let is_idle = capacity.trials.iter().all(|trial| trial.evidence.due == 0);
+    plan.scenarios.is_some() && is_idle && matches!(capacity.answer, Answer::NeverAnswered { .. })
+}
+
+/// What the search put load on.
+pub(super) fn subject(plan: &Plan, capacity: &Capacity) -> String {
+    let script = plan.script_name().filter(|_| aims_at_nobody(plan, capacity));
+    script.map_or_else(|| runs::subject(plan), str::to_owned)
 }
 
 fn of_answer(plan: &Plan, capacity: &Capacity) -> (String, Vec<String>) {

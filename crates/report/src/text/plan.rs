@@ -229,8 +229,8 @@ fn step(step: &Step) -> String {
     match *step {
         Step::NothingFor { seconds } => format!("nobody for {}", length(seconds)),
         Step::AtOnce { users: n } => format!("{} at once", users(n)),
-        Step::Rate { from, to, seconds } if from == to => format!("{from} users/s for {}", length(seconds)),
-        Step::Rate { from, to, seconds } => format!("{from} to {to} users/s in {}", length(seconds)),
+        Step::Rate { from, to, seconds } if from == to => format!("{from} iterations/s for {}", length(seconds)),
+        Step::Rate { from, to, seconds } => format!("{from} to {to} iterations/s in {}", length(seconds)),
         Step::Peak { users: n, seconds } => format!("a peak of {} in {}", users(n), length(seconds)),
         Step::Users { from, to, seconds } if from == to => format!("{} for {}", users(from), length(seconds)),
         Step::Users { from, to, seconds } => format!("{from} to {} in {}", users(to), length(seconds)),
@@ -289,7 +289,10 @@ pub(crate) fn in_short(plan: &Plan) -> Option<String> {
     let stop = stop(plan);
     let length = if plan.duration_ns().is_some() { format!(" for {stop}") } else { format!(", {stop}") };
     match &plan.load {
-        Load::Open { profile, .. } => Some(format!("{profile} requests/s{length}")),
+        Load::Open { profile, .. } => {
+            let rate = profile.to_string();
+            Some(format!("{} requests/s{length}", rate.parse().map_or(rate, count)))
+        }
         Load::Closed {} => Some(format!("{}{length}, as fast as they are answered", connections_of(plan))),
         Load::Replay(_) => None,
     }

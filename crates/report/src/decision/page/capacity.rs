@@ -16,7 +16,7 @@ const HEIGHT: f64 = 170.0;
 
 pub(super) fn content(plan: &Plan, capacity: &Capacity, is_over: bool) -> Content {
     let mut content = Content {
-        title: format!("find {}", super::super::runs::subject(plan)),
+        title: format!("find {}", capacity::subject(plan, capacity)),
         how: vec![capacity::how(plan, capacity), format!("to be met: {}", capacity::criteria(plan, capacity))],
         ..Content::default()
     };
