@@ -85,8 +85,19 @@ test("a page that is opened again, or loses brunt, shows all there is, and says 
   await page.context().setOffline(true);
   await page.context().setOffline(false);
   await page.waitForFunction((before) => Number(document.querySelector("#load-over-time")?.dataset.spanMs) > before, before);
+  const colour = () => page.$eval("#live strong", (strong) => getComputedStyle(strong).color);
+  const [running, green] = [await colour(), await page.evaluate(() => {
+    const held = document.body.appendChild(Object.assign(document.createElement("p"), { className: "good" }));
+    const { color } = getComputedStyle(held);
+    held.remove();
+    return color;
+  })];
+  // Only what held is green, and what is lost does not look as if it went on.
+  assert.notEqual(running, green);
   run.kill();
   await page.waitForFunction(() => document.getElementById("problem")?.textContent.includes("No connection"));
+  assert.equal(await page.textContent("#live strong"), "○ no connection");
+  assert.ok(![running, green].includes(await colour()));
   assert.ok((await length(page)) > before);
   await page.close();
 });
@@ -155,6 +166,12 @@ test("virtual users of a closed scenario are more and fewer by a button, and Ent
   const said = (text) => page.waitForFunction((text) => document.querySelector("#change output").textContent.includes(text), text);
   try {
     await page.waitForSelector("#change");
+    // In the page's column, and within a phone.
+    for (const width of [1600, 360]) {
+      await page.setViewportSize({ width, height: 800 });
+      const [form, column] = await page.$$eval("#change, main", (all) => all.map((one) => one.getBoundingClientRect()).map(({ left, right }) => [left, right]));
+      assert.ok(form[0] >= column[0] && form[1] <= column[1] && form[1] <= width, `${form} in ${column}`);
+    }
     assert.deepEqual(await page.$$eval("#change button", (all) => all.map((one) => one.value)), ["users", "pause", "resume", "mark"]);
     await page.fill("#change [name=users]", "7");
     await page.click("#change [value=users]");

@@ -444,7 +444,7 @@ test("the first screen says whether it passed, whether to believe it, how fast a
 });
 
 test("one figure leads: what failed, or what was asked", async () => {
-  for (const [name, figure] of [["clean", "ok/s"], ["failing", "error rate"], ["open", "p99"]]) {
+  for (const [name, figure] of [["clean", "ok/s"], ["failing", "p99"], ["open", "p99"]]) {
     const { page } = await pageOf(name);
     const [first, ...others] = await page.$$eval(".tile", (tiles) => tiles.map((tile) => ({ figure: tile.dataset.figure, size: parseFloat(getComputedStyle(tile.querySelector(".value")).fontSize) })));
     assert.equal(first.figure, figure, name);
@@ -454,6 +454,31 @@ test("one figure leads: what failed, or what was asked", async () => {
     await page.check("#latency .all-rows");
     assert.ok((await page.locator("#latency tbody tr:visible").count()) > 8, name);
     await page.close();
+  }
+});
+
+test("calls that did not end well have a hatched row of their own, below all others", async () => {
+  for (const [name, has] of [["open", true], ["clean", false]]) {
+    const { page } = await pageOf(name);
+    const rows = await page.$$eval("#stack .hatched", (all) => all.map((one) => ({ top: one.getBoundingClientRect().top, fill: getComputedStyle(one).fill })));
+    assert.equal(rows.length, has ? 1 : 0, name);
+    const lowest = await page.$$eval("#stack :is(.h1, .h2, .h3, .h4, .h5)", (all) => Math.max(...all.map((one) => one.getBoundingClientRect().bottom)));
+    for (const { top, fill } of rows) assert.ok(top >= lowest && /#hatch-of-failed/.test(fill), `${name}: ${top} ${lowest} ${fill}`);
+    // A doubt about brunt itself is no failure.
+    assert.equal(await page.locator("#verdict .bad").count(), 0, name);
+    await page.close();
+  }
+});
+
+test("no label of a drawing is cut on a phone", async () => {
+  for (const name of ["failing", "shop", "open", "tls"]) {
+    for (const width of [360, 390]) {
+      const { page } = await pageOf(name, { viewport: { width, height: 800 } });
+      const ends = await page.$$eval(".stack .legend", (all) => all.map((one) => [one.textContent, one.getBoundingClientRect().right]));
+      assert.ok(ends.length > 3, name);
+      assert.deepEqual(ends.filter(([, right]) => right > width), [], `${name} at ${width}`);
+      await page.close();
+    }
   }
 });
 

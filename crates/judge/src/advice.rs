@@ -48,6 +48,10 @@ pub enum Advice {
     },
     /// No call succeeded, and what is wrong with them shows in one.
     LookAtCall,
+    /// No call was due, since no user of the script made one.
+    SeeCalls,
+    /// No call was due, since the run ended before its measured part.
+    LastLonger,
     /// As [`LookAtCall`](Self::LookAtCall), where answers came.
     LookAtAnswer,
     /// Answers that were to come as messages did not.

@@ -39,6 +39,8 @@ words! {
     KeepAlive => "let it keep them open (keep-alive, keepalive_requests), or measure new connections on purpose (--reconnect)",
     LeaveOutAgent { name } => "leave them out of the figures (brunt show --without {name}), or run again",
     LookAtCall => "look at a call: brunt --once",
+    SeeCalls => "see which calls its users make: brunt check FILE",
+    LastLonger => "let it run on, or begin without a warm-up (-w 0s): figures are of the measured part alone",
     LookAtAnswer => "look at an answer: brunt --once",
     CheckFraming => "look at an answer with brunt --once: it may be compressed, no stream, or framed otherwise (--messages)",
     FollowRedirects => "aim at where they lead: brunt --once shows it",

@@ -27,6 +27,8 @@ use crate::{failed, made};
 
 /// The most remarks on the target that are shown.
 const MOST_REMARKS: usize = 5;
+/// The most failed thresholds that a sentence names.
+const MOST_MISSED: usize = 4;
 
 /// How reports show a tone.
 pub(crate) trait InReports {
@@ -95,8 +97,11 @@ impl Toned {
 
     /// Thresholds that did not hold: `1 of 2 thresholds failed`, and then each with its figure.
     pub(crate) fn of_thresholds(what: &str, missed_ones: &[&ThresholdResult]) -> Self {
-        let named: Vec<_> = missed_ones.iter().map(|result| missed(result)).collect();
-        Self::new(Tone::Bad, About::Thresholds, format!("{what}: {}", named.join(", "))).on(missed_ones.iter().copied())
+        let named = missed_ones.iter().take(MOST_MISSED).map(|result| missed(result));
+        let more = missed_ones.len().saturating_sub(MOST_MISSED);
+        let more = (more > 0).then(|| format!("and {more} more"));
+        let text = format!("{what}: {}", named.chain(more).collect::<Vec<_>>().join(", "));
+        Self::new(Tone::Bad, About::Thresholds, text).on(missed_ones.iter().copied())
     }
 
     /// Names the conditions that the remark is about.
@@ -141,7 +146,12 @@ pub fn remarks(summary: &Summary) -> Vec<Toned> {
         // A run that failed by itself says nothing of the target, unless calls failed as well.
         let is_told = matches!(summary.run.ending, Ending::Failed(_)) && summary.total.failures.total() == 0;
         let nothing = nothing_answered(summary, &format!("the target {}", never(summary))).filter(|_| !is_told);
-        all.extend(nothing.map(|text| Toned::new(Tone::Bad, About::NothingAnswered, text)));
+        let what_next = match (summary.total.numbers.get(Counter::Due) == 0, &summary.plan.scenarios) {
+            (false, _) => Advice::LookAtCall,
+            (true, Some(_)) if summary.run.measured_ns > 0 => Advice::SeeCalls,
+            (true, _) => Advice::LastLonger,
+        };
+        all.extend(nothing.map(|text| Toned::new(Tone::Bad, About::NothingAnswered, text).advising(what_next)));
         all.extend(not_believed(summary).filter(|_| summary.total.numbers.get(Counter::Due) > 0));
         let tone = if summary.is_idle() { Tone::Warning } else { Tone::Note };
         all.extend(did_its_work.map(|text| Toned::new(tone, About::Stopped, text)));

@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, anyhow};
-use brunt_report::browse::{self, Details, List, TrendTable};
+use anyhow::{Result, anyhow};
+use brunt_decide::kept::KeptKind;
+use brunt_report::browse::{self, List, Report, TrendTable};
 use brunt_report::decision::{self, Decision, Runs};
-use brunt_report::{Detail, Format, Style, csv, html, json};
+use brunt_report::{Format, Style, csv, json};
 use brunt_store::{RunSelector, Store, StoreError, StoredResult};
 use http::StatusCode;
 
@@ -25,7 +26,7 @@ const TREND: u32 = 300;
 
 /// The policy of our own pages: style only, and forms sent here.
 const POLICY: &str =
-    "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+    "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// Report pages run their own script, isolated from these pages: they can send no form and read nothing here.
 const REPORT_POLICY: &str = "frame-ancestors 'none'; sandbox allow-scripts allow-downloads";
 
@@ -80,7 +81,7 @@ impl Pages {
             "/run" => self.run(query),
             "/trend" => self.trend(query),
             "/compare" => self.compare(query),
-            "/report" => self.report(query),
+            "/forget" => self.forget(query),
             "/export" => self.export(query),
             _ => return Answer::problem(StatusCode::NOT_FOUND, "Nothing here", "There is no such page."),
         };
@@ -118,24 +119,34 @@ impl Pages {
         Ok(Answer::page(browse::list(&list)))
     }
 
+    /// The report of a run or decision, with the ways on from it.
     fn run(&self, query: &Query) -> Result<Answer> {
         let number = number(query)?;
         let mut store = self.open()?;
-        let run = store.listed(number)?;
-        let (figures, limits) = store.figures_of(number)?;
-        let (report, parts) = match store.kept(&RunSelector::Number(number)) {
-            Ok(kept) => (Ok(text(&kept)?), parts(&kept)),
-            Err(error) => (Err(error.to_string()), Vec::new()),
+        let listed = store.listed(number)?;
+        let kept = match store.kept(&RunSelector::Number(number)) {
+            Ok(kept) => kept,
+            Err(error) => {
+                let content = browse::unreadable(number, &wording::render_error(&error.into(), Settings::Flags));
+                return Ok(Answer { status: StatusCode::INTERNAL_SERVER_ERROR, ..Answer::page(content) });
+            }
         };
-        let details = Details {
-            run: &run,
-            figures: &figures,
-            limits: &limits,
-            report: report.as_deref().map_err(String::as_str),
-            parts: &parts,
-            token: &self.token,
-        };
-        Ok(Answer::page(browse::run(&details)))
+        let mut page = Vec::new();
+        match &kept {
+            StoredResult::Run(summary) => browse::write_kept(&mut page, Report::Run(summary), Some(&listed.entry))?,
+            StoredResult::Decision(decided, runs) => {
+                let report = Report::Decision(decided.decision(), linked(runs));
+                browse::write_kept(&mut page, report, Some(&listed.entry))?;
+            }
+        }
+        Ok(Answer::report(page))
+    }
+
+    /// The question whether to delete.
+    fn forget(&self, query: &Query) -> Result<Answer> {
+        let number = number(query)?;
+        let is_run = self.open()?.listed(number)?.entry.kind == KeptKind::Run;
+        Ok(Answer::page(browse::forget(number, !is_run, &self.token)))
     }
 
     fn trend(&self, query: &Query) -> Result<Answer> {
@@ -159,24 +170,8 @@ impl Pages {
         let (a, b) = (a.min(b), a.max(b));
         let compared = stored::compare_kept(&mut self.open()?, a, b)?;
         let decision = Decision::Comparison(&compared);
-        if query.get("page") == "1" {
-            let mut page = Vec::new();
-            decision::write_page(&mut page, decision, linked(&[a, b]))?;
-            return Ok(Answer::report(page));
-        }
-        let text = decision::render(decision::DecisionFormat::Text, decision, Style::default())?;
-        let text = String::from_utf8_lossy(&text);
-        Ok(Answer::page(browse::comparison(a, b, &text)))
-    }
-
-    fn report(&self, query: &Query) -> Result<Answer> {
         let mut page = Vec::new();
-        match self.open()?.kept(&RunSelector::Number(number(query)?))? {
-            StoredResult::Run(summary) => html::write(&mut page, &summary)?,
-            StoredResult::Decision(decided, runs) => {
-                decision::write_page(&mut page, decided.decision(), linked(&runs))?;
-            }
-        }
+        browse::write_kept(&mut page, Report::Decision(decision, linked(&[a, b])), None)?;
         Ok(Answer::report(page))
     }
 
@@ -255,34 +250,9 @@ fn number(query: &Query) -> Result<i64> {
     query.number().ok_or_else(|| anyhow!("expected the number of a run"))
 }
 
-/// The report as text.
-fn text(kept: &StoredResult) -> Result<String> {
-    let text = match kept {
-        StoredResult::Run(summary) => {
-            brunt_report::render(Format::Text, summary, Style { detail: Detail::Verbose, ..Style::default() })?
-        }
-        StoredResult::Decision(decided, _) => decision::render(
-            decision::DecisionFormat::Text,
-            decided.decision(),
-            Style { detail: Detail::Dated, ..Style::default() },
-        )?,
-    };
-    String::from_utf8(text).context("the report is not text")
-}
-
-/// The numbers of the runs behind a decision, with their names where known.
-fn parts(kept: &StoredResult) -> Vec<(i64, String)> {
-    let StoredResult::Decision(decided, runs) = kept else { return Vec::new() };
-    let mut names = decision::names_of_runs(decided.decision());
-    if names.len() != runs.len() {
-        names = vec![String::new(); runs.len()];
-    }
-    runs.iter().copied().zip(names).collect()
-}
-
 /// Runs that have pages here.
 fn linked(kept: &[i64]) -> Runs<'_> {
-    Runs { kept, address: "report?number=", ..Runs::default() }
+    Runs { kept, address: "run?number=", ..Runs::default() }
 }
 
 fn failed(error: &anyhow::Error) -> Answer {

@@ -3,9 +3,10 @@
 use brunt_decide::kept::{Filter, TrendPoint};
 use brunt_plan::threshold::shown;
 
-use super::{Html, begun, field, filter_fields, page, svg};
-use crate::numbers::brief;
-use crate::page::Scale;
+use super::{Html, ROOT, begun, field, filter_fields, filter_query, link, page, svg};
+use crate::markup::query;
+use crate::numbers::{bound, brief};
+use crate::page::{ACROSS, Cell, Column, Label, Panel, Plots, Scale, Table};
 
 /// The content of a trend's page.
 #[derive(Debug, Clone, Copy)]
@@ -24,15 +25,8 @@ pub struct TrendTable<'a> {
     pub tags: &'a [String],
 }
 
-/// The size of the chart.
-const WIDTH: f64 = 900.0;
-const HEIGHT: f64 = 300.0;
-/// Room for the axis at the left, and for the marks above and below.
-const LEFT: f64 = 80.0;
-const TOP: f64 = 24.0;
-const BOTTOM: f64 = 24.0;
-/// The distance from the right edge below which a mark's name stands on its left.
-const LATE: f64 = 120.0;
+/// The height of the drawing, in pixels.
+const HEIGHT: f64 = 220.0;
 /// The room above and below all values, as a share of their range, and as a share of the greatest.
 const ROOM: f64 = 0.15;
 const LEAST_ROOM: f64 = 0.02;
@@ -40,25 +34,38 @@ const LEAST_ROOM: f64 = 0.02;
 const NEAR_ZERO: f64 = 0.3;
 /// The most horizontal lines.
 const MOST_TICKS: usize = 5;
-/// The most marks that are named.
-const MOST_NAMED: usize = 12;
+/// The most runs that are named below the drawing.
+const MOST_RUNS: usize = 20;
 
 /// The page of a trend.
 pub fn trend(trend: &TrendTable<'_>) -> String {
     let mut body = Html::default();
-    body.raw("<p><a href=\"./\">All runs</a></p>");
     form(&mut body, trend);
+    body.raw("<p>");
+    link(&mut body, &format!("{ROOT}{}", filter_query(trend.filter, &[])), "The list of these runs");
+    body.raw("</p>");
     if trend.points.is_empty() {
-        body.raw("<p>None of these runs has this figure.</p>");
+        body.raw("<p class=\"outcome\">None of these runs has this figure.</p><p>");
+        if trend.figures.is_empty() {
+            body.raw("No run matches: ask for less above, or for <a href=\"trend?figure=p99\">p99 of all runs</a>.");
+        } else {
+            body.raw("They have ");
+            for (nth, figure) in trend.figures.iter().enumerate() {
+                body.raw(if nth == 0 { "" } else { ", " });
+                link(&mut body, &format!("trend{}", filter_query(trend.filter, &[("figure", figure)])), &brief(figure));
+            }
+            body.raw(".");
+        }
+        body.raw("</p>");
     } else {
         chart(&mut body, trend);
         table(&mut body, trend);
     }
-    page(&format!("Trend of {}", brief(trend.figure)), &body)
+    page(&format!("trend of {}", brief(trend.figure)), &body)
 }
 
 fn form(body: &mut Html, trend: &TrendTable<'_>) {
-    body.raw("<form class=\"filter\" role=\"search\" action=\"trend\" method=\"get\">");
+    body.raw("<div class=\"filter\"><form role=\"search\" action=\"trend\" method=\"get\">");
     field(body, "Figure", "figure", trend.figure, "figures");
     body.raw("<datalist id=\"figures\">");
     for figure in trend.figures {
@@ -67,7 +74,7 @@ fn form(body: &mut Html, trend: &TrendTable<'_>) {
     body.raw("</datalist>");
     field(body, "Versions by tag", "mark", trend.mark, "");
     filter_fields(body, trend.filter, trend.tags);
-    body.raw("<button>Show</button></form>");
+    body.raw("<button>Show</button></form></div>");
 }
 
 fn value_of(trend: &TrendTable<'_>, value: f64) -> String {
@@ -88,113 +95,130 @@ fn chart(body: &mut Html, trend: &TrendTable<'_>) {
         points.iter().flat_map(|point| [Some(point.value), point.limit].into_iter().chain(ends(point))).flatten();
     let Some((low, high)) = svg::range(everything.filter(|value| value.is_finite())) else { return };
     let scale = axis(low, high);
-    let ticks = scale.round(MOST_TICKS);
-    let x = |at: usize| LEFT + 10.0 + at as f64 * (WIDTH - LEFT - 20.0) / points.len().saturating_sub(1).max(1) as f64;
-    let y = |value: f64| HEIGHT - BOTTOM - scale.share(value).clamp(0.0, 1.0) * (HEIGHT - TOP - BOTTOM);
-    let failed = points.iter().filter(|point| !point.held).count();
-    let label = format!("{} of {} runs; {failed} failed its threshold", brief(trend.figure), points.len());
-    body.raw("<svg class=\"trend\" viewBox=\"0 0 900 300\" role=\"group\" aria-label=\"").text(&label).raw("\">");
-    for tick in &ticks {
-        body.raw("<line class=\"grid\" x1=\"80\" x2=\"900\" y1=\"").place(y(*tick)).raw("\" y2=\"").place(y(*tick));
-        body.raw("\"/><text class=\"axis\" text-anchor=\"end\" x=\"72\" y=\"").place(y(*tick) + 4.0).raw("\">");
-        body.text(&value_of(trend, *tick)).raw("</text>");
-    }
-    marks(body, points, &x);
-    // A threshold is a step from half way to the run before to half way to the run after.
-    let half = (WIDTH - LEFT - 20.0) / points.len().saturating_sub(1).max(1) as f64 / 2.0;
-    for (at, limit) in points.iter().enumerate().filter_map(|(at, point)| Some((at, point.limit?))) {
-        let (left, right) = ((x(at) - half).max(LEFT), (x(at) + half).min(WIDTH));
-        body.raw("<line class=\"limit\" x1=\"").place(left).raw("\" x2=\"").place(right);
-        body.raw("\" y1=\"").place(y(limit)).raw("\" y2=\"").place(y(limit)).raw("\"/>");
-    }
-    body.raw("<path class=\"line\" d=\"");
+    // Each run has as much room.
+    let room = ACROSS / points.len() as f64;
+    let x = |at: usize| (at as f64 + 0.5) * room;
+    let y = |value: f64| (1.0 - scale.share(value).clamp(0.0, 1.0)) * HEIGHT;
+    let mut panel = Panel {
+        title: brief(trend.figure),
+        note: "of each run, the oldest first, with its 95% interval where known; ✕: over its limit".to_owned(),
+        height: HEIGHT,
+        lines: scale.round(MOST_TICKS).into_iter().map(|tick| (y(tick), value_of(trend, tick))).collect(),
+        ..Panel::default()
+    };
+    versions(&mut panel, points, room);
     for (at, point) in points.iter().enumerate() {
-        body.raw(if at == 0 { "M" } else { "L" }).place(x(at)).raw(" ").place(y(point.value));
-    }
-    body.raw("\"/>");
-    for (at, point) in points.iter().enumerate() {
-        if let Some((low, high)) = point.interval {
-            // Without an upper end the line leaves the chart.
-            let (top, bottom) = (high.map_or(TOP, &y), y(low));
-            body.raw("<path class=\"line\" d=\"M").place(x(at)).raw(" ").place(top).raw("V").place(bottom);
-            for end in high.map(|_| top).into_iter().chain([bottom]) {
-                body.raw("M").place(x(at) - 4.0).raw(" ").place(end).raw("h8");
-            }
-            body.raw("\"/>");
+        if let Some(limit) = point.limit {
+            panel.plot.raw("<path class=\"limit\" d=\"M").place(at as f64 * room).raw(" ").place(y(limit)).raw("H");
+            panel.plot.place((at + 1) as f64 * room).raw("\"/>");
         }
-        dot(body, trend, point, x(at), y(point.value));
     }
-    body.raw("</svg><p class=\"faint\">● no threshold failed, ✕ one did; dashed: the threshold")
-        .raw("; vertical: the version changed</p>");
+    panel.plot.raw("<path class=\"line faint\" d=\"");
+    for (at, point) in points.iter().enumerate() {
+        panel.plot.raw(if at == 0 { "M" } else { "L" }).place(x(at)).raw(" ").place(y(point.value));
+    }
+    panel.plot.raw("\"/>");
+    for (at, point) in points.iter().enumerate() {
+        dot(&mut panel, trend, point, x(at), &y);
+    }
+    if let Some(last) = points.last() {
+        let limit = last.limit.map(|limit| Label {
+            class: "faint",
+            y: y(limit),
+            text: format!("limit {}", value_of(trend, limit)),
+        });
+        panel.labels.extend(limit);
+        panel.labels.push(Label {
+            class: "blue",
+            y: y(last.value),
+            text: format!("{}{}", bound(last.at_least), value_of(trend, last.value)),
+        });
+    }
+    let failed = points.iter().filter(|point| !point.held).count();
+    let step = points.len().div_ceil(MOST_RUNS);
+    let named = points.iter().enumerate().step_by(step);
+    let plots = Plots {
+        id: "trend".to_owned(),
+        name: format!("trend of {}", brief(trend.figure)),
+        words: format!("{} of {} runs; {failed} failed its threshold", brief(trend.figure), points.len()),
+        panels: vec![panel],
+        ticks: named.clone().map(|(at, point)| (x(at), point.number.to_string())).collect(),
+        leads_to: named.map(|(_, point)| Some(to_run(point))).collect(),
+        ..Plots::default()
+    };
+    plots.write(body);
 }
 
-/// A run: a link, a dot where it held, a cross where it did not.
-fn dot(body: &mut Html, trend: &TrendTable<'_>, point: &TrendPoint, x: f64, y: f64) {
+fn to_run(point: &TrendPoint) -> String {
+    format!("run{}", query(&[("number", &point.number.to_string())]))
+}
+
+/// A run: a link, a dot where it held, a cross where it did not, and its interval.
+fn dot(panel: &mut Panel, trend: &TrendTable<'_>, point: &TrendPoint, x: f64, y: &impl Fn(f64) -> f64) {
     let version = point.mark.as_ref().map_or(String::new(), |mark| format!(", {} {mark}", trend.mark));
-    let bound = if point.at_least { "≥" } else { "" };
     let when = begun(point.started_unix_ms);
-    let label = format!("run {}: {bound}{}, {when}{version}", point.number, value_of(trend, point.value));
-    body.raw("<a href=\"run?number=").number(point.number).raw("\"><title>").text(&label).raw("</title>");
-    if point.held {
-        body.raw("<circle class=\"dot\" r=\"4\" cx=\"").place(x).raw("\" cy=\"").place(y).raw("\"/>");
-    } else {
-        body.raw("<path class=\"cross\" d=\"M").place(x - 5.0).raw(" ").place(y - 5.0).raw("l10 10m0 -10l-10 10\"/>");
+    let value = value_of(trend, point.value);
+    let label = format!("run {}: {}{value}, {when}{version}", point.number, bound(point.at_least));
+    let class = if point.held { " blue\" d=\"M" } else { " orange\" d=\"M" };
+    let plot = &mut panel.plot;
+    plot.raw("<a href=\"").text(&to_run(point)).raw("\"><title>").text(&label).raw("</title>");
+    if let Some((low, high)) = point.interval {
+        // Without an upper end the line leaves the drawing.
+        plot.raw("<path class=\"line").raw(class).place(x).raw(" ").place(y(low)).raw("V");
+        plot.place(high.map_or(0.0, y)).raw("\"/>");
     }
-    body.raw("</a>");
+    plot.raw("<path class=\"dot").raw(class).place(x).raw(" ").place(y(point.value)).raw("h0\"/></a>");
+    if !point.held {
+        panel.notes.push(("cross", x, y(point.value) - 8.0, "✕".to_owned()));
+    }
 }
 
-/// Marks where the version differs from that of the run before.
-fn marks(body: &mut Html, points: &[TrendPoint], x: &impl Fn(usize) -> f64) {
-    let changes: Vec<_> = points
-        .iter()
-        .enumerate()
-        .zip(std::iter::once(None).chain(points.iter().map(|point| point.mark.as_deref())))
-        .filter_map(|((at, point), before)| Some((at, point.mark.as_deref().filter(|mark| before != Some(mark))?)))
-        .collect();
-    for (at, version) in &changes {
-        body.raw("<line class=\"mark\" y1=\"24\" y2=\"276\" x1=\"")
-            .place(x(*at))
-            .raw("\" x2=\"")
-            .place(x(*at))
-            .raw("\"/>");
-        if changes.len() <= MOST_NAMED {
-            let is_late = x(*at) > WIDTH - LATE;
-            body.raw(if is_late {
-                "<text class=\"axis\" text-anchor=\"end\" y=\"16\" x=\""
-            } else {
-                "<text class=\"axis\" y=\"16\" x=\""
-            })
-            .place(x(*at))
-            .raw("\">")
-            .text(&brief(version))
-            .raw("</text>");
+/// Draws a line where the version differs from that of the run before, with its name where there is room, even on a phone.
+fn versions(panel: &mut Panel, points: &[TrendPoint], room: f64) {
+    /// The width of a phone's drawing, and of a letter, in pixels.
+    const PHONE: f64 = 260.0;
+    const LETTER: f64 = 7.0;
+    let before = std::iter::once(None).chain(points.iter().map(|point| point.mark.as_deref()));
+    let changed = points.iter().enumerate().zip(before).filter_map(|((at, point), before)| {
+        Some((at as f64 * room, point.mark.as_deref().filter(|mark| before != Some(mark))?))
+    });
+    let mut free = 0.0;
+    for (x, version) in changed {
+        panel.plot.raw("<path class=\"change\" d=\"M").place(x).raw(" 0V").place(HEIGHT).raw("\"/>");
+        let version = brief(version);
+        let width = (version.chars().count() as f64 + 1.5) * LETTER / PHONE * ACROSS;
+        if x >= free && x + width <= ACROSS {
+            panel.notes.push(("mark", x + 5.0, 10.0, version));
+            free = x + width;
         }
     }
 }
 
 fn table(body: &mut Html, trend: &TrendTable<'_>) {
-    body.raw("<table><caption>The runs, the newest first</caption><thead><tr><th>Run</th><th>Begun (UTC)</th><th>");
-    body.text(&brief(trend.figure)).raw("</th><th>Threshold</th><th>");
-    body.text(&brief(trend.mark)).raw("</th></tr></thead><tbody>");
+    let figure = Column::figure(brief(trend.figure));
+    let columns = vec![Column::words("run"), Column::words("begun (UTC)"), figure, Column::words(brief(trend.mark))];
+    let mut table = Table::new("runs", "the newest first", columns);
     for point in trend.points.iter().rev() {
-        body.raw("<tr><td><a href=\"run?number=")
-            .number(point.number)
-            .raw("\">")
-            .number(point.number)
-            .raw("</a></td><td>");
-        body.text(&begun(point.started_unix_ms)).raw("</td><td>").text(if point.at_least { "≥" } else { "" });
-        body.text(&value_of(trend, point.value));
-        if let Some((low, None)) = point.interval {
-            body.raw(" <small>over ").text(&value_of(trend, low)).raw("</small>");
-        }
-        body.raw("</td><td>");
-        if let Some(limit) = point.limit {
-            body.raw(if point.held { "<span class=\"good\">✓ " } else { "<span class=\"bad\">✗ " });
-            body.text(&value_of(trend, limit)).raw("</span>");
-        }
-        body.raw("</td><td>").text(point.mark.as_deref().map(brief).unwrap_or_default().as_str()).raw("</td></tr>");
+        let within = match point.interval {
+            Some((low, None)) => Some(format!("over {}", value_of(trend, low))),
+            Some((low, Some(high))) => Some(format!("{} to {}", value_of(trend, low), value_of(trend, high))),
+            None => None,
+        };
+        let limit = point.limit.map(|limit| format!("limit {}", value_of(trend, limit)));
+        let (sign, class) = match (point.limit, point.held) {
+            (None, _) => ("", ""),
+            (Some(_), true) => ("✓ ", "good"),
+            (Some(_), false) => ("✗ ", "bad"),
+        };
+        let value = format!("{sign}{}{}", bound(point.at_least), value_of(trend, point.value));
+        table.push(vec![
+            Cell::new(point.number.to_string()).leading_to(Some(to_run(point))),
+            Cell::new(begun(point.started_unix_ms)),
+            Cell::new(value).classed(class).noted(limit.into_iter().chain(within).collect::<Vec<_>>().join("; ")),
+            Cell::new(point.mark.as_deref().map(brief).unwrap_or_default()),
+        ]);
     }
-    body.raw("</tbody></table>");
+    table.write(body);
 }
 
 #[cfg(test)]

@@ -422,7 +422,7 @@ fn conditions(compared: &ComparedRuns, paint: Paint) -> Vec<String> {
     let mut lines = vec![paint.strong("Fail conditions")];
     for result in &compared.conditions {
         let (sign, role) = match (result.failed, &result.undecided) {
-            (true, _) if result.unjudged => ("?", Role::Bad),
+            (true, _) if result.unjudged => ("?", Role::Warning),
             (true, _) => ("✗", Role::Bad),
             (false, Some(_)) => ("?", Role::Warning),
             (false, None) => ("✓", Role::Good),

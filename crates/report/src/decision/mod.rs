@@ -30,7 +30,8 @@ mod watched;
 
 pub use brunt_decide::decision::Decision;
 pub use cases::failures;
-pub use page::{Runs, conclusion, names_of_runs};
+pub(crate) use page::page;
+pub use page::{Runs, conclusion};
 pub use read::read;
 
 /// A format of a decision.
@@ -140,7 +141,7 @@ pub fn render(format: DecisionFormat, decision: Decision<'_>, style: Style) -> i
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write_page(out: &mut impl Write, decision: Decision<'_>, runs: Runs<'_>) -> io::Result<()> {
-    page::page(decision, runs, None).write(out)
+    page(decision, runs, None).write(out)
 }
 
 /// The content of `decision` for a page that follows it, in a line; `live` is the progress of one that goes on.
@@ -148,7 +149,7 @@ pub fn write_page(out: &mut impl Write, decision: Decision<'_>, runs: Runs<'_>) 
 /// # Errors
 /// None: writing JSON is fallible in type.
 pub fn page_data(decision: Decision<'_>, runs: Runs<'_>, live: Option<&str>) -> io::Result<String> {
-    page::page(decision, runs, live).event()
+    page(decision, runs, live).event()
 }
 
 /// The value of `format` in each of these documents.

@@ -136,7 +136,13 @@ pub(super) fn verdicts<'a>(runs: impl IntoIterator<Item = &'a Evidence>) -> (Rol
         (of(Judgement::NothingMeasured), "without an answer"),
     ];
     let parts: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    let line = format!("! {} of {} runs; one of them: {}", parts.join(" and "), runs.len(), worst.verdict);
+    let such = if runs.len() == 1 { "" } else { "one of them: " };
+    let line = format!(
+        "! of {}, {}; {such}{}",
+        numbers::counted(runs.len() as u64, "run"),
+        parts.join(" and "),
+        worst.verdict
+    );
     (Role::Warning, line)
 }
 

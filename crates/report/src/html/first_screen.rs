@@ -2,9 +2,9 @@
 //!
 //! It comes before everything else.
 
-use brunt_judge::remarks::Tone;
+use brunt_judge::remarks::{About, Tone};
 use brunt_judge::summary::Summary;
-use brunt_judge::thresholds::ThresholdResult;
+use brunt_judge::thresholds::{JudgedCondition, ThresholdResult};
 use brunt_judge::verdict::{Judgement, Spoils};
 use brunt_plan::plan::Plan;
 use brunt_plan::scenario::Population;
@@ -93,9 +93,7 @@ fn outcome(html: &mut Html, shown: Shown<'_>, remarks: &[Toned], live: Option<&L
         paragraph(html, "warning", "! nothing is known of this run");
     }
     let is_said = remarks.iter().any(|remark| matches!(remark.tone, Tone::Failed | Tone::Failing));
-    if !shown.has_no_figure(live) {
-        thresholds(html, shown.summary, is_said, live.is_some());
-    }
+    let is_listed = !shown.has_no_figure(live) && thresholds(html, shown.summary, is_said, live.is_some());
     if shown.summary.answered() {
         ways_of_failing(html, shown.summary, is_said);
     }
@@ -103,7 +101,8 @@ fn outcome(html: &mut Html, shown: Shown<'_>, remarks: &[Toned], live: Option<&L
         html.raw("<ul class=\"findings\">");
         let said_before = remarks.iter().take(remarks.len() - others.len());
         let mut number = said_before.filter(|remark| remark.stretch().is_some()).count();
-        for remark in others {
+        // What is listed is not said again.
+        for remark in others.iter().filter(|remark| !is_listed || remark.remark.about != About::Thresholds) {
             html.raw("<li class=\"").raw(remark.tone.class()).raw("\">");
             said(html, remark, number);
             advice(html, remark);
@@ -158,8 +157,8 @@ fn advice(html: &mut Html, remark: &Toned) {
 }
 
 /// Explicit thresholds, and defaults that failed, each with its figure. `is_said` if a remark has named the defaults
-/// on the whole run. `goes_on`: the figures are those so far, which nothing is judged by.
-fn thresholds(html: &mut Html, summary: &Summary, is_said: bool, goes_on: bool) {
+/// on the whole run. `goes_on`: the figures are those so far, which nothing is judged by. Returns whether there are any.
+fn thresholds(html: &mut Html, summary: &Summary, is_said: bool, goes_on: bool) -> bool {
     let noted: Vec<_> = summary
         .thresholds
         .iter()
@@ -168,7 +167,7 @@ fn thresholds(html: &mut Html, summary: &Summary, is_said: bool, goes_on: bool) 
     // The headline says why the only one failed.
     let is_alone = matches!(noted.as_slice(), [only] if !only.held && only.sure && !goes_on);
     if noted.is_empty() || is_alone && !is_said {
-        return;
+        return false;
     }
     html.raw("<ul id=\"thresholds\" class=\"limits\">");
     for result in noted {
@@ -193,6 +192,7 @@ fn thresholds(html: &mut Html, summary: &Summary, is_said: bool, goes_on: bool) 
         html.raw("</li>");
     }
     html.raw("</ul>");
+    true
 }
 
 /// Kinds of calls that are not ok, the most telling first: `Not ok: 503 × 67, timeout × 3 (no answer in 10s)`.
@@ -245,9 +245,14 @@ struct Tile {
 /// sets that, the slowest calls. Returns whether there is one.
 fn lead(tiles: &mut Vec<Tile>, summary: &Summary) -> bool {
     let of_all_errors = |of: &Threshold| of.is_about_errors() && of.subject().is_none();
-    let failed = summary.thresholds.iter().filter_map(|result| Some((result, result.condition.threshold()?)));
+    let failed = summary.thresholds.iter().filter(|result| !result.held).filter_map(|result| {
+        let of = match &result.condition {
+            JudgedCondition::Guard(guard) => guard.condition(),
+            other => other.threshold()?,
+        };
+        Some((result, of))
+    });
     // A share of failed calls explains other conditions; one that brunt's own delays can have decided says the least.
-    let failed = failed.filter(|(result, _)| !result.held);
     let first = failed.min_by_key(|(result, of)| (!result.sure, !of_all_errors(of)));
     let place = |name: &str| tiles.iter().position(|tile| tile.name == name);
     let Some((result, of)) = first else {
@@ -266,7 +271,7 @@ fn lead(tiles: &mut Vec<Tile>, summary: &Summary) -> bool {
     let mut leading = match known {
         Some(place) => tiles.remove(place),
         None => Tile {
-            name: brief(of.figure()),
+            name: of_what(of),
             value: brief(&result.got.to_string()),
             statistic: None,
             note: String::new(),
@@ -277,6 +282,23 @@ fn lead(tiles: &mut Vec<Tile>, summary: &Summary) -> bool {
     leading.note = if leading.note.is_empty() { limit } else { format!("{limit}; {}", leading.note) };
     tiles.insert(0, leading);
     true
+}
+
+/// What a condition is about, in words: `p95 of group checkout`; as written where it names nothing, or several conditions on calls.
+fn of_what(of: &Threshold) -> String {
+    let written = of.figure();
+    let (kind, name, statistic) = match (of.subject(), written.rsplit_once(':')) {
+        (Some((Some(NameKind::Calls), _)) | None, _) | (_, None) => return brief(written),
+        // Another tool's words stay.
+        _ if of.judged().is_some() => return brief(written),
+        (Some((kind, name)), Some((_, statistic))) => (kind, name, statistic),
+    };
+    let kind = match kind {
+        None => String::new(),
+        Some(NameKind::Watched) => "watched ".to_owned(),
+        Some(kind) => format!("{} ", kind.word()),
+    };
+    brief(&format!("{statistic} of {kind}{name}"))
 }
 
 /// The interval of the rate, where the target and not the plan sets it: `95%: 3,800 to 3,890/s`.
@@ -406,7 +428,7 @@ fn is_same(one: Statistic, other: Statistic) -> bool {
 }
 
 /// The interval of a time: `1.90ms to 2.60ms`, `over 977.0ms`; empty where both ends read the same.
-pub(super) fn within(low_ns: u64, high_ns: Option<u64>) -> String {
+pub(crate) fn within(low_ns: u64, high_ns: Option<u64>) -> String {
     let low = Duration(low_ns).to_string();
     match high_ns.map(|ns| Duration(ns).to_string()) {
         None => format!("over {low}"),

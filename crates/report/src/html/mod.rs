@@ -25,6 +25,7 @@ mod sections;
 mod shown;
 mod stretches;
 
+pub(crate) use first_screen::within;
 pub use live::Running;
 
 /// Writes the page of `summary`.
@@ -32,7 +33,12 @@ pub use live::Running;
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    page(summary, None).write(out)
+    finished(summary).write(out)
+}
+
+/// The page of a finished run.
+pub(crate) fn finished(summary: &Summary) -> Page {
+    page(summary, None)
 }
 
 /// The page that follows a run. It gets its content from `events` beside it: server-sent events called `data`, and a
@@ -46,7 +52,7 @@ pub fn following() -> String {
 /// # Errors
 /// None: writing JSON is fallible in type.
 pub fn data(summary: &Summary) -> io::Result<String> {
-    page(summary, None).event()
+    finished(summary).event()
 }
 
 /// The page of a run; `live` if it goes on.

@@ -126,6 +126,40 @@ fn the_page_shows_the_figures_of_the_summary() {
     assert!(open.contains("≥900.0ms") && open.contains("at least: 100 calls had not ended"));
 }
 
+/// The page leads with what failed, whatever that is about, with its limit.
+#[test]
+fn the_figure_of_the_condition_that_failed_leads() {
+    let leads = |name: &str, condition: &str| {
+        let Summary { mut plan, run, .. } = golden(name);
+        plan.thresholds = vec![condition.parse().unwrap()];
+        plan.max_error_rate = 1.0;
+        plan.max_less_ratio = 1.0;
+        let summary = Summary::new(plan, run);
+        assert!(!summary.thresholds[0].held, "{condition}");
+        let main = main_of(&summary);
+        let (_, hero) = main.split_once("<div class=\"tile hero\" data-figure=\"").unwrap();
+        let hero = hero.split("</div>").next().unwrap();
+        let between = |from: &str, to: &str| hero.split_once(from).unwrap().1.split(to).next().unwrap().to_owned();
+        let value = between("<span class=\"value bad\">", "</span>");
+        assert_eq!(value, summary.thresholds[0].got.to_string(), "{condition}");
+        [between("<dt>", "</dt>"), between("<small>", "</small>")]
+    };
+    for (condition, what, limit) in [
+        ("home:p95<1ns", "p95 of home", "limit &lt;1ns"),
+        ("request home:p95<1ns", "p95 of request home", "limit &lt;1ns"),
+        ("plan=pro:error_rate<1%", "error_rate of plan=pro", "limit &lt;1%"),
+        ("group cart:with_pauses.p95<1ms", "with_pauses.p95 of group cart", "limit &lt;1ms"),
+        ("check \"home: has a cart\":fails<=0", "fails of check home: has a cart", "limit &lt;=0"),
+        ("scenario checkout:iteration.p95<1ms", "iteration.p95 of scenario checkout", "limit &lt;1ms"),
+        ("figure queue:max<1", "max of figure queue", "limit &lt;1"),
+        ("checks>100%", "checks", "limit &gt;100%"),
+    ] {
+        assert_eq!(leads("shop", condition), [what, limit], "{condition}");
+    }
+    assert_eq!(leads("watched", "watch.cpu:max<95%"), ["max of watched cpu", "limit &lt;95%"]);
+    assert_eq!(leads("watched", "watch.cpu<5%"), ["watch.cpu", "limit &lt;5%"]);
+}
+
 /// Ids are the addresses of parts: none stands twice.
 #[test]
 fn no_id_stands_twice() {

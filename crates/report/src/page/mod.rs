@@ -66,6 +66,14 @@ impl Page {
         Self { title, main: main.into_string() }
     }
 
+    /// The same behind ways to other pages.
+    pub(crate) fn behind(mut self, ways: &Html) -> Self {
+        let mut main = ways.clone().into_string();
+        main.push_str(&self.main);
+        self.main = main;
+        self
+    }
+
     /// Writes it as one file.
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let [head, _] = &*HEADS;
@@ -97,7 +105,7 @@ impl Page {
 /// last one called `finished`, each with the result of [`Page::event`].
 pub(crate) fn following() -> String {
     let mut main = Html::default();
-    main.raw("<header><h1><span class=\"brand\">brunt</span> live</h1></header><p id=\"problem\" role=\"status\">waiting for the run</p>");
+    main.raw("<header><h1><span class=\"brand\">brunt</span> live</h1></header><p id=\"problem\" role=\"status\">waiting for the run: its first figures stand here after a second. If nothing comes, brunt has ended; start it again with --live</p>");
     let page = Page { title: String::new(), main: main.into_string() };
     let [_, head] = &*HEADS;
     let mut bytes = Vec::new();

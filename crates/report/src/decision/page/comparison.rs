@@ -27,7 +27,10 @@ pub(super) fn content(compared: &ComparedRuns) -> Content {
     how.push(compared.how.clone());
     let mut content = Content { title: "compare".to_owned(), how, ..Content::default() };
     let failed = before_all(compared).into_iter();
-    content.found.extend(failed.map(|(sign, sentence)| (format!("{sign} {sentence}"), Role::Bad)));
+    content.found.extend(failed.map(|(sign, sentence)| {
+        // What cannot be judged is a doubt, and no failure of B.
+        (format!("{sign} {sentence}"), if sign == "?" { Role::Warning } else { Role::Bad })
+    }));
     content.found.extend(not_made(&compared.lacking).map(|sentence| (sentence, Role::Warning)));
     content.found.extend(comparison::found(compared).into_iter().map(|sentence| (sentence, Role::Strong)));
     content.found.extend(comparison::notes(compared).into_iter().map(|note| (note, Role::Warning)));

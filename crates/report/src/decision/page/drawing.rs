@@ -141,7 +141,8 @@ pub(super) fn in_full(unit: Unit, value: f64) -> String {
 
 /// Charts above each other, called `id`.
 pub(super) fn plots(id: &str, axis: &Axis, charts: &[Chart]) -> Plots {
-    let panels: Vec<_> = charts.iter().map(|chart| panel(chart, axis)).collect();
+    let is_measured = |chart: &&Chart| chart.lines.iter().any(|line| !line.places.is_empty());
+    let panels: Vec<_> = charts.iter().filter(is_measured).map(|chart| panel(chart, axis)).collect();
     let words = charts.iter().map(|chart| format!("{}: {}", chart.title, chart.note)).collect::<Vec<_>>().join("; ");
     Plots {
         id: id.to_owned(),

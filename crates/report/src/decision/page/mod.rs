@@ -60,7 +60,7 @@ struct Content {
 }
 
 /// The page of `decision`; `live` is its progress, where it goes on.
-pub(super) fn page(decision: Decision<'_>, found: Runs<'_>, live: Option<&str>) -> Page {
+pub(crate) fn page(decision: Decision<'_>, found: Runs<'_>, live: Option<&str>) -> Page {
     let mut content = match decision {
         Decision::Sweep(plan, sweep) => sweep::content(plan, sweep),
         Decision::Capacity(plan, capacity) => capacity::content(plan, capacity, live.is_none()),
@@ -76,6 +76,12 @@ pub(super) fn page(decision: Decision<'_>, found: Runs<'_>, live: Option<&str>) 
         content.sections.push(runs::section(&evidence, found));
         content.sections.extend(runs::leading(&evidence));
         content.sections.extend(runs::watched(&evidence));
+    }
+    if evidence.is_empty() {
+        content.found.push(match live {
+            Some(_) => ("no run has ended yet: what is found stands here after the first one".to_owned(), Role::Plain),
+            None => ("no run ended, so nothing was found: the command below runs it again".to_owned(), Role::Warning),
+        });
     }
     content.found.extend(decision.lacking().losses.iter().map(|loss| (loss.clone(), Role::Warning)));
     content.sections.push(repeat(&decision.origin().command));
@@ -169,9 +175,4 @@ fn evidence(decision: Decision<'_>) -> Vec<(String, &Evidence)> {
             compared.runs.iter().map(|run| (format!("{} {}", side(run.is_b), run.number), &run.evidence)).collect()
         }
     }
-}
-
-/// The names of the runs behind `decision`, in the order in which they were made.
-pub fn names_of_runs(decision: Decision<'_>) -> Vec<String> {
-    evidence(decision).into_iter().map(|(name, _)| name).collect()
 }

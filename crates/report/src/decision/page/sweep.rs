@@ -17,6 +17,8 @@ use crate::style::Role;
 const THROUGHPUT: f64 = 130.0;
 const LATENCY: f64 = 120.0;
 const FAILED: f64 = 50.0;
+/// The most values that failed that stand above the drawings.
+const MOST_FAILED: usize = 3;
 
 pub(super) fn content(plan: &Plan, sweep: &Sweep) -> Content {
     let mut content = Content {
@@ -31,10 +33,12 @@ pub(super) fn content(plan: &Plan, sweep: &Sweep) -> Content {
     if sweep.steps.is_empty() {
         return content;
     }
-    content.found.extend(sweep.steps.iter().filter_map(|step| {
-        let why = step.why_not();
-        (!why.is_empty()).then(|| (format!("✗ at {}: {why}", count(step.value)), Role::Bad))
-    }));
+    let failed = sweep.steps.iter().map(|step| (step.value, step.why_not())).filter(|(_, why)| !why.is_empty());
+    let all = failed.clone().count();
+    content.found.extend(failed.take(MOST_FAILED).map(|(at, why)| (format!("✗ at {}: {why}", count(at)), Role::Bad)));
+    if all > MOST_FAILED {
+        content.found.push((format!("✗ at {} more values, below", count((all - MOST_FAILED) as u64)), Role::Bad));
+    }
     content.found.extend(sweep::knees(plan, sweep).into_iter().map(|(_, sentence)| (sentence, Role::Plain)));
     let caption = format!("one run per value of {}", sweep.axis.name);
     // Each value links to its run, on this page.

@@ -1,5 +1,5 @@
-//! Response times by when calls were due: a heat map of calls, with unsuccessful ones in their own colour, and
-//! percentiles of successful ones.
+//! Response times by when calls were due: a heat map of calls that ended well, their percentiles, and below them a hatched row of those
+//! that did not.
 
 use std::collections::BTreeMap;
 
@@ -24,6 +24,9 @@ const NEAR: f64 = 10.0;
 /// Shades of calls, the strongest last, and of calls that did not end well.
 const SHADES: [&str; 5] = ["h1", "h2", "h3", "h4", "h5"];
 const FAILED_SHADES: [&str; 3] = ["f1", "f2", "f3"];
+/// The height of the row of calls that did not end well, and the room above it.
+const ROW: f64 = 12.0;
+const ROOM: f64 = 4.0;
 /// The height of the mark of stretches that brunt itself spoiled.
 const MARK: f64 = 5.0;
 
@@ -45,18 +48,12 @@ pub(super) fn panel(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Op
     let is_mixed = shown.summary.not_ok > 0;
     let mut panel = Panel {
         title: "Response time".to_owned(),
-        note: format!("by when calls were due; darker: more calls{}", if is_mixed { "; orange: not ok" } else { "" }),
+        note: format!("by when calls were due; darker: more calls{}", if is_mixed { "; hatched: not ok" } else { "" }),
         height: HEIGHT,
         lines: scale.round(9).into_iter().map(|ns| (y(scale, ns), Unit::Ns.tick(ns))).collect(),
         ..Panel::default()
     };
-    cells(&mut panel.plot, stretches, axis, scale, &SHADES, |stretch, add| {
-        stretch.calls.response.values().for_each(|(ns, n)| add(ns, n));
-    });
-    cells(&mut panel.plot, stretches, axis, scale, &FAILED_SHADES, |stretch, add| {
-        let others = stretch.calls.failing.values().chain(stretch.calls.bounds.values());
-        others.for_each(|(ns, n)| add(ns, n));
-    });
+    cells(&mut panel.plot, stretches, axis, scale);
     let (whose, times) = match (&shown.summary.times.ok, &shown.summary.times.response) {
         (Some(ok), _) if is_mixed => ("ok ", Some(ok)),
         (_, all) => ("", all.as_ref()),
@@ -87,6 +84,7 @@ pub(super) fn panel(shown: Shown<'_>, stretches: &[Stretch], axis: Across) -> Op
         panel.labels.push(Label { class, y, text: format!("{sign} {}", limit.words) });
     }
     spoiled(&mut panel, stretches, axis);
+    not_ok(&mut panel, stretches, axis);
     Some(panel)
 }
 
@@ -104,6 +102,44 @@ fn spoiled(panel: &mut Panel, stretches: &[Stretch], axis: Across) {
     }
     panel.plot.raw("\"/>");
     panel.labels.push(Label { class: "faint", y: HEIGHT - MARK / 2.0, text: "spoiled by brunt itself".to_owned() });
+}
+
+/// The row of calls that did not end well: the darker the more, and hatched, so that it is told from the others without colours.
+fn not_ok(panel: &mut Panel, stretches: &[Stretch], axis: Across) {
+    let of = |stretch: &Stretch| {
+        let others = stretch.calls.failing.values().chain(stretch.calls.bounds.values());
+        others.map(|(_, n)| n).sum::<u64>()
+    };
+    let most = stretches.iter().map(of).max().unwrap_or(0);
+    if most == 0 {
+        return;
+    }
+    let top = HEIGHT + ROOM;
+    let row = |path: &mut Html, stretch: &Stretch| {
+        let (x, end) = (axis.x(stretch.from_ns), axis.x(stretch.to_ns));
+        path.raw("M").place(x).raw(" ").place(top).raw("h").place(end - x).raw("v").place(ROW);
+        path.raw("h-").place(end - x).raw("z");
+    };
+    let mut all = Html::default();
+    for (number, class) in FAILED_SHADES.iter().enumerate() {
+        let mut path = Html::default();
+        for stretch in stretches.iter().filter(|stretch| shade(of(stretch), most, FAILED_SHADES.len()) == number + 1) {
+            row(&mut path, stretch);
+        }
+        if path != Html::default() {
+            panel.plot.raw("<path class=\"").raw(class).raw("\" d=\"").html(&path).raw("\"/>");
+            all.html(&path);
+        }
+    }
+    panel.plot.raw("<defs><pattern id=\"hatch-of-failed\" width=\"9\" height=\"6\" patternUnits=\"userSpaceOnUse\"><path d=\"M0 6L9 0\"/></pattern></defs><path class=\"hatched\" d=\"");
+    panel.plot.html(&all).raw("\"/>");
+    panel.height = top + ROW;
+    panel.labels.push(Label { class: "orange", y: top + ROW / 2.0, text: "not ok".to_owned() });
+}
+
+/// Which of so many shades stands for `n` calls, where `most` have the darkest: from 1; 0 without calls.
+fn shade(n: u64, most: u64, shades: usize) -> usize {
+    ((n as f64 / most.max(1) as f64).sqrt() * shades as f64).ceil() as usize
 }
 
 /// The limits on times of all calls.
@@ -126,14 +162,12 @@ pub(in crate::html) fn limits(shown: Shown<'_>) -> Vec<Limit> {
     shown.summary.thresholds.iter().filter_map(limit).collect()
 }
 
-/// A scale for every call, and for each limit near them.
+/// A scale for every call that ended well, and for each limit near them.
 fn scale(stretches: &[Stretch], limits: &[Limit]) -> Option<Scale> {
     let mut ends: Option<(u64, u64)> = None;
     for calls in stretches.iter().map(|stretch| &stretch.calls) {
-        for times in [&calls.response, &calls.failing, &calls.bounds] {
-            let (Some(low), Some(high)) = (times.quantile(0.0), times.quantile(1.0)) else { continue };
-            ends = Some(ends.map_or((low, high), |(least, most)| (least.min(low), most.max(high))));
-        }
+        let (Some(low), Some(high)) = (calls.response.quantile(0.0), calls.response.quantile(1.0)) else { continue };
+        ends = Some(ends.map_or((low, high), |(least, most)| (least.min(low), most.max(high))));
     }
     let (low, high) = ends?;
     let (mut low, mut high) = (low.max(1) as f64, high.max(1) as f64);
@@ -145,32 +179,24 @@ fn scale(stretches: &[Stretch], limits: &[Limit]) -> Option<Scale> {
     Some(Scale::logarithmic((low / missing / 1.15).max(0.5), high * missing * 1.15))
 }
 
-/// Draws calls as cells, the darker the more.
-fn cells(
-    html: &mut Html,
-    stretches: &[Stretch],
-    axis: Across,
-    scale: Scale,
-    shades: &[&'static str],
-    calls: fn(&Stretch, &mut dyn FnMut(u64, u64)),
-) {
+/// Draws calls that ended well as cells, the darker the more.
+fn cells(html: &mut Html, stretches: &[Stretch], axis: Across, scale: Scale) {
     let row = |ns: u64| ((ns.max(1) as f64).log2() * ROWS_AN_OCTAVE).floor() as u32;
     let columns: Vec<BTreeMap<u32, u64>> = stretches
         .iter()
         .map(|stretch| {
             let mut rows = BTreeMap::new();
-            calls(stretch, &mut |ns, n| *rows.entry(row(ns)).or_insert(0) += n);
+            stretch.calls.response.values().for_each(|(ns, n)| *rows.entry(row(ns)).or_insert(0) += n);
             rows
         })
         .collect();
     let most = columns.iter().flat_map(BTreeMap::values).max().copied().unwrap_or(0);
-    let shade = |n: u64| ((n as f64 / most.max(1) as f64).sqrt() * shades.len() as f64).ceil() as usize;
     let edge = |row: u32| y(scale, (f64::from(row) / ROWS_AN_OCTAVE).exp2()).clamp(0.0, HEIGHT);
-    for (number, class) in shades.iter().enumerate() {
+    for (number, class) in SHADES.iter().enumerate() {
         let mut path = Html::default();
         for (stretch, rows) in stretches.iter().zip(&columns) {
             let (x, width) = (axis.x(stretch.from_ns), axis.x(stretch.to_ns) - axis.x(stretch.from_ns));
-            for (row, _) in rows.iter().filter(|(_, n)| shade(**n) == number + 1) {
+            for (row, _) in rows.iter().filter(|(_, n)| shade(**n, most, SHADES.len()) == number + 1) {
                 let (top, bottom) = (edge(row + 1), edge(*row));
                 path.raw("M").place(x).raw(" ").place(top).raw("h").place(width).raw("v").place(bottom - top);
                 path.raw("h-").place(width).raw("z");

@@ -21,15 +21,15 @@ pub(super) fn measurement(shown: Shown<'_>, live: Option<&LastSecond>) -> Sectio
     let mut section = Section::new("verdict", if live.is_some() { "Measurement so far" } else { "Measurement" });
     let html = &mut section.body;
     if shown.has_no_figure(live) {
-        html.raw("<p class=\"verdict\">nothing was measured yet</p>");
+        html.raw("<p class=\"verdict\">nothing is measured yet: the first figures come with the first call that ends after the warm-up</p>");
         return section;
     }
     let verdict = &summary.verdict;
     let (class, words) = match verdict.judgement {
         Judgement::Trustworthy if verdict.findings.is_empty() => ("faint", "measured well".to_owned()),
         Judgement::Trustworthy => ("faint", "measured well, apart from what is listed here".to_owned()),
-        Judgement::GeneratorBound => ("bad", "✗ brunt was the limit: throughput is a lower bound".to_owned()),
-        Judgement::LatencyUnreliable | Judgement::NothingMeasured => ("bad", format!("✗ {}", verdict.holding())),
+        Judgement::GeneratorBound => ("warning", "! brunt was the limit: throughput is a lower bound".to_owned()),
+        Judgement::LatencyUnreliable | Judgement::NothingMeasured => ("warning", format!("! {}", verdict.holding())),
     };
     if summary.answered() || live.is_some() {
         html.raw("<p class=\"verdict ").raw(class).raw("\">").text(&words).raw("</p>");
@@ -40,7 +40,7 @@ pub(super) fn measurement(shown: Shown<'_>, live: Option<&LastSecond>) -> Sectio
     }
     html.raw("<ul class=\"findings\">");
     for finding in &verdict.findings {
-        html.raw("<li class=\"").raw(if finding.decisive { "bad" } else { "warning" }).raw("\">");
+        html.raw(if finding.decisive { "<li class=\"warning\">" } else { "<li>" });
         html.text(&clean(&finding.message.to_string())).text(&seconds(finding));
         html.raw("<p class=\"advice\">→ ").text(&clean(&InWords(&finding.advice).to_string())).raw("</p></li>");
     }

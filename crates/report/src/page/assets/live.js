@@ -64,6 +64,9 @@
     const place = document.createElement("template");
     // brunt wrote it, and everything from elsewhere in it as text.
     place.innerHTML = parts;
+    // What was said of a lost connection goes, even where nothing else is new.
+    const live = document.getElementById("live");
+    if (live?.classList.contains("lost")) came.delete(live);
     reconcile(main, [...place.content.children]);
     document.dispatchEvent(new Event("brunt:shown"));
   }
@@ -119,6 +122,10 @@
     main.prepend(ended);
   });
   events.addEventListener("error", () => {
+    const live = document.getElementById("live");
+    live?.classList.add("lost");
+    const running = live?.querySelector("strong");
+    if (running) running.textContent = "○ no connection";
     const problem = document.getElementById("problem");
     if (problem) problem.textContent = "No connection to brunt: it has ended, or this page will catch up in a moment.";
   });

@@ -9,6 +9,12 @@ const TITLE: f64 = 25.0;
 const GAP: f64 = 6.0;
 /// The least from one label to the next.
 const LINE: f64 = 14.0;
+/// The width of a phone's drawing with the room before it, and of a letter of a title and of a label, in pixels.
+const PHONE: f64 = 350.0;
+const LETTER: f64 = 7.6;
+const SMALL_LETTER: f64 = 6.6;
+/// The room before a label behind a title, in pixels.
+const BEFORE: f64 = 8.0;
 
 /// The label at the end of a line.
 #[derive(Debug)]
@@ -41,17 +47,31 @@ impl Panel {
 
     /// The room for its title.
     fn above(&self) -> f64 {
-        if self.title.is_empty() { GAP } else { TITLE }
+        let title = if self.title.is_empty() { GAP } else { TITLE };
+        title + LINE * self.legend().filter(|(begins, _)| *begins).count() as f64
+    }
+
+    /// The labels as they stand behind the title on a phone, and whether each begins a line of its own.
+    fn legend(&self) -> impl Iterator<Item = (bool, &Label)> {
+        let mut used = self.title.chars().count() as f64 * LETTER;
+        self.labels.iter().map(move |label| {
+            let width = label.text.chars().count() as f64 * SMALL_LETTER + BEFORE;
+            let begins = used > 0.0 && used + width > PHONE;
+            used = if begins { width } else { used + width };
+            (begins, label)
+        })
     }
 
     /// Writes it below `top`, in pixels.
     pub(super) fn write(&self, html: &mut Html, top: f64) {
+        let lines = self.legend().filter(|(begins, _)| *begins).count() as f64;
         let top = top + self.above();
-        html.raw("<text class=\"title\" x=\"-64\" y=\"").place(top - 10.0).raw("\">").text(&self.title);
+        html.raw("<text class=\"title\" x=\"-64\" y=\"").place(top - 10.0 - LINE * lines).raw("\">").text(&self.title);
         html.raw(" <tspan class=\"note\">").text(&self.note).raw("</tspan>");
         // On a phone there is no room for labels beside the plot: they stand behind its title.
-        for label in &self.labels {
-            html.raw("<tspan class=\"legend ").raw(label.class).raw("\" dx=\"8\">").text(&label.text).raw("</tspan>");
+        for (begins, label) in self.legend() {
+            html.raw("<tspan class=\"legend ").raw(label.class);
+            html.raw(if begins { "\" x=\"-64\" dy=\"14\">" } else { "\" dx=\"8\">" }).text(&label.text).raw("</tspan>");
         }
         html.raw("</text>");
         for (y, words) in &self.lines {
