@@ -15,6 +15,8 @@
 //! How many tokens an event has: what the server counts with each event, or its count at the end, dealt to the events by the lengths of
 //! their texts, or one an event where it counts nothing. `tokens_estimated` is the share of tokens that were not counted by the server.
 //!
+//! Choices of one answer, `n` above 1, are one stream of events.
+//!
 //! `usage_odd` has the answers whose count does not fit their text: no tokens, which is not believed, or more tokens than bytes.
 //!
 //! A request that failed, or was cut off, before its first token is in `ttft` as a lower bound: it would have taken longer than it waited.
