@@ -252,6 +252,9 @@ const CLIENTS: [&str; 3] = ["brunt", "aiperf", "guidellm"];
 /// What a client took and said at a step, beside the server's clock.
 struct Measured {
     cpu_us: f64,
+    /// CPU time in all, and tokens: what a client needs to begin is in the first step as much as in any.
+    cpu_s: f64,
+    tokens: f64,
     /// Tokens a second that the server sent from its first to its last, as a share of the formula's.
     share: f64,
     /// What the client says less what the server did, in milliseconds.
@@ -276,6 +279,7 @@ fn peers(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
         "client",
         "of which came",
         "CPU a token, µs",
+        "a further token, µs",
         "ttft, mean error, ms",
         "itl, mean error, ms",
     ]);
@@ -287,11 +291,14 @@ fn peers(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
         let mut measured = BTreeMap::new();
         for name in &going {
             let one = at_step(setup, name, step, &folder.0, &tokenizer)?;
+            let least = all.first().and_then(|first| first.get(name));
+            let further = least.map(|least| (one.cpu_s - least.cpu_s) * 1e6 / (one.tokens - least.tokens));
             table.row([
                 (PEERS_STREAMS * step).to_string(),
                 (*name).to_owned(),
                 format!("{:.0} %", one.share * 100.0),
                 format!("{:.1}", one.cpu_us),
+                further.map_or("–".to_owned(), |us| format!("{us:.1}")),
                 format!("{:+.3}", one.ttft_error_ms),
                 format!("{:+.3}", one.itl_error_ms),
             ]);
@@ -311,7 +318,8 @@ fn peers(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let mut bars = Vec::new();
     for name in CLIENTS {
         if let Some(last) = kept_up(name) {
-            println!("{name} keeps up with {} tokens/s", PEERS_STREAMS * STEPS.get(last).copied().unwrap_or(0));
+            let rate = PEERS_STREAMS * STEPS.get(last).copied().unwrap_or(0);
+            println!("{name} keeps up with {rate} tokens/s{}", if last + 1 == STEPS.len() { " at least" } else { "" });
         }
     }
     for name in CLIENTS.into_iter().filter(|name| *name != "brunt") {
@@ -378,6 +386,8 @@ fn at_step(setup: &Setup, name: &str, step: u64, folder: &Path, tokenizer: &Path
     let mean_ms = |pick: fn(&Sent) -> u64| ends(pick).map(|ns| ns as f64 / 1e6).sum::<f64>() / count;
     Ok(Measured {
         cpu_us: said.cpu_s * 1e6 / tokens,
+        cpu_s: said.cpu_s,
+        tokens,
         share: rate / formula,
         ttft_error_ms: said.ttft_ms - mean_ms(|sent| sent.first_ns - sent.received_ns),
         itl_error_ms: said.itl_ms - mean_ms(|sent| sent.last_ns - sent.first_ns) / gaps,

@@ -92,8 +92,8 @@ type Reply<'a> = Option<&'a mut String>;
 
 /// Goes through the fields of an event, which is an object and nothing else.
 fn object<'a>(data: &'a [u8], field: impl FnMut(&'a [u8], &mut Json<'a>) -> Option<()>) -> Option<()> {
-    let text = std::str::from_utf8(data).ok()?;
-    text.trim_ascii_start().starts_with('{').then_some(())?;
+    (data.is_ascii() || std::str::from_utf8(data).is_ok()).then_some(())?;
+    data.trim_ascii_start().starts_with(b"{").then_some(())?;
     let mut json = Json::new(data);
     json.fields(field)?;
     json.has_ended().then_some(())

@@ -7,6 +7,8 @@ use memchr::memchr2;
 
 /// The deepest nesting that is read.
 const MOST_DEPTH: u8 = 128;
+/// Texts of fewer bytes are short.
+const SHORT: usize = 32;
 
 /// A place in a text of JSON.
 ///
@@ -134,28 +136,29 @@ impl<'a> Json<'a> {
             return self.skip().map(|()| None);
         }
         let number = self.number()?;
-        let digits = number.bytes().try_fold(0_u32, |sum, byte| {
+        let digits = number.iter().try_fold(0_u32, |sum, byte| {
             let digit = byte.is_ascii_digit().then(|| u32::from(byte - b'0'))?;
             sum.checked_mul(10)?.checked_add(digit)
         });
         // A cast of a double ends at the largest number.
-        let rounded = || number.parse::<f64>().ok().filter(|number| *number >= 0.0).map(|number| number as u32);
+        let rounded = || float(number).filter(|number| *number >= 0.0).map(|number| number as u32);
         Some(digits.or_else(rounded))
     }
 
-    fn number(&mut self) -> Option<&'a str> {
+    fn number(&mut self) -> Option<&'a [u8]> {
         let rest = self.bytes.get(self.at..)?;
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let is_of_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
-        let length = rest.iter().position(|byte| !is_of_number(byte)).unwrap_or(rest.len());
-        let number = std::str::from_utf8(rest.get(..length)?).ok()?;
-        let digits = number.strip_prefix('-').unwrap_or(number);
-        if !digits.starts_with(|c: char| c.is_ascii_digit())
-            || number.bytes().any(|byte| !byte.is_ascii_digit()) && number.parse::<f64>().is_err()
-        {
-            return None;
-        }
+        let length = if digits > 0 && !rest.get(digits).is_some_and(is_of_number) {
+            digits
+        } else {
+            let length = rest.iter().take_while(|byte| is_of_number(byte)).count();
+            let number = rest.get(..length)?;
+            let unsigned = number.strip_prefix(b"-").unwrap_or(number);
+            (unsigned.first()?.is_ascii_digit() && float(number).is_some()).then_some(length)?
+        };
         self.at += length;
-        Some(number)
+        rest.get(..length)
     }
 
     /// The text that comes next, between its quotes.
@@ -164,7 +167,7 @@ impl<'a> Json<'a> {
         let began = self.at;
         let mut has_escapes = false;
         loop {
-            let found = self.at + memchr2(b'"', b'\\', self.bytes.get(self.at..)?)?;
+            let found = self.at + end_of_plain(self.bytes.get(self.at..)?)?;
             if self.bytes.get(found) == Some(&b'"') {
                 self.at = found + 1;
                 return Some(Quoted { bytes: self.bytes.get(began..found)?, has_escapes });
@@ -213,6 +216,27 @@ impl<'a> Json<'a> {
             }
         }
     }
+}
+
+fn float(number: &[u8]) -> Option<f64> {
+    std::str::from_utf8(number).ok()?.parse().ok()
+}
+
+/// The place of the first quote or backslash. Most texts of an event have a few bytes, for which a search for long ones would take longer.
+fn end_of_plain(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    // The lowest set bit is in the first byte that is zero.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
+    let (eights, _) = bytes.as_chunks::<8>();
+    for (at, eight) in eights.iter().take(SHORT / 8).enumerate() {
+        let word = u64::from_le_bytes(*eight);
+        let found = zeros(word ^ (ONES * u64::from(b'"'))) | zeros(word ^ (ONES * u64::from(b'\\')));
+        if found != 0 {
+            return Some(8 * at + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let behind = SHORT.min(8 * eights.len());
+    Some(behind + memchr2(b'"', b'\\', bytes.get(behind..)?)?)
 }
 
 impl Quoted<'_> {
