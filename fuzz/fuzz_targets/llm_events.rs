@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     for (_, dialect) in ApiDialect::NAMED {
-        if let Some(event) = dialect.read(data) {
+        if let Some(event) = dialect.read(data, None) {
             // A text is no longer than the event that has it.
             assert!(event.text.is_none_or(|(_, bytes)| bytes as usize <= data.len()));
         }

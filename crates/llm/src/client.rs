@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
+use brunt_protocol::messages::Framing;
 use brunt_protocol::source::Message;
 use brunt_protocol::{
     Answer, AnswerParts, Client, FailedCall, KeptAnswer, Malformed, Opening, Pending, Progress, Started,
@@ -14,9 +15,9 @@ use brunt_record::kinds::AnswerSample;
 use brunt_record::outcome::Failure;
 
 use crate::dialect::ApiDialect;
-use crate::event::{Finish, TextKind, Usage};
+use crate::event::{Finish, Usage};
 use crate::facts::{self, Said};
-use crate::reply::add_text;
+use crate::reply::Reply;
 use crate::turns::LATER;
 
 /// The reasons of failures.
@@ -24,6 +25,9 @@ const FAILED: &str = "the server reports an error in its stream";
 const NOT_JSON: &str = "an answer, or an event of one, is not JSON of this API";
 const CUT: &str = "the stream ended before the model had finished";
 const EMPTY: &str = "the stream ended without a word of the model";
+const NO_STREAM: &str =
+    "the answer is no stream of events: see its Content-Type, and ask for whole answers with --no-stream";
+const ENCODED: &str = "the stream is compressed (Content-Encoding), which brunt did not ask for";
 
 /// A call in flight.
 #[derive(Debug, Default)]
@@ -35,7 +39,9 @@ struct InFlight {
     /// Whether it is a turn after the first of its conversation.
     is_later: bool,
     /// Its text so far, where a later turn repeats it.
-    reply: String,
+    reply: Reply,
+    /// The choices, by their bits, that have text and have not come to their end.
+    unended: u64,
     /// Why it has failed, once it has.
     problem: Option<(Failure, &'static str)>,
 }
@@ -90,12 +96,17 @@ impl LlmClient {
 
     fn message(&mut self, position: usize, status: u16) -> Option<Progress> {
         // The first line is the event's name, the second its id, the rest its data.
-        let data = self.inner.parts().body.splitn(3, |byte| *byte == b'\n').nth(2).unwrap_or_default();
-        let event = self.dialect.read(data);
+        let mut parts = self.inner.parts().body.splitn(3, |byte| *byte == b'\n');
+        let is_error = parts.next() == Some(b"error");
+        let data = parts.nth(1).unwrap_or_default();
         let is_alone = self.calls.len() == 1;
         let call = self.calls.get_mut(position)?;
-        let Some(event) = event.filter(|event| !event.is_error) else {
-            let problem = if event.is_some() { (Failure::Exception, FAILED) } else { (Failure::Protocol, NOT_JSON) };
+        let reply = if self.keeps_replies { call.reply.open() } else { None };
+        let event = self.dialect.read(data, reply);
+        call.reply.cut();
+        let Some(event) = event.filter(|event| !event.is_error && !is_error) else {
+            let problem =
+                if is_error || event.is_some() { (Failure::Exception, FAILED) } else { (Failure::Protocol, NOT_JSON) };
             let problem = *call.problem.get_or_insert(problem);
             // Other streams of the connection go on, and this one ends when its server ends it.
             return is_alone.then(|| failed(&mut self.calls, position, problem, false));
@@ -103,11 +114,9 @@ impl LlmClient {
         call.usage.update(event.usage);
         call.finish = event.finish.or(call.finish);
         call.is_last |= event.is_last;
+        call.unended = (call.unended | event.said_by) & !event.ended;
         let (kind, bytes) = event.text?;
         call.has_text = true;
-        if self.keeps_replies && kind == TextKind::Content {
-            add_text(self.dialect, data, &mut call.reply);
-        }
         let said = Said { kind, bytes, output: event.usage.output, is_later: call.is_later };
         facts::write_message(&mut self.facts, &said);
         Some(Progress::Message { position, status })
@@ -121,25 +130,28 @@ impl LlmClient {
         }
         let mut bytes = 0;
         if !self.streams {
-            match self.dialect.read(self.inner.parts().body) {
+            let reply = if self.keeps_replies { call.reply.open() } else { None };
+            match self.dialect.read(self.inner.parts().body, reply) {
                 Some(event) if event.is_error => call.problem = Some((Failure::Exception, FAILED)),
                 Some(event) => {
                     call.usage = event.usage;
                     call.finish = event.finish;
                     bytes = event.text.map_or(0, |(_, bytes)| bytes);
-                    if self.keeps_replies {
-                        add_text(self.dialect, self.inner.parts().body, &mut call.reply);
-                    }
                 }
                 None => call.problem = Some((Failure::Protocol, NOT_JSON)),
             }
-        } else if call.finish.is_none() && !call.is_last {
-            let reason = if call.has_text { CUT } else { EMPTY };
-            call.problem.get_or_insert((Failure::EndedEarly, reason));
+            call.reply.cut();
+        } else if (call.finish.is_none() || call.unended != 0) && !call.is_last {
+            let problem = if call.has_text || call.finish.is_some() {
+                (Failure::EndedEarly, CUT)
+            } else {
+                no_stream(self.inner.parts().head, self.dialect.framing()).unwrap_or((Failure::EndedEarly, EMPTY))
+            };
+            call.problem.get_or_insert(problem);
         } else if !call.is_last {
             self.without_last += 1;
         }
-        facts::write_end(&mut self.facts, &call.usage, call.finish, bytes, &call.reply);
+        facts::write_end(&mut self.facts, &call.usage, call.finish, bytes, call.reply.as_str());
         match call.problem {
             None => Progress::Answered(answer),
             Some((failure, reason)) => Progress::Failed(FailedCall {
@@ -150,6 +162,21 @@ impl LlmClient {
             }),
         }
     }
+}
+
+/// Why an answer with this head has no event that can be read, if that is not the model's fault.
+fn no_stream(head: &[u8], framing: Framing) -> Option<(Failure, &'static str)> {
+    let field = |wanted: &str| {
+        let lines = head.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
+        let values =
+            lines.filter_map(|line| line.split_once(':')).filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        values.map(|(_, value)| value.trim().to_ascii_lowercase()).next()
+    };
+    if field("content-encoding").is_some_and(|coding| coding != "identity") {
+        return Some((Failure::Protocol, ENCODED));
+    }
+    let is_other = |kind: String| framing == Framing::Sse && !kind.starts_with("text/event-stream");
+    field("content-type").is_some_and(is_other).then_some((Failure::Protocol, NO_STREAM))
 }
 
 fn failed(

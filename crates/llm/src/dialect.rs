@@ -110,12 +110,13 @@ impl ApiDialect {
         }
     }
 
-    /// Reads an event of a stream, or a whole answer; `None` if it is not in this dialect.
-    pub fn read(self, data: &[u8]) -> Option<Event> {
+    /// Reads an event of a stream, or a whole answer, and appends what the model answers to `reply`: without reasoning and calls of tools. `None`
+    /// if it is not in this dialect.
+    pub fn read(self, data: &[u8], reply: Option<&mut String>) -> Option<Event> {
         match self {
-            Self::Chat | Self::Completions => of_openai(data),
-            Self::Messages => of_anthropic(data),
-            Self::OllamaChat | Self::OllamaGenerate => of_ollama(data),
+            Self::Chat | Self::Completions => of_openai(data, reply),
+            Self::Messages => of_anthropic(data, reply),
+            Self::OllamaChat | Self::OllamaGenerate => of_ollama(data, reply),
         }
     }
 

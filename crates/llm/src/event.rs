@@ -2,13 +2,9 @@
 //!
 //! The shapes are those of the documentation of OpenAI's chat completions and completions, Anthropic's messages with their streaming
 //! events, and Ollama's `/api/chat` and `/api/generate`. Servers that imitate OpenAI (`vLLM`, `SGLang`, TGI, llama.cpp, LM Studio)
-//! add fields; fields that are not known are passed over without being kept.
+//! add fields, and put some elsewhere; what is not known is passed over.
 
-use std::fmt;
-
-use serde::de::{Error, IgnoredAny, Visitor};
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
+use crate::json::Json;
 
 /// What kind of text an event adds to an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +57,10 @@ pub struct Event {
     pub text: Option<(TextKind, u32)>,
     /// Why the model stopped, if it says so.
     pub finish: Option<Finish>,
+    /// The choices of the answer that it adds text to, by their bits.
+    pub said_by: u64,
+    /// The choices that it ends, likewise.
+    pub ended: u64,
     /// Tokens.
     pub usage: Usage,
     /// Whether it is the last event of its dialect.
@@ -69,310 +69,216 @@ pub struct Event {
     pub is_error: bool,
 }
 
-/// An event's JSON, in any dialect of OpenAI's kind.
-#[derive(Deserialize)]
-struct Completion {
-    #[serde(default)]
-    choices: Vec<Choice>,
-    #[serde(default)]
-    usage: Option<Counts>,
-    #[serde(default)]
-    error: Option<IgnoredAny>,
+/// Bytes of text by their kinds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Texts {
+    content: u32,
+    reasoning: u32,
+    tool: u32,
 }
 
-#[derive(Deserialize)]
-struct Choice {
-    /// Of a stream of chat.
-    #[serde(default)]
-    delta: Option<Delta>,
-    /// Of a whole answer of chat.
-    #[serde(default)]
-    message: Option<Delta>,
-    /// Of completions.
-    #[serde(default)]
-    text: Option<Length>,
-    #[serde(default)]
-    finish_reason: Option<Finish>,
-}
-
-#[derive(Deserialize)]
-struct Delta {
-    #[serde(default)]
-    content: Option<Length>,
-    /// `reasoning_content` of `DeepSeek` and vLLM, `reasoning` of `OpenRouter` and newer servers.
-    #[serde(default)]
-    reasoning_content: Option<Length>,
-    #[serde(default)]
-    reasoning: Option<Length>,
-    #[serde(default)]
-    refusal: Option<Length>,
-    #[serde(default)]
-    tool_calls: Option<Vec<ToolCall>>,
-}
-
-#[derive(Deserialize)]
-struct ToolCall {
-    #[serde(default)]
-    function: Option<Function>,
-}
-
-#[derive(Deserialize)]
-struct Function {
-    #[serde(default)]
-    name: Option<Length>,
-    #[serde(default)]
-    arguments: Option<Length>,
-}
-
-/// Token counts by the names of OpenAI and of Anthropic.
-#[derive(Deserialize, Default)]
-struct Counts {
-    #[serde(default, alias = "input_tokens")]
-    prompt_tokens: Option<u32>,
-    #[serde(default, alias = "output_tokens")]
-    completion_tokens: Option<u32>,
-    #[serde(default)]
-    prompt_tokens_details: Option<Details>,
-    #[serde(default)]
-    cache_read_input_tokens: Option<u32>,
-    #[serde(default)]
-    cache_creation_input_tokens: Option<u32>,
-}
-
-#[derive(Deserialize)]
-struct Details {
-    #[serde(default)]
-    cached_tokens: Option<u32>,
-}
-
-impl Counts {
-    fn usage(&self) -> Usage {
-        let cached = self.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens);
-        // Anthropic counts what it read from its cache, and wrote into it, apart from the other tokens of a prompt.
-        let apart = [self.cache_read_input_tokens, self.cache_creation_input_tokens];
-        let apart = apart.into_iter().flatten().fold(0, u32::saturating_add);
-        Usage {
-            input: self.prompt_tokens.map(|tokens| tokens.saturating_add(apart)),
-            output: self.completion_tokens,
-            cached: cached.or(self.cache_read_input_tokens),
-        }
+impl Texts {
+    /// All of it as one text, whose kind is that of what matters most.
+    fn sum(self) -> Option<(TextKind, u32)> {
+        let kinds =
+            [(TextKind::Content, self.content), (TextKind::Reasoning, self.reasoning), (TextKind::Tool, self.tool)];
+        let (kind, _) = kinds.into_iter().find(|(_, bytes)| *bytes > 0)?;
+        Some((kind, kinds.into_iter().fold(0, |sum, (_, bytes)| sum.saturating_add(bytes))))
     }
 }
 
-/// A line of Ollama.
-#[derive(Deserialize)]
-struct Line<'a> {
-    #[serde(default, borrow)]
-    message: Option<Said<'a>>,
-    #[serde(default)]
-    response: Option<Length>,
-    #[serde(default)]
-    thinking: Option<Length>,
-    #[serde(default)]
-    done: bool,
-    #[serde(default)]
-    done_reason: Option<Finish>,
-    #[serde(default)]
-    prompt_eval_count: Option<u32>,
-    #[serde(default)]
-    eval_count: Option<u32>,
-    #[serde(default)]
-    error: Option<IgnoredAny>,
+/// What reads a field's value, or skips it; the text of an answer is appended to `reply`.
+type Reply<'a> = Option<&'a mut String>;
+
+/// Goes through the fields of an event, which is an object and nothing else.
+fn object<'a>(data: &'a [u8], field: impl FnMut(&'a [u8], &mut Json<'a>) -> Option<()>) -> Option<()> {
+    (data.is_ascii() || std::str::from_utf8(data).is_ok()).then_some(())?;
+    data.trim_ascii_start().starts_with(b"{").then_some(())?;
+    let mut json = Json::new(data);
+    json.fields(field)?;
+    json.has_ended().then_some(())
 }
 
-#[derive(Deserialize)]
-struct Said<'a> {
-    #[serde(default)]
-    content: Option<Length>,
-    #[serde(default)]
-    thinking: Option<Length>,
-    /// Calls come whole, with their arguments as JSON.
-    #[serde(default, borrow)]
-    tool_calls: Option<Vec<&'a RawValue>>,
+/// Adds the length of a text to a sum.
+fn add(sum: &mut u32, bytes: Option<u32>) -> Option<()> {
+    *sum = sum.saturating_add(bytes?);
+    Some(())
 }
 
-/// An event of Anthropic's, or its whole message.
-#[derive(Deserialize)]
-struct Part {
-    #[serde(rename = "type", default)]
-    kind: Kind,
-    #[serde(default)]
-    message: Option<Start>,
-    #[serde(default)]
-    delta: Option<PartDelta>,
-    #[serde(default)]
-    content: Vec<Block>,
-    #[serde(default)]
-    stop_reason: Option<Finish>,
-    #[serde(default)]
-    usage: Option<Counts>,
-}
-
-#[derive(Deserialize)]
-struct Start {
-    #[serde(default)]
-    usage: Option<Counts>,
-}
-
-#[derive(Deserialize)]
-struct PartDelta {
-    #[serde(default)]
-    text: Option<Length>,
-    #[serde(default)]
-    thinking: Option<Length>,
-    #[serde(default)]
-    partial_json: Option<Length>,
-    #[serde(default)]
-    stop_reason: Option<Finish>,
-}
-
-#[derive(Deserialize)]
-struct Block {
-    #[serde(default)]
-    text: Option<Length>,
-    #[serde(default)]
-    thinking: Option<Length>,
-}
-
-/// The length of a text in bytes; the text itself is kept nowhere.
-#[derive(Debug, Clone, Copy)]
-struct Length(u32);
-
-/// What tells the events of Anthropic apart that matter.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Kind {
-    #[default]
-    Usual,
-    Error,
-    Stop,
-}
-
-/// Reads a text by this function, without a copy of it.
-struct ByText<T>(fn(&str) -> T);
-
-impl<T> Visitor<'_> for ByText<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
-        Ok((self.0)(text))
-    }
-}
-
-impl<'de> Deserialize<'de> for Length {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(ByText(|text| Self(u32::try_from(text.len()).unwrap_or(u32::MAX))))
-    }
-}
-
-impl<'de> Deserialize<'de> for Finish {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(ByText(finish))
-    }
-}
-
-impl<'de> Deserialize<'de> for Kind {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(ByText(|text| match text {
-            "error" => Self::Error,
-            "message_stop" => Self::Stop,
-            _ => Self::Usual,
-        }))
-    }
-}
-
-/// The length of a text that is there and not empty.
-fn length(text: Option<Length>) -> Option<u32> {
-    text.map(|text| text.0).filter(|bytes| *bytes > 0)
-}
-
-fn finish(reason: &str) -> Finish {
-    match reason {
-        "stop" | "end_turn" | "stop_sequence" | "eos_token" | "eos" => Finish::Stop,
-        "length" | "max_tokens" => Finish::Length,
-        "tool_calls" | "function_call" | "tool_use" => Finish::Tool,
+/// Reads a reason to stop; an empty one is none.
+fn finish(json: &mut Json<'_>, reason: &mut Option<Finish>) -> Option<()> {
+    *reason = Some(match json.word_of_text()? {
+        b"" => return Some(()),
+        b"stop" | b"end_turn" | b"stop_sequence" | b"eos_token" | b"eos" => Finish::Stop,
+        b"length" | b"max_tokens" => Finish::Length,
+        b"tool_calls" | b"function_call" | b"tool_use" => Finish::Tool,
         _ => Finish::Other,
-    }
+    });
+    Some(())
 }
 
-/// The first of these texts that is there.
-fn first(texts: [(TextKind, Option<u32>); 3]) -> Option<(TextKind, u32)> {
-    texts.into_iter().find_map(|(kind, bytes)| Some((kind, bytes?)))
+/// Token counts by the names of OpenAI and of Anthropic; some servers have both.
+fn usage(json: &mut Json<'_>, usage: &mut Usage) -> Option<()> {
+    let (mut prompt, mut input, mut output, mut cached) = (None, None, None, None);
+    let (mut read, mut written) = (None, None);
+    json.fields(|name, json| {
+        let count = match name {
+            b"prompt_tokens" => &mut prompt,
+            b"input_tokens" => &mut input,
+            b"completion_tokens" | b"output_tokens" => &mut output,
+            b"cache_read_input_tokens" => &mut read,
+            b"cache_creation_input_tokens" => &mut written,
+            b"prompt_tokens_details" | b"input_tokens_details" => {
+                return json.fields(|name, json| match name {
+                    b"cached_tokens" => json.count().map(|count| cached = count.or(cached)),
+                    _ => json.skip(),
+                });
+            }
+            _ => return json.skip(),
+        };
+        *count = json.count()?.or(*count);
+        Some(())
+    })?;
+    // Anthropic counts what it read from its cache, and wrote into it, apart from the other tokens of a prompt; `prompt_tokens` has them.
+    let apart = [read, written].into_iter().flatten().fold(0, u32::saturating_add);
+    let input = prompt.or_else(|| input.map(|input: u32| input.saturating_add(apart)));
+    usage.update(Usage { input, output, cached: cached.or(read) });
+    Some(())
 }
 
-/// Reads an event, or a whole answer, of OpenAI's chat completions or completions. `None` if it is not JSON of that shape.
-pub fn of_openai(data: &[u8]) -> Option<Event> {
+/// Reads an event, or a whole answer, of OpenAI's chat completions or completions, and appends the text of its first choice to `reply`.
+/// `None` if it is not JSON of that shape.
+pub fn of_openai(data: &[u8], mut reply: Reply<'_>) -> Option<Event> {
     if data == b"[DONE]" {
         return Some(Event { is_last: true, ..Event::default() });
     }
-    let read: Completion = serde_json::from_slice(data).ok()?;
-    let mut event = Event { is_error: read.error.is_some(), ..Event::default() };
-    if let Some(choice) = read.choices.first() {
-        let said = choice.delta.as_ref().or(choice.message.as_ref());
-        let tools = said.and_then(|said| {
-            let calls = said.tool_calls.as_deref()?.iter().filter_map(|call| call.function.as_ref());
-            let bytes = calls.map(|of| length(of.name).unwrap_or(0) + length(of.arguments).unwrap_or(0)).sum();
-            Some(bytes).filter(|bytes: &u32| *bytes > 0)
-        });
-        let thought = said.and_then(|said| length(said.reasoning_content.or(said.reasoning)));
-        let content = said.and_then(|said| length(said.content).or_else(|| length(said.refusal)));
-        let content = content.or_else(|| length(choice.text));
-        event.text = first([(TextKind::Content, content), (TextKind::Reasoning, thought), (TextKind::Tool, tools)]);
-        event.finish = choice.finish_reason;
-    }
-    event.usage = read.usage.map(|counts| counts.usage()).unwrap_or_default();
+    let (mut event, mut texts) = (Event::default(), Texts::default());
+    object(data, |name, json| match name {
+        b"choices" => json.elements(|json| choice(json, &mut event, &mut texts, reply.as_deref_mut())),
+        b"usage" => usage(json, &mut event.usage),
+        b"error" => json.is_there().map(|is_there| event.is_error |= is_there),
+        // Older servers have an error's message among the fields.
+        b"object" => json.word_of_text().map(|kind| event.is_error |= kind == b"error"),
+        _ => json.skip(),
+    })?;
+    event.text = texts.sum();
     Some(event)
 }
 
-/// Reads an event of Anthropic's Messages API; `None` if it is no JSON.
-pub fn of_anthropic(data: &[u8]) -> Option<Event> {
-    let read: Part = serde_json::from_slice(data).ok()?;
-    let mut event = Event {
-        is_error: read.kind == Kind::Error,
-        is_last: read.kind == Kind::Stop,
-        usage: read.usage.map(|counts| counts.usage()).unwrap_or_default(),
-        finish: read.stop_reason,
-        ..Event::default()
-    };
-    if let Some(counts) = read.message.and_then(|start| start.usage) {
-        event.usage.update(counts.usage());
+fn choice(json: &mut Json<'_>, event: &mut Event, all: &mut Texts, mut reply: Reply<'_>) -> Option<()> {
+    let before = reply.as_deref().map_or(0, String::len);
+    let (mut index, mut texts, mut ends) = (0, Texts::default(), None);
+    json.fields(|name, json| match name {
+        b"index" => json.count().map(|count| index = count.unwrap_or(0)),
+        b"delta" | b"message" => delta(json, &mut texts, reply.as_deref_mut()),
+        b"text" => add(&mut texts.content, json.text(reply.as_deref_mut())),
+        b"finish_reason" => finish(json, &mut ends),
+        // Some count here what others count beside the choices.
+        b"usage" => usage(json, &mut event.usage),
+        _ => json.skip(),
+    })?;
+    let bit = 1 << index.min(63);
+    if texts.sum().is_some() {
+        event.said_by |= bit;
     }
-    if let Some(delta) = &read.delta {
-        event.text = first([
-            (TextKind::Content, length(delta.text)),
-            (TextKind::Reasoning, length(delta.thinking)),
-            (TextKind::Tool, length(delta.partial_json)),
-        ]);
-        event.finish = delta.stop_reason.or(event.finish);
+    if ends.is_some() {
+        (event.finish, event.ended) = (ends, event.ended | bit);
     }
-    if let Some(block) = read.content.first() {
-        event.text = first([
-            (TextKind::Content, length(block.text)),
-            (TextKind::Reasoning, length(block.thinking)),
-            (TextKind::Tool, Some(1)),
-        ]);
+    for (sum, bytes) in
+        [(&mut all.content, texts.content), (&mut all.reasoning, texts.reasoning), (&mut all.tool, texts.tool)]
+    {
+        *sum = sum.saturating_add(bytes);
     }
-    Some(event)
+    if let Some(reply) = reply.filter(|_| index > 0) {
+        reply.truncate(before);
+    }
+    Some(())
 }
 
-/// The same of a line of Ollama.
-pub fn of_ollama(data: &[u8]) -> Option<Event> {
-    let read: Line<'_> = serde_json::from_slice(data).ok()?;
-    let said = read.message.as_ref();
-    let content = said.and_then(|said| length(said.content)).or_else(|| length(read.response));
-    let thought = said.and_then(|said| length(said.thinking)).or_else(|| length(read.thinking));
-    let tools = said
-        .and_then(|said| said.tool_calls.as_ref())
-        .map(|calls| calls.iter().map(|call| call.get().len()).sum::<usize>());
-    let tools = tools.and_then(|bytes| u32::try_from(bytes).ok()).filter(|bytes| *bytes > 0);
-    Some(Event {
-        text: first([(TextKind::Content, content), (TextKind::Reasoning, thought), (TextKind::Tool, tools)]),
-        finish: read.done.then(|| read.done_reason.unwrap_or(Finish::Stop)),
-        usage: Usage { input: read.prompt_eval_count, output: read.eval_count, cached: None },
-        is_last: read.done,
-        is_error: read.error.is_some(),
+fn delta(json: &mut Json<'_>, texts: &mut Texts, mut reply: Reply<'_>) -> Option<()> {
+    json.fields(|name, json| match name {
+        b"content" => add(&mut texts.content, json.text(reply.as_deref_mut())),
+        b"refusal" => add(&mut texts.content, json.text(None)),
+        // `reasoning_content` of `DeepSeek` and vLLM, `reasoning` of `OpenRouter` and newer servers; some send both.
+        b"reasoning_content" | b"reasoning" => {
+            json.text(None).map(|bytes| texts.reasoning = texts.reasoning.max(bytes))
+        }
+        b"tool_calls" => json.elements(|json| {
+            json.fields(|name, json| if name == b"function" { function(json, &mut texts.tool) } else { json.skip() })
+        }),
+        b"function_call" => function(json, &mut texts.tool),
+        _ => json.skip(),
     })
+}
+
+/// A call of a tool; some servers have its arguments as JSON, and not as a text of it.
+fn function(json: &mut Json<'_>, bytes: &mut u32) -> Option<()> {
+    json.fields(|name, json| match name {
+        b"name" | b"arguments" => add(bytes, json.size()),
+        _ => json.skip(),
+    })
+}
+
+/// Reads an event of Anthropic's messages, or a whole message; otherwise as [`of_openai`].
+pub fn of_anthropic(data: &[u8], mut reply: Reply<'_>) -> Option<Event> {
+    let (mut event, mut texts) = (Event::default(), Texts::default());
+    object(data, |name, json| match name {
+        b"type" => json.word_of_text().map(|kind| {
+            event.is_error |= kind == b"error";
+            event.is_last = kind == b"message_stop";
+        }),
+        b"error" => json.is_there().map(|is_there| event.is_error |= is_there),
+        b"message" => {
+            json.fields(|name, json| if name == b"usage" { usage(json, &mut event.usage) } else { json.skip() })
+        }
+        b"delta" => json.fields(|name, json| match name {
+            b"stop_reason" => finish(json, &mut event.finish),
+            _ => block_field(name, json, &mut texts, reply.as_deref_mut()),
+        }),
+        b"content" => {
+            json.elements(|json| json.fields(|name, json| block_field(name, json, &mut texts, reply.as_deref_mut())))
+        }
+        b"stop_reason" => finish(json, &mut event.finish),
+        b"usage" => usage(json, &mut event.usage),
+        _ => json.skip(),
+    })?;
+    event.text = texts.sum();
+    Some(event)
+}
+
+/// A field of a block of a message, or of what an event adds to one.
+fn block_field(name: &[u8], json: &mut Json<'_>, texts: &mut Texts, reply: Reply<'_>) -> Option<()> {
+    match name {
+        b"text" => add(&mut texts.content, json.text(reply)),
+        b"thinking" => add(&mut texts.reasoning, json.text(None)),
+        b"partial_json" => add(&mut texts.tool, json.text(None)),
+        // The call of a tool in a whole message.
+        b"input" => add(&mut texts.tool, json.size()),
+        _ => json.skip(),
+    }
+}
+
+/// Reads a line of Ollama, or a whole answer; otherwise as [`of_openai`].
+pub fn of_ollama(data: &[u8], mut reply: Reply<'_>) -> Option<Event> {
+    let (mut event, mut texts, mut reason) = (Event::default(), Texts::default(), None);
+    object(data, |name, json| match name {
+        b"message" => json.fields(|name, json| match name {
+            b"content" => add(&mut texts.content, json.text(reply.as_deref_mut())),
+            b"thinking" => add(&mut texts.reasoning, json.text(None)),
+            // Calls come whole, with their arguments as JSON.
+            b"tool_calls" => json.elements(|json| add(&mut texts.tool, json.size())),
+            _ => json.skip(),
+        }),
+        b"response" => add(&mut texts.content, json.text(reply.as_deref_mut())),
+        b"thinking" => add(&mut texts.reasoning, json.text(None)),
+        b"done" => json.is_there().map(|is_there| event.is_last = is_there),
+        b"done_reason" => finish(json, &mut reason),
+        b"prompt_eval_count" => json.count().map(|count| event.usage.input = count),
+        b"eval_count" => json.count().map(|count| event.usage.output = count),
+        b"error" => json.is_there().map(|is_there| event.is_error |= is_there),
+        _ => json.skip(),
+    })?;
+    event.finish = event.is_last.then(|| reason.unwrap_or(Finish::Stop));
+    event.text = texts.sum();
+    Some(event)
 }

@@ -314,7 +314,7 @@ impl Server<'_> {
 /// The tokens of the prompt, by the whole answer of any dialect.
 fn input_tokens(body: &[u8]) -> Option<u32> {
     let of = |event: Option<crate::event::Event>| event.and_then(|event| event.usage.input);
-    of(of_openai(body)).or_else(|| of(of_ollama(body)))
+    of(of_openai(body, None)).or_else(|| of(of_ollama(body, None)))
 }
 
 /// The beginning of an answer, for people.

@@ -9,7 +9,7 @@
 //! | [`options`], `flags.rs` | what is asked for, and what a server was found to take |
 //! | [`prompt`], [`length`] | prompts, and how long they are |
 //! | `conversation.rs`, [`turns`], [`think`], [`reply`] | turns that repeat the answers before them, and traces at their own times |
-//! | [`dialect`], `request.rs`, [`event`] | bodies and the requests around them, and what answers say |
+//! | [`dialect`], `request.rs`, [`event`], [`json`] | bodies and the requests around them, and what answers say |
 //! | [`client`] | the client of a connection, above that of HTTP |
 //! | [`meter`], [`objectives`], [`timelines`] | the figures, and single answers token by token |
 //!
@@ -29,6 +29,7 @@ pub mod dialect;
 pub mod event;
 mod facts;
 mod flags;
+pub mod json;
 pub mod length;
 pub mod meter;
 pub mod objectives;

@@ -15,6 +15,8 @@
 //! How many tokens an event has: what the server counts with each event, or its count at the end, dealt to the events by the lengths of
 //! their texts, or one an event where it counts nothing. `tokens_estimated` is the share of tokens that were not counted by the server.
 //!
+//! Choices of one answer, `n` above 1, are one stream of events.
+//!
 //! `usage_odd` has the answers whose count does not fit their text: no tokens, which is not believed, or more tokens than bytes.
 //!
 //! A request that failed, or was cut off, before its first token is in `ttft` as a lower bound: it would have taken longer than it waited.
@@ -348,8 +350,8 @@ impl TokenMeter {
         is_streamed && u64::from(output) > bytes + UNSEEN
     }
 
-    /// An answer with events has ended. Returns the mean time for a token after the first event, in nanoseconds.
-    fn settle(&mut self, flow: &Flow, ended: &Ended, reading: &Reading) -> Option<u64> {
+    /// An answer with events has ended; its count is believed, and no guess for others if it `is_odd`. Returns the mean time for a token after the first event, in nanoseconds.
+    fn settle(&mut self, flow: &Flow, ended: &Ended, is_odd: bool, reading: &Reading) -> Option<u64> {
         let (tokens, is_counted) = self.deal(flow, ended);
         let all: u64 = tokens.iter().sum();
         let within: u64 =
@@ -359,7 +361,8 @@ impl TokenMeter {
         if correction != 0.0 {
             self.recorded.record(Name::OutputTokens, correction, 1, reading.at_ns);
         }
-        if ended.usage.output.is_some() {
+        // What other answers have for a guess is not taken from a count that may be wrong.
+        if ended.usage.output.is_some() && !is_odd {
             self.tokens += all as f64;
             self.events += flow.chunks.len() as f64;
         }
@@ -482,10 +485,11 @@ impl Meter for TokenMeter {
             MeteredEnd::Failed(_) | MeteredEnd::CutShort | MeteredEnd::Unsent => Ended::default(),
         };
         let is_ok = matches!(end, MeteredEnd::Answered { ok: true, .. });
-        if is_ok && Self::doubt(flow.as_mut(), &mut ended) && reading.counts {
+        let is_odd = is_ok && Self::doubt(flow.as_mut(), &mut ended);
+        if is_odd && reading.counts {
             self.recorded.record(Name::UsageOdd, 1.0, 1, reading.at_ns);
         }
-        let tpot_ns = flow.as_ref().and_then(|flow| self.settle(flow, &ended, reading));
+        let tpot_ns = flow.as_ref().and_then(|flow| self.settle(flow, &ended, is_odd, reading));
         if is_ok {
             self.answered(&ended, flow.as_ref().map_or(0, |flow| flow.chunks.len()), reading);
         }

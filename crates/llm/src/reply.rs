@@ -1,84 +1,51 @@
-//! The text of answers, for the turns that follow them.
-
-use serde::Deserialize;
-
-use crate::dialect::ApiDialect;
+//! The text of an answer, for the turns that follow it.
 
 /// The most of an answer that later turns repeat, in bytes.
 pub const MOST_REPLY: usize = 1024 * 1024;
 
-#[derive(Deserialize)]
-struct OpenAi {
-    #[serde(default)]
-    choices: Vec<Choice>,
+/// The beginning of what a model answers.
+#[derive(Debug, Default)]
+pub struct Reply {
+    text: String,
+    is_full: bool,
 }
 
-#[derive(Deserialize)]
-struct Choice {
-    delta: Option<Said>,
-    message: Option<Said>,
-    text: Option<String>,
-}
+impl Reply {
+    /// Where to append more of it, while there is room.
+    pub fn open(&mut self) -> Option<&mut String> {
+        (!self.is_full).then_some(&mut self.text)
+    }
 
-#[derive(Deserialize)]
-struct Said {
-    content: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Anthropic {
-    delta: Option<Text>,
-    #[serde(default)]
-    content: Vec<Text>,
-}
-
-#[derive(Deserialize)]
-struct Text {
-    text: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Ollama {
-    message: Option<Said>,
-    response: Option<String>,
-}
-
-/// Appends the text that an event, or a whole answer, adds to what a model has said: its answer, without reasoning and calls of tools. It is cut
-/// at [`MOST_REPLY`].
-pub fn add_text(dialect: ApiDialect, data: &[u8], out: &mut String) {
-    let text = match dialect {
-        ApiDialect::Chat | ApiDialect::Completions => serde_json::from_slice::<OpenAi>(data).ok().and_then(|read| {
-            let choice = read.choices.into_iter().next()?;
-            choice.delta.or(choice.message).and_then(|said| said.content).or(choice.text)
-        }),
-        ApiDialect::Messages => serde_json::from_slice::<Anthropic>(data).ok().map(|read| {
-            let all = read.delta.into_iter().chain(read.content);
-            all.filter_map(|part| part.text).collect()
-        }),
-        ApiDialect::OllamaChat | ApiDialect::OllamaGenerate => {
-            let read = serde_json::from_slice::<Ollama>(data).ok();
-            read.and_then(|read| read.message.and_then(|said| said.content).or(read.response))
+    /// Cuts off what has no room. The first character without room ends it: what comes later would stand behind a gap.
+    pub fn cut(&mut self) {
+        if self.text.len() > MOST_REPLY {
+            let fits = (0..=MOST_REPLY).rev().find(|end| self.text.is_char_boundary(*end));
+            self.text.truncate(fits.unwrap_or(0));
+            self.text.shrink_to(MOST_REPLY);
+            self.is_full = true;
         }
-    };
-    let text = text.unwrap_or_default();
-    // The first character that has no room ends it: what comes later would stand behind a gap.
-    let whole = text.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| out.len() + end <= MOST_REPLY);
-    let fits = if out.len() + text.len() <= MOST_REPLY { text.len() } else { whole.last().unwrap_or(0) };
-    out.push_str(text.get(..fits).unwrap_or_default());
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::ApiDialect;
 
     #[test]
     fn the_text_of_each_dialect_is_its_answer() {
-        let all = |dialect, events: &[&str]| {
-            let mut out = String::new();
+        let all = |dialect: ApiDialect, events: &[&str]| {
+            let mut reply = Reply::default();
             for event in events {
-                add_text(dialect, event.as_bytes(), &mut out);
+                let _ = dialect.read(event.as_bytes(), reply.open());
+                reply.cut();
             }
-            out
+            reply.as_str().to_owned()
         };
         let chat = [
             r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#,

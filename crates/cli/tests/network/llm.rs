@@ -123,6 +123,44 @@ fn own_figures_have_values_by_second_in_every_output_and_when_read_back() {
     assert_eq!(std::fs::read_to_string(&again).unwrap(), shown);
 }
 
+/// The middle one of some values.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[test]
+fn prompts_of_100000_tokens_are_as_long_as_asked_and_their_times_are_the_servers() {
+    let directory = program::Directory::new();
+    let (log, events) = (directory.path("log"), directory.path("events"));
+    let logs = ModelConfig { log: Some(log.clone().into()), message_log: Some(events.clone().into()), ..model(1) };
+    let server = start(ModelConfig { speed: Speed { decode: 100.0, prefill: 500_000.0 }, ..logs });
+    let report = run(0, &server, &["-c", "1", "-n", "5", "--input-tokens", "100000", "--output-tokens", "8"]);
+    report.assert_all(5, 200);
+    for what in ["min", "max"] {
+        assert_eq!((number(&report, "input_length", what), number(&report, "output_length", what)), (100_000.0, 8.0));
+    }
+    assert_eq!(number(&report, "input_tokens", "sum"), 500_000.0);
+    assert_eq!(number(&report, "output_tokens", "sum"), 40.0);
+    // 100,000 / 500,000 s to the first token, less what clocks differ in.
+    assert!(number(&report, "ttft", "min") >= 199.9);
+    // Of a machine with much to do the middle value alone is to be compared, with what the server saw itself.
+    let within = |name: &str, theirs: f64| {
+        let ours = own(&report, name)["quantiles"][0]["value"].as_f64().unwrap();
+        assert!((ours - theirs).abs() <= (theirs * 0.01).max(1.0), "{name}: {ours} of {theirs} ms");
+    };
+    let mut answers = std::collections::BTreeMap::<u64, Vec<u64>>::new();
+    for line in std::fs::read_to_string(&events).unwrap().lines() {
+        let mut numbers = line.split(',').map(|number| number.parse::<u64>().unwrap());
+        answers.entry(numbers.next().unwrap()).or_default().push(numbers.next().unwrap());
+    }
+    answers.retain(|_, times| times.len() == 8);
+    assert_eq!(answers.len(), 5);
+    let gaps = answers.values().flat_map(|times| times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6));
+    within("itl", median(gaps.collect()));
+    within("tpot", median(answers.values().map(|times| (times[7] - times[0]) as f64 / 7e6).collect()));
+}
+
 #[test]
 fn the_first_token_of_an_answer_that_timed_out_is_a_lower_bound() {
     // One answer at a time, of half a second for its prompt and three for its tokens: the others wait for it in vain.

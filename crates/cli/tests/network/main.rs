@@ -24,6 +24,7 @@ mod keep_alive;
 mod limits;
 mod lives;
 mod llm;
+mod llm_hostile;
 mod llm_times;
 mod nginx;
 mod once;

@@ -404,6 +404,28 @@ fn streams_that_are_cut_fail_over_every_version_of_http() {
 }
 
 #[test]
+fn the_log_of_messages_has_the_times_of_the_stamps() {
+    let directory = Directory::new();
+    let path = directory.path("events");
+    let default = model(7);
+    let answers = Answers { per_chunk: 3, ..default.answers };
+    let server = start(ModelConfig { answers, message_log: Some(path.clone().into()), ..default });
+    for number in 0..2 {
+        let answer = ask(&server, CHAT, &chat(5));
+        let stamps = answer.body.lines().filter_map(|line| line.strip_prefix("data: {")).filter_map(|data| {
+            let event: Value = serde_json::from_str(&format!("{{{data}")).unwrap();
+            let has_text = event["choices"][0]["delta"]["content"].as_str().is_some_and(|text| !text.is_empty());
+            has_text.then(|| event["sent_ns"].to_string())
+        });
+        let line = |(sent, tokens)| format!("{number},{sent},{tokens}");
+        let stamps: Vec<String> = stamps.zip([3, 3, 1]).map(line).collect();
+        let log = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = log.lines().skip(3 * number).collect();
+        assert_eq!((lines, stamps.len()), (stamps.iter().map(String::as_str).collect(), 3));
+    }
+}
+
+#[test]
 fn figures_that_make_no_sense_are_refused() {
     let refused =
         |server: server::ServerConfig, model: ModelConfig| Server::start_model(server, model).unwrap_err().to_string();
@@ -411,6 +433,11 @@ fn figures_that_make_no_sense_are_refused() {
     assert_eq!(refused(two, ModelConfig::default()), "workers: expected 1, got 2");
     let none = ModelConfig { slots: 0, ..ModelConfig::default() };
     assert_eq!(refused(server::ServerConfig::default(), none), "slots: expected 1 to 65536, got 0");
-    let log = ModelConfig { log: Some("/nowhere/log".into()), ..ModelConfig::default() };
-    assert!(refused(server::ServerConfig::default(), log).starts_with("cannot create the log: "));
+    let nowhere = || Some("/nowhere/log".into());
+    for model in [
+        ModelConfig { log: nowhere(), ..ModelConfig::default() },
+        ModelConfig { message_log: nowhere(), ..ModelConfig::default() },
+    ] {
+        assert!(refused(server::ServerConfig::default(), model).starts_with("cannot create the log: "));
+    }
 }

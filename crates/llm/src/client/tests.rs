@@ -225,6 +225,54 @@ fn whole_answers_are_read_at_their_end() {
 }
 
 #[test]
+fn answers_that_are_no_streams_are_told_apart() {
+    let answer = |fields: &str, body: &str| {
+        let head = format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: {}\r\n\r\n", body.len());
+        read(prepared(ApiDialect::Chat, true).as_ref(), format!("{head}{body}").as_bytes(), &[])
+    };
+    let whole = "{\"choices\":[{\"message\":{\"content\":\"abc\"},\"finish_reason\":\"stop\"}]}";
+    for (fields, body, failure, reason) in [
+        ("content-type: application/json\r\n", whole, Failure::Protocol, NO_STREAM),
+        ("Content-Type: text/event-stream\r\nContent-Encoding: br\r\n", "\u{1}\u{2}", Failure::Protocol, ENCODED),
+        (
+            "Content-Type: Text/Event-Stream\r\nContent-Encoding: identity\r\n",
+            ": nothing\n\n",
+            Failure::EndedEarly,
+            EMPTY,
+        ),
+        ("", "", Failure::EndedEarly, EMPTY),
+    ] {
+        assert_eq!(answer(fields, body), [Told::Failed(failure, reason.to_owned(), true)], "{fields}");
+    }
+}
+
+#[test]
+fn an_error_is_one_by_the_name_of_its_event() {
+    for event in ["event: error\ndata: {\"message\":\"overloaded\"}", "event: error\ndata: out of memory"] {
+        for dialect in [ApiDialect::Chat, ApiDialect::Completions, ApiDialect::Messages] {
+            let told = read(prepared(dialect, true).as_ref(), &streamed(&[event], false), &[]);
+            assert_eq!(told, [Told::Failed(Failure::Exception, FAILED.to_owned(), false)], "{event}");
+        }
+    }
+}
+
+#[test]
+fn comments_without_end_take_no_memory() {
+    let prepared = prepared(ApiDialect::Chat, true);
+    let (mut client, mut user, mut out) = (prepared.client(false), prepared.user(), Vec::new());
+    client.open(None, &mut out).unwrap();
+    client.start(&user.request(0).unwrap(), &mut out);
+    client.receive(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: ", &mut out).unwrap();
+    // Many comments, and one without an end: more than a message may have.
+    for piece in [&b": still here\n\n".repeat(100_000)[..], &vec![b'x'; 1 << 20]] {
+        for _ in 0..20 {
+            let (taken, progress) = client.receive(piece, &mut out).unwrap();
+            assert!(taken == piece.len() && matches!(progress, Progress::More), "{progress:?}");
+        }
+    }
+}
+
+#[test]
 fn an_event_beyond_all_measure_is_refused() {
     let prepared = prepared(ApiDialect::Chat, true);
     let (mut client, mut user, mut out) = (prepared.client(false), prepared.user(), Vec::new());

@@ -264,6 +264,11 @@ fn a_usage_that_does_not_fit_its_text_is_told() {
     for output in [None, Some(1), Some(3), Some(34)] {
         assert!(!figures(output).contains_key("usage_odd"), "{output:?}");
     }
+    // A count without measure says nothing of the events of other answers.
+    let mut told = Told::new("");
+    told.said(1, 100, TextKind::Content, 6, None);
+    told.ended(1, 141, Some(u32::MAX - 1));
+    assert_eq!(told.meter.usual(), 1.0);
 }
 
 #[test]

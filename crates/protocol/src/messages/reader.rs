@@ -223,7 +223,7 @@ impl MessageReader {
             if self.stage == Stage::Given {
                 self.clear();
             }
-            let end = rest.iter().position(|byte| *byte == b'\n');
+            let end = memchr::memchr(b'\n', rest);
             let text = rest.get(..end.unwrap_or(rest.len())).unwrap_or(rest);
             // A CR before the LF is part of the line's end; it is only known with the next byte.
             if std::mem::take(&mut self.after_cr) && !(text.is_empty() && end.is_some()) {
@@ -297,7 +297,7 @@ impl MessageReader {
                 Ok(usize::from(first == b' '))
             }
             At::Value(field) => {
-                let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(bytes.len());
+                let end = memchr::memchr2(b'\n', b'\r', bytes).unwrap_or(bytes.len());
                 let value = bytes.get(..end).unwrap_or(bytes);
                 match field {
                     Field::Data => self.add_data(value)?,

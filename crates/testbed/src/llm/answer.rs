@@ -15,7 +15,7 @@ use super::request::{Asked, MOST_TOKENS};
 use super::slots::{Slots, Ticket};
 use super::telling::{Events, Facts, Finish, Moment, Telling, Voice};
 use super::token_words::Prompt;
-use super::totals::{End, Line, Log, Totals};
+use super::totals::{End, Line, Log, MessageLog, Totals};
 use super::{anthropic, ollama, openai};
 use crate::service::Random;
 
@@ -139,6 +139,7 @@ pub(crate) struct Model {
     clocks: Clocks,
     totals: Arc<Totals>,
     log: Option<Log>,
+    message_log: Option<MessageLog>,
     /// Requests for tokens so far.
     requests: u64,
 }
@@ -147,9 +148,10 @@ impl Model {
     /// A model that draws from `seed`, of a server that started `since` ago.
     ///
     /// # Errors
-    /// The log cannot be created.
+    /// A log cannot be created.
     pub(crate) fn new(config: ModelConfig, seed: u64, since: Duration, totals: Arc<Totals>) -> io::Result<Self> {
         let log = config.log.as_deref().map(Log::create).transpose()?;
+        let message_log = config.message_log.as_deref().map(MessageLog::create).transpose()?;
         Ok(Self {
             voice: Voice {
                 model: serde_json::Value::from(config.model.as_str()).to_string(),
@@ -168,6 +170,7 @@ impl Model {
             clocks: Clocks::read(since),
             totals,
             log,
+            message_log,
             requests: 0,
         })
     }
@@ -399,6 +402,9 @@ impl Model {
         let sent = telling.moment.sent;
         let (tokens, _) = answer.facts.plan.chunk(chunk);
         self.count(answer, tokens.end - tokens.start, sent);
+        if let Some(log) = &mut self.message_log {
+            log.write(answer.facts.id, sent, tokens.end - tokens.start);
+        }
         answer.stage = Stage::Chunk(chunk + 1);
         if !is_last {
             return Told::Events;
@@ -478,6 +484,9 @@ impl Model {
                 started,
                 sent: answer.sent,
             });
+        }
+        if let Some(log) = &mut self.message_log {
+            log.flush();
         }
     }
 

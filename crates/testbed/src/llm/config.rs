@@ -31,6 +31,8 @@ pub struct ModelConfig {
     pub api_key: Option<String>,
     /// A file with a line for each request that has ended.
     pub log: Option<PathBuf>,
+    /// A file with a line for each event with tokens.
+    pub message_log: Option<PathBuf>,
 }
 
 /// The answers of a model.
@@ -90,6 +92,7 @@ impl Default for ModelConfig {
             quirks: Quirks::default(),
             api_key: None,
             log: None,
+            message_log: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -98,6 +98,28 @@ impl fmt::Display for Totals {
 /// A file with a line of JSON for each request for tokens that has ended.
 #[derive(Debug)]
 pub(super) struct Log(File);
+
+/// A file with a line for each event with tokens: `REQUEST,NANOSECONDS,TOKENS`, by the monotonic clock.
+#[derive(Debug)]
+pub(super) struct MessageLog(BufWriter<File>);
+
+impl MessageLog {
+    /// Creates the log in this file, and overwrites it.
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
+        File::create(path).map(|file| Self(BufWriter::new(file)))
+    }
+
+    /// Writes down an event of this request, which has so many tokens.
+    pub(super) fn write(&mut self, id: u64, sent: u64, tokens: u64) {
+        // As for the other log.
+        let _ = writeln!(self.0, "{id},{sent},{tokens}");
+    }
+
+    /// Everything up to now is to be in the file.
+    pub(super) fn flush(&mut self) {
+        let _ = self.0.flush();
+    }
+}
 
 /// A line of the log. Times are nanoseconds of the monotonic clock.
 #[derive(Debug)]

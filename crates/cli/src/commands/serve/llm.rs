@@ -95,6 +95,9 @@ pub struct Flags {
     /// Write a line of JSON for each request that has ended
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
+    /// Write a line REQUEST,NANOSECONDS,TOKENS for each event with tokens, when it is sent
+    #[arg(long, value_name = "FILE")]
+    pub message_log: Option<PathBuf>,
 }
 
 impl Flags {
@@ -103,7 +106,7 @@ impl Flags {
     /// # Errors
     /// A file that cannot be read or written.
     pub fn config(self) -> Result<ModelConfig> {
-        if let Some(log) = &self.log {
+        for log in [&self.log, &self.message_log].into_iter().flatten() {
             files::check_writable(log)?;
         }
         Ok(ModelConfig {
@@ -135,6 +138,7 @@ impl Flags {
             },
             api_key: self.api_key.map(key).transpose()?,
             log: self.log,
+            message_log: self.message_log,
         })
     }
 }
