@@ -23,7 +23,7 @@ pub(crate) struct Quic {
     datagram: Vec<u8>,
     /// What was lost and taken so far.
     taken: Losses,
-    /// Datagrams that the system took no more than to drop them.
+    /// Datagrams that the machine had no room to send.
     unsent: u64,
     /// When a datagram last came.
     heard: Tick,
@@ -144,7 +144,9 @@ impl Quic {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if self.outlives(&error) => {
-                    self.unsent += 1;
+                    if is_full(&error) {
+                        self.unsent += 1;
+                    }
                     self.datagram.clear();
                 }
                 Err(error) => {
@@ -166,6 +168,12 @@ impl Quic {
     pub(super) fn close(&mut self, now: Tick) {
         self.client.close(NO_ERROR, now.ns());
     }
+}
+
+/// Whether an error of a socket says that the machine has no room.
+fn is_full(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::NOBUFS | Errno::NOMEM))
 }
 
 /// How the calls on a connection fail with its end; `None` where it ended in good order, or its client has said why.

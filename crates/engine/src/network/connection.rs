@@ -1037,6 +1037,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Ok(channel) => channel,
             Err(reason) => return self.connecting_failed(load, token, Failure::Tls, &reason, now),
         };
+        if channel.has_datagrams() {
+            self.recorder.reads_datagrams();
+        }
         self.connections[token].link.channel = channel;
         self.enter(token, State::Securing(step));
         self.flush_channel(token);

@@ -8,7 +8,8 @@ use brunt_record::figures::{FigureByName as _, OwnFigures, OwnKind};
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::connection::Link;
+use super::calls::Calls;
+use super::connection::{Connection, Link};
 use super::failures::WriteFailure;
 use super::{Network, Workload};
 use crate::channel::{Sent, Socket};
@@ -144,9 +145,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             }
             let has_datagrams = connection.link.channel.has_datagrams();
             if has_datagrams && self.recorder.samples.is_some() {
-                self.leave_record_heads_out(token);
+                leave_record_heads_out(connection, &mut self.calls, &self.outgoing);
             }
-            let connection = &mut self.connections[token];
             let mut sent = Sent::default();
             let mut socket = Socket { driver: &mut self.driver, token };
             let outcome = connection.link.channel.send(&mut socket, &self.outgoing, &mut connection.unsent, &mut sent);
@@ -174,26 +174,6 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 }
                 return true;
             }
-        }
-    }
-
-    /// Takes the heads of records, which no peer gets, out of the sizes of the calls whose bytes are about to be sent.
-    #[cold]
-    fn leave_record_heads_out(&mut self, token: ConnectionId) {
-        let connection = &self.connections[token];
-        let base = connection.link.bytes_out - self.outgoing.len() as u64;
-        let mut heads = Vec::new();
-        let (mut at, mut rest) = (base, self.outgoing.as_slice());
-        while let Some(record) = Record::read(rest) {
-            let length = HEAD_BYTES + record.length();
-            heads.push(at);
-            (at, rest) = (at + length as u64, rest.get(length..).unwrap_or_default());
-        }
-        for id in connection.calls.iter().rev() {
-            let Some(call) = self.calls.get_mut(*id).filter(|call| call.bytes_out_before >= base) else { break };
-            let own = call.bytes_out_before..call.bytes_out_through;
-            let count = heads.iter().filter(|at| own.contains(at)).count();
-            call.bytes_out_before += (count * HEAD_BYTES) as u64;
         }
     }
 
@@ -351,5 +331,24 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.link.stalled_until = until;
         self.deadlines.arm(token.place() as u32, until);
         self.inbound.unread.push_back(token);
+    }
+}
+
+/// Takes the heads of records, which no peer gets, out of the sizes of the calls whose bytes are about to be sent.
+#[cold]
+fn leave_record_heads_out<T: Copy>(connection: &Connection, calls: &mut Calls<T>, outgoing: &[u8]) {
+    let base = connection.link.bytes_out - outgoing.len() as u64;
+    let mut heads = Vec::new();
+    let (mut at, mut rest) = (base, outgoing);
+    while let Some(record) = Record::read(rest) {
+        let length = HEAD_BYTES + record.length();
+        heads.push(at);
+        (at, rest) = (at + length as u64, rest.get(length..).unwrap_or_default());
+    }
+    for id in connection.calls.iter().rev() {
+        let Some(call) = calls.get_mut(*id).filter(|call| call.bytes_out_before >= base) else { break };
+        let own = call.bytes_out_before..call.bytes_out_through;
+        let count = heads.iter().filter(|at| own.contains(at)).count();
+        call.bytes_out_before += (count * HEAD_BYTES) as u64;
     }
 }
