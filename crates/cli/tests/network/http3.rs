@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use brunt_testbed::server::{Delay, Listen, Server, ServerConfig};
 use brunt_testbed::tls::{Pem, Tls, client_certificate};
 
-use crate::program::{Directory, run};
+use crate::program::{Directory, run, until};
 use crate::report::{Report, report};
 
 fn target(config: ServerConfig) -> Server {
@@ -276,9 +276,9 @@ fn a_server_that_is_started_again_gets_new_connections() {
     let first = target(ServerConfig::default());
     let (address, url) = (first.addr().clone(), first.url());
     let running = std::thread::spawn(move || {
-        run(["--http", "3", "-k", "-r", "300", "-d", "4s", "-c", "4", "--timeout", "500ms", "--format", "json", &url])
+        run(["--http", "3", "-k", "-r", "300", "-d", "5s", "-c", "4", "--timeout", "500ms", "--format", "json", &url])
     });
-    std::thread::sleep(Duration::from_millis(1500));
+    until("the first server is asked", || first.requests() > 100);
     let taken = first.stop();
     std::thread::sleep(Duration::from_millis(700));
     let second = target(ServerConfig { address, ..ServerConfig::default() });
@@ -298,7 +298,7 @@ fn connections_that_a_server_has_forgotten_are_given_up_with_the_first_call_that
         let load = ["-r", "200", "-d", "5s", "-c", "2", "--streams", "20", "--timeout", "400ms"];
         run([&["--http", "3", "-k", "--format", "json"], load.as_slice(), &[&url]].concat())
     });
-    std::thread::sleep(Duration::from_millis(1500));
+    until("the first server is asked", || first.requests() > 100);
     let taken = first.stop();
     let second = target(ServerConfig { address, ..ServerConfig::default() });
     let report = Report::parse(&running.join().unwrap());
