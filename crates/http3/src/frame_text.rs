@@ -12,7 +12,7 @@ use crate::qpack::SectionDecoder;
 use crate::varint;
 
 /// The most bytes of a stream that are buffered, for a frame that is not complete.
-const MOST_FRAME_BYTES: usize = 1 << 16;
+const MOST_FRAME_BYTES: u64 = 1 << 16;
 /// The most streams that are followed at once.
 const MOST_STREAMS: usize = 1000;
 
@@ -20,9 +20,19 @@ const MOST_STREAMS: usize = 1000;
 #[derive(Debug, Default)]
 pub struct RecordReader {
     buffer: Vec<u8>,
-    /// What has come of each stream's next frame.
-    streams: BTreeMap<u64, Vec<u8>>,
+    streams: BTreeMap<u64, Reading>,
     decoder: SectionDecoder,
+}
+
+/// How far one side of a stream is read.
+#[derive(Debug, Default)]
+struct Reading {
+    /// The type of a stream in one direction (RFC 9114, section 6.2), once it has come.
+    of: Option<u64>,
+    /// What has come of the next frame.
+    buffer: Vec<u8>,
+    /// How much is still to come of a frame that was told without its content.
+    skipped: u64,
 }
 
 impl RecordReader {
@@ -57,25 +67,38 @@ impl RecordReader {
         if self.streams.len() >= MOST_STREAMS {
             self.streams.clear();
         }
-        let is_first = !self.streams.contains_key(&stream);
-        let mut buffer = self.streams.remove(&stream).unwrap_or_default();
+        let Reading { mut of, mut buffer, mut skipped } = self.streams.remove(&stream).unwrap_or_default();
         buffer.extend_from_slice(data);
         let mut rest = buffer.as_slice();
-        let mut of = None;
-        if stream & 2 != 0 && is_first {
+        let is_one_way = stream & 2 != 0;
+        if is_one_way && of.is_none() {
             of = varint::take(&mut rest);
             let name = match of {
-                Some(0) => "control",
-                Some(2) => "QPACK's encoder",
-                Some(3) => "QPACK's decoder",
-                _ => "of an unknown type",
+                Some(0) => Some("control"),
+                Some(2) => Some("QPACK's encoder"),
+                Some(3) => Some("QPACK's decoder"),
+                Some(_) => Some("of an unknown type"),
+                None => None,
             };
-            all.push(FrameText { head: format!("stream {stream}: {name}"), body: Vec::new() });
+            all.extend(name.map(|name| FrameText { head: format!("stream {stream}: {name}"), body: Vec::new() }));
         }
-        let is_framed = of.is_none_or(|of| of == 0);
-        loop {
+        let is_framed = !is_one_way || of == Some(0);
+        // The content of other streams is not frames, nor is it kept; the type itself may still be to come.
+        if !is_framed && of.is_some() {
+            rest = &[];
+        }
+        while is_framed {
+            let here = usize::try_from(skipped).unwrap_or(usize::MAX).min(rest.len());
+            rest = rest.get(here..).unwrap_or_default();
+            skipped -= here as u64;
             let mut after = rest;
-            let Some(head) = FrameHead::take(&mut after).filter(|_| is_framed) else { break };
+            let Some(head) = FrameHead::take(&mut after) else { break };
+            if head.length > MOST_FRAME_BYTES {
+                let head_text = self.frame(stream, &head, &[], false).head;
+                all.push(FrameText { head: format!("{head_text} (too long to show)"), body: Vec::new() });
+                (rest, skipped) = (after, head.length);
+                continue;
+            }
             let Some((payload, after)) =
                 usize::try_from(head.length).ok().and_then(|length| after.split_at_checked(length))
             else {
@@ -91,8 +114,8 @@ impl RecordReader {
             }
             return;
         }
-        let kept = if is_framed && rest.len() <= MOST_FRAME_BYTES { rest.to_vec() } else { Vec::new() };
-        self.streams.insert(stream, kept);
+        let reading = Reading { of, buffer: rest.to_vec(), skipped };
+        self.streams.insert(stream, reading);
     }
 
     fn frame(&mut self, stream: u64, head: &FrameHead, payload: &[u8], ends: bool) -> FrameText {
@@ -111,7 +134,7 @@ impl RecordReader {
             FrameText { head: format!("{name}, stream {stream}{last}, {} bytes", head.length), body: Vec::new() };
         match head.kind {
             kind::DATA => told.body = payload.to_vec(),
-            kind::HEADERS => match self.decoder.read(payload) {
+            kind::HEADERS if payload.len() as u64 == head.length => match self.decoder.read(payload) {
                 Ok(_) => {
                     for (name, value) in self.decoder.fields().iter() {
                         let (name, value) = (String::from_utf8_lossy(name), String::from_utf8_lossy(value));
@@ -170,6 +193,45 @@ mod tests {
             let heads: Vec<_> = told.iter().map(|frame| frame.head.as_str()).collect();
             assert_eq!(heads, expected, "in pieces of {size}");
             assert_eq!(told[3].body, b"hi");
+        }
+    }
+
+    /// What one side says on a stream, told in pieces of this size.
+    fn told(stream: u64, bytes: &[u8], size: usize) -> Vec<String> {
+        let mut reader = RecordReader::default();
+        let mut heads = Vec::new();
+        for piece in bytes.chunks(size) {
+            let mut record = Vec::new();
+            Record::data(stream, false, piece.len()).write(&mut record);
+            record.extend_from_slice(piece);
+            heads.extend(reader.take(&record).into_iter().map(|frame| frame.head));
+        }
+        heads
+    }
+
+    #[test]
+    fn streams_in_one_direction_are_told_once_in_pieces_of_any_size() {
+        for size in 1..=4 {
+            // QPACK's encoder stream has no frames: its bytes look like some.
+            assert_eq!(told(3, &[2, 0, 1, 7, 1, 0], size), ["stream 3: QPACK's encoder"], "{size}");
+            assert_eq!(told(7, &[0x40, 0x54, 0, 1, 7], size), ["stream 7: of an unknown type"], "{size}");
+            let control = told(3, &[0, 4, 0, 7, 1, 8], size);
+            assert_eq!(control[0], "stream 3: control");
+            assert_eq!(control.len(), 3, "{size}: {control:?}");
+        }
+    }
+
+    #[test]
+    fn frames_that_are_too_long_to_show_are_passed_over() {
+        let length = 100_000_usize;
+        // DATA with a length of four bytes, then one of two bytes.
+        let mut bytes = vec![0];
+        bytes.extend_from_slice(&(0x8000_0000 | length as u32).to_be_bytes());
+        bytes.extend(std::iter::repeat_n(1, length));
+        bytes.extend_from_slice(&[0, 2, b'h', b'i']);
+        for size in [1_000, 65_536, bytes.len()] {
+            let expected = ["DATA, stream 0, 100000 bytes (too long to show)", "DATA, stream 0, 2 bytes"];
+            assert_eq!(told(0, &bytes, size), expected, "{size}");
         }
     }
 }

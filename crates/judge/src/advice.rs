@@ -120,8 +120,10 @@ pub enum Advice {
     MorePorts,
     /// No file descriptors were left.
     MoreDescriptors,
-    /// The buffers of sockets were full.
+    /// The buffers of sockets were full, and smaller than wanted.
     LargerBuffers,
+    /// The buffers of sockets were full, and as large as wanted.
+    LessAtOnce,
     /// A scenario took the workers' time.
     LighterScenario,
     /// A wrk script's hooks took the workers' time.

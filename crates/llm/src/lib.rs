@@ -56,7 +56,7 @@ use brunt_protocol::messages::{Framing, MessageOptions};
 use brunt_protocol::meter::Meter;
 use brunt_protocol::replay::WorkerReplay;
 use brunt_protocol::source::{Message, RequestSource, SourceEnd};
-use brunt_protocol::{Client, OptionsError, OwnTimes, Prepared, Protocol, Scheme, read_options};
+use brunt_protocol::{Client, OptionsError, OwnTimes, Prepared, Protocol, Scheme, quic_figures, read_options};
 use brunt_record::SECOND_NS;
 use brunt_record::call_timeline::CallTimeline;
 use serde::Deserialize;
@@ -117,11 +117,15 @@ impl Protocol for Llm {
     fn own_figures(&self, options: &ProtocolOptions) -> Vec<DeclaredFigure> {
         let has = |option: &str| options.shown().get(option).is_some();
         let prefix = options.shown().pointer("/prompts/made/prefix").and_then(Value::as_u64);
-        meter::declared(meter::FigureTerms {
+        let mut declared = meter::declared(meter::FigureTerms {
             has_objectives: has("objectives"),
             has_turns: has("turns"),
             prompts_differ: prefix == Some(0) && !has("turns"),
-        })
+        });
+        if options.shown()["http"]["http"] == "3" {
+            declared.extend(quic_figures());
+        }
+        declared
     }
 
     fn own_times(&self, given: &FlagValues) -> Result<OwnTimes, OptionsError> {

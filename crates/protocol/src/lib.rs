@@ -44,6 +44,7 @@ pub use self::client::{
 };
 pub use self::options::{OptionsError, read_options, write_options};
 pub use self::protocol::{
-    Narration, Narrator, OwnTimes, Prepared, Protocol, Scheme, is_over_quic, options_of, redact_loaded,
+    Narration, Narrator, OwnTimes, Prepared, Protocol, RTT, RTT_UNIT, Scheme, is_over_quic, options_of, quic_figures,
+    redact_loaded,
 };
 pub use self::registry::{Registry, UnknownScheme};

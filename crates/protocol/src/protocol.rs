@@ -9,6 +9,7 @@ use brunt_plan::scenario::DeclaredFigure;
 use brunt_plan::share::Share;
 use brunt_plan::target::Target;
 use brunt_record::call_timeline::CallTimeline;
+use brunt_record::figures::OwnKind;
 use brunt_record::outcome::OkStatus;
 
 use crate::client::{Client, Direction};
@@ -333,6 +334,16 @@ pub trait Prepared: Send + Sync {
 /// Whether these names are those of protocols over QUIC, as IANA's registry of names for ALPN has them.
 pub fn is_over_quic(alpn: &[Vec<u8>]) -> bool {
     !alpn.is_empty() && alpn.iter().all(|name| matches!(name.as_slice(), b"h3" | b"doq"))
+}
+
+/// The figure of the round-trip times of connections over QUIC: the smoothed one of each, once a second and at its end.
+pub const RTT: &str = "quic_rtt";
+/// The unit of [`RTT`].
+pub const RTT_UNIT: &str = "ms";
+
+/// The figures that the engine records of connections over QUIC, for [`Protocol::own_figures`] of a protocol that is spoken over it.
+pub fn quic_figures() -> Vec<DeclaredFigure> {
+    vec![DeclaredFigure { drawn: true, ..DeclaredFigure::new(RTT, OwnKind::Trend, RTT_UNIT) }]
 }
 
 /// A part of what a connection sends or receives, in words.

@@ -38,10 +38,21 @@ pub struct Ending {
 const LONGEST_SAID: usize = 100;
 
 /// What a peer said in words, if it said something that can be shown.
-fn said(text: &[u8]) -> String {
+fn words(text: &[u8]) -> Option<&str> {
     let is_shown =
         !text.is_empty() && text.len() <= LONGEST_SAID && text.iter().all(|byte| matches!(byte, b' '..=b'~'));
-    if is_shown { format!(": {}", String::from_utf8_lossy(text)) } else { String::new() }
+    std::str::from_utf8(text).ok().filter(|_| is_shown)
+}
+
+/// The same behind a colon.
+fn said(text: &[u8]) -> String {
+    words(text).map(|words| format!(": {words}")).unwrap_or_default()
+}
+
+/// What the peer said in words as its protocol closed the connection.
+pub(crate) fn parting_words(error: &ConnectionError) -> Option<Box<str>> {
+    let ConnectionError::ApplicationClosed(close) = error else { return None };
+    words(&close.reason).map(Box::from)
 }
 
 /// A code of QUIC by its name, or that of a TLS alert.
@@ -126,6 +137,14 @@ mod tests {
         );
         let close = ApplicationClose { error_code: VarInt::from_u32(0x102), reason: Bytes::new() };
         assert_eq!(Ending::of(&ConnectionError::ApplicationClosed(close)).cause, Cause::Application(0x102));
+        let said = |reason: &'static str| {
+            let close =
+                ApplicationClose { error_code: VarInt::from_u32(0x100), reason: Bytes::from_static(reason.as_bytes()) };
+            parting_words(&ConnectionError::ApplicationClosed(close))
+        };
+        assert_eq!(said("going down").as_deref(), Some("going down"));
+        assert_eq!([said(""), said("a\nb")], [None, None]);
+        assert_eq!(parting_words(&ConnectionError::Reset), None);
         assert_eq!(Ending::of(&ConnectionError::Reset).cause, Cause::Forgotten);
         assert_eq!(Ending::of(&ConnectionError::TimedOut).cause, Cause::Idle);
         assert_eq!(Ending::of(&ConnectionError::VersionMismatch).cause, Cause::Version);

@@ -11,7 +11,7 @@ use quinn_proto::{
 };
 
 use crate::clock::Clock;
-use crate::ending::{Cause, Ending};
+use crate::ending::{Cause, Ending, parting_words};
 use crate::record::{HEAD_BYTES, Kind, Record};
 
 /// How many streams are opened ahead of their use at the least: the peer's limit is known by opening alone.
@@ -107,6 +107,7 @@ pub struct Session {
     is_established: bool,
     ending: Option<Ending>,
     is_close_told: bool,
+    parting_words: Option<Box<str>>,
 }
 
 /// quinn-proto's connection, which has no text of its own.
@@ -134,6 +135,7 @@ impl Session {
             is_established: false,
             ending: None,
             is_close_told: false,
+            parting_words: None,
         }
     }
 
@@ -160,6 +162,16 @@ impl Session {
     /// How many packets that were sent are lost, as far as is known.
     pub fn lost_packets(&self) -> u64 {
         self.connection.0.stats().path.lost_packets
+    }
+
+    /// The smoothed round-trip time (RFC 9002, section 5.3), in nanoseconds, once a packet was acknowledged in the handshake.
+    pub fn rtt_ns(&self) -> Option<u64> {
+        self.is_established.then(|| u64::try_from(self.connection.0.rtt().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// What the peer said in words as its protocol closed the connection.
+    pub fn parting_words(&self) -> Option<&str> {
+        self.parting_words.as_deref()
     }
 
     /// When [`tick`](Self::tick) is to be called, in nanoseconds. Ask after the last datagram was taken ([`Client::transmit`](crate::Client::transmit)).
@@ -258,7 +270,10 @@ impl Session {
                     self.is_established = true;
                     self.open_ahead();
                 }
-                Event::ConnectionLost { reason } => self.ending = Some(Ending::of(&reason)),
+                Event::ConnectionLost { reason } => {
+                    self.parting_words = parting_words(&reason);
+                    self.ending = Some(Ending::of(&reason));
+                }
                 Event::Stream(event) => self.stream_event(&event),
                 Event::HandshakeDataReady | Event::DatagramReceived | Event::DatagramsUnblocked => {}
             }

@@ -58,3 +58,7 @@ pub mod watched;
 
 /// One second in nanoseconds.
 pub const SECOND_NS: u64 = 1_000_000_000;
+
+/// The receive buffer that brunt asks the system for, for each UDP socket, in bytes: a burst of answers must not be lost there. Linux gives as
+/// much as `net.core.rmem_max` allows.
+pub const RECEIVE_BUFFER_BYTES: u64 = 4 << 20;

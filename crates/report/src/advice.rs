@@ -73,6 +73,7 @@ words! {
     MorePorts => "connect from more addresses (--source-ip A-B), keep connections (no --reconnect), or widen net.ipv4.ip_local_port_range",
     MoreDescriptors => "raise the hard limit (ulimit -Hn), or lower -c",
     LargerBuffers => "raise the limit of sockets' buffers (sysctl -w net.core.rmem_max=4194304), or ask for less at once (--streams, -c)",
+    LessAtOnce => "ask for less at once (--streams, -c), or give brunt more cores (-t)",
     LighterScenario => "do less between calls: read of answers only what is needed, make at the top of the script what can be made once; or give it more threads on more cores (-t)",
     LighterHooks => "do less in request() and response(): make requests in init(), leave out parameters of response() that it does not use; or give it more threads on more cores (-t)",
     SpreadUsers => "users who come in one moment (brunt.at_once) make their first calls one after the other: let them come over some time (brunt.ramp), give brunt more cores (-t), or keep other work off them",

@@ -6,6 +6,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread::spawn;
 
+use brunt_testbed::server::{Server, ServerConfig};
+use brunt_testbed::tls::Tls;
 use serde_json::Value;
 
 use crate::bus::{Bus, agent, closes, target};
@@ -46,10 +48,17 @@ fn a_number_of_requests_is_made_once() {
         assert_eq!(report["outcomes"]["answered"], 1000, "{load:?}");
         assert_eq!(server.requests() - before, 1000, "{load:?}");
     }
+    // Over HTTP/3 as well.
+    let secure =
+        Server::start(ServerConfig { tls: Some(Tls::default()), http3: true, ..ServerConfig::default() }).unwrap();
+    let report = bus.run(&["--http", "3", "-k", "-r", "500", "-n", "1000", &secure.url()]);
+    closes(&report);
+    assert_eq!(report["outcomes"]["answered"], 1000);
+    assert_eq!(secure.requests(), 1000);
     // What each wrote down is what it told.
     let report = bus.run(&["-c", "7", "-n", "900", &server.url()]);
     for name in ["a1", "a2", "a3"] {
-        let kept = bus.kept(name, 3);
+        let kept = bus.kept(name, 4);
         assert_eq!(kept["outcomes"]["answered"], agent(&report, name)["answered"], "{name}");
     }
 }

@@ -53,6 +53,8 @@ fn the_handshake_chooses_the_version() {
     for (listen, protocol) in [(Listen::TlsHttp2, "HTTP/2.0"), (Listen::Tls, "HTTP/1.1")] {
         let nginx = Nginx::listening(listen, &[], BODY);
         let report = report(0, ["--http", "auto", "-k", "-n", "500", "-c", "2", "--streams", "10", &nginx.tls_url()]);
+        let events = report.at("/outcomes/events");
+        assert_eq!(events[format!("{} chosen", protocol.trim_end_matches(".0"))], 2, "{events}");
         report.assert_all(500, 200);
         assert_eq!(counts(&nginx.log(), "server_protocol"), [(protocol, 500)].into());
     }
@@ -241,6 +243,8 @@ fn the_built_in_target_agrees_on_either_version() {
         report.assert_all(200, 200);
         let is_two = report.at("/outcomes").pointer("/events/header bytes saved").is_some();
         assert_eq!(is_two, version != "1.1");
+        let chosen = &report.at("/outcomes")["events"]["HTTP/2 chosen"];
+        assert_eq!(chosen.as_u64(), (version == "auto").then_some(2), "{version}");
     }
     // What ends connections early says GOAWAY, and loses nothing.
     let server = Server::start(ServerConfig { close_after: Some(50), ..ServerConfig::default() }).unwrap();

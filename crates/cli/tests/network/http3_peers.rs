@@ -86,7 +86,13 @@ fn quic_go_agrees() {
 #[ignore = "needs python3-venv: make test installs it"]
 fn aioquic_agrees() {
     let python = python("http3-peer-python", Path::new(PEERS).join("requirements.txt"), &[]);
-    with_and_without_retry(&python, &[&format!("{PEERS}/aioquic_peer.py")]);
+    let program = format!("{PEERS}/aioquic_peer.py");
+    with_and_without_retry(&python, &[&program]);
+    let dir = Directory::new();
+    let peer = Peer::start(Command::new(&python).arg(&program).args(certificate(&dir)));
+    let closed = report(3, ["--http", "3", "-k", "-n", "3", "-c", "1", &format!("{}/close", peer.url)]);
+    let says = |reason: &String| reason.ends_with(": going down for repairs");
+    assert!(closed.reasons().keys().all(says), "{:?}", closed.reasons());
 }
 
 fn with_and_without_retry(program: &Path, before: &[&str]) {

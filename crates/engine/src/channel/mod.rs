@@ -116,6 +116,27 @@ impl Channel {
         }
     }
 
+    /// Whether nothing has come from the peer since then, where that means that the way to it is cut, or that it has forgotten the connection:
+    /// a peer of QUIC acknowledges what it gets before it answers. Other peers are not known to be silent, since the system takes their bytes.
+    pub(crate) fn is_silent_since(&self, since: Tick) -> bool {
+        matches!(self, Self::Quic(quic) if quic.heard() < since)
+    }
+
+    /// What the peer's protocol said in words as it closed the connection, if it is one of QUIC.
+    pub(crate) fn parting_words(&self) -> Option<&str> {
+        if let Self::Quic(quic) = self { quic.parting_words() } else { None }
+    }
+
+    /// The smoothed round-trip time, in nanoseconds, of a connection of QUIC that stands.
+    pub(crate) fn rtt_ns(&self) -> Option<u64> {
+        if let Self::Quic(quic) = self { quic.rtt_ns() } else { None }
+    }
+
+    /// Whether the connection outlives this error of its socket. One of datagrams that stands lives on while the network has no way, or no room.
+    pub(crate) fn outlives(&self, error: &io::Error) -> bool {
+        matches!(self, Self::Quic(quic) if quic.outlives(error))
+    }
+
     /// How many of so many clear bytes are the peer's: those of QUIC come with a record's head.
     #[inline]
     pub(crate) fn carried_in(&self, clear: usize) -> usize {

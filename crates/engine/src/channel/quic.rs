@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use brunt_quic::{Cause, Client, Ending, Read};
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
+use rustix::io::Errno;
 
 use super::{Clear, Socket};
 use crate::transport::tls::TlsRoute;
@@ -22,6 +23,10 @@ pub(crate) struct Quic {
     datagram: Vec<u8>,
     /// What was lost and taken so far.
     taken: Losses,
+    /// Datagrams that the machine had no room to send.
+    unsent: u64,
+    /// When a datagram last came.
+    heard: Tick,
 }
 
 /// What was lost on the way.
@@ -43,7 +48,7 @@ impl Quic {
         let client = setup
             .connect(to, &route.server_name.to_str(), streams as u64, now.ns())
             .map_err(|error| error.to_string())?;
-        Ok(Self { client, alpn: None, datagram: Vec::new(), taken: Losses::default() })
+        Ok(Self { client, alpn: None, datagram: Vec::new(), taken: Losses::default(), unsent: 0, heard: now })
     }
 
     pub(super) fn has_unsent(&self) -> bool {
@@ -58,6 +63,33 @@ impl Quic {
         self.client.is_established()
     }
 
+    pub(super) fn rtt_ns(&self) -> Option<u64> {
+        self.client.rtt_ns()
+    }
+
+    pub(super) fn parting_words(&self) -> Option<&str> {
+        self.client.parting_words()
+    }
+
+    /// When a datagram last came; before the first, when the connection began.
+    pub(super) fn heard(&self) -> Tick {
+        self.heard
+    }
+
+    /// Whether this error of the socket is no more than a lost datagram: QUIC sends its content again.
+    pub(super) fn outlives(&self, error: &io::Error) -> bool {
+        let Some(errno) = error.raw_os_error().map(Errno::from_raw_os_error) else { return false };
+        match errno {
+            // The machine has no room for it, or the way takes none of this size any more.
+            Errno::NOBUFS | Errno::NOMEM | Errno::MSGSIZE => true,
+            // Such as a route that changes, or a firewall's rule for a while. A connection that is being made fails for it, with its name.
+            Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN | Errno::HOSTDOWN | Errno::PERM | Errno::ACCESS => {
+                self.client.is_established()
+            }
+            _ => false,
+        }
+    }
+
     /// When [`Quic::tick`] is to be called.
     pub(super) fn timer(&mut self) -> Tick {
         self.client.timeout().map_or(Tick::NEVER, Tick::from_ns)
@@ -70,6 +102,7 @@ impl Quic {
     /// Takes a datagram.
     pub(super) fn feed(&mut self, datagram: &[u8], now: Tick) {
         self.client.receive(datagram, now.ns());
+        self.heard = now;
         if self.alpn.is_none() && self.client.is_established() {
             self.alpn = self.client.alpn();
         }
@@ -110,6 +143,12 @@ impl Quic {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if self.outlives(&error) => {
+                    if is_full(&error) {
+                        self.unsent += 1;
+                    }
+                    self.datagram.clear();
+                }
                 Err(error) => {
                     self.datagram.clear();
                     return Err(error);
@@ -118,9 +157,9 @@ impl Quic {
         }
     }
 
-    /// What was lost since this was last asked; `dropped` are the datagrams that this machine has dropped so far.
+    /// What was lost since this was last asked; `dropped` are the datagrams that came and that this machine has dropped so far.
     pub(super) fn take_losses(&mut self, dropped: u64) -> Losses {
-        let all = Losses { sent: self.client.lost_packets(), dropped };
+        let all = Losses { sent: self.client.lost_packets(), dropped: dropped.saturating_add(self.unsent) };
         let before = std::mem::replace(&mut self.taken, all);
         Losses { sent: all.sent.saturating_sub(before.sent), dropped: all.dropped.saturating_sub(before.dropped) }
     }
@@ -129,6 +168,12 @@ impl Quic {
     pub(super) fn close(&mut self, now: Tick) {
         self.client.close(NO_ERROR, now.ns());
     }
+}
+
+/// Whether an error of a socket says that the machine has no room.
+fn is_full(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::NOBUFS | Errno::NOMEM))
 }
 
 /// How the calls on a connection fail with its end; `None` where it ended in good order, or its client has said why.

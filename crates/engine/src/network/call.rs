@@ -537,6 +537,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.flush_aside(token);
                     self.send_waiting(load, token, now);
                     self.complete(load, id, end, now);
+                    self.leave_if_silent(load, token, call.sent, now);
                     // A peer that takes no more calls may never answer those that it has.
                     if self.retire_if_empty(load, token, now) {
                         self.roomy.push((token, now));
@@ -546,6 +547,15 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     self.lost(load, token, failure, reason, now);
                 }
             }
+        }
+    }
+
+    /// A call that was sent at `sent` has timed out. No more calls go on its connection if the peer has not even acknowledged that one: a server
+    /// of QUIC that was restarted has forgotten its connections, and nothing but its silence says so.
+    fn leave_if_silent<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, sent: Tick, now: Tick) {
+        let connection = &self.connections[token];
+        if connection.is_open() && connection.link.channel.is_silent_since(sent) {
+            self.begin_draining(load, token, usize::MAX, now);
         }
     }
 

@@ -1037,6 +1037,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             Ok(channel) => channel,
             Err(reason) => return self.connecting_failed(load, token, Failure::Tls, &reason, now),
         };
+        if channel.has_datagrams() {
+            self.recorder.reads_datagrams();
+        }
         self.connections[token].link.channel = channel;
         self.enter(token, State::Securing(step));
         self.flush_channel(token);
@@ -1472,8 +1475,16 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// The reason with which the peer ends a connection, as far as it gave one.
     pub(super) fn farewell(&self, token: ConnectionId) -> Cow<'static, str> {
         match self.connections[token].link.client.close_reason() {
-            Some(error) => format!("the peer ended the connection: {error}").into(),
-            None => Cow::Borrowed("the peer closed before the answer was complete"),
+            Some(error) => self.in_its_words(token, format!("the peer ended the connection: {error}").into()),
+            None => self.in_its_words(token, Cow::Borrowed("the peer closed before the answer was complete")),
+        }
+    }
+
+    /// A reason with the words that the peer added to it, if it did.
+    pub(super) fn in_its_words(&self, token: ConnectionId, reason: Cow<'static, str>) -> Cow<'static, str> {
+        match self.connections[token].link.channel.parting_words() {
+            Some(words) => format!("{reason}: {words}").into(),
+            None => reason,
         }
     }
 

@@ -159,6 +159,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // ICMP's word of a datagram that was sent, which the system passes on once.
+                Err(error) if self.connections[token].link.channel.outlives(&error) => {}
                 Err(error) => {
                     self.unreadable(load, token, &error);
                     break;
@@ -500,6 +502,7 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.retire_if_empty(load, token, now)
             }
             Progress::Closing(reason) => {
+                let reason = self.in_its_words(token, reason);
                 self.ended_by_word(load, token, &reason, now);
                 false
             }

@@ -236,6 +236,14 @@ impl Recorder {
         self.reading = arrived.map_or(Reading::Untimed, Reading::Arrived);
     }
 
+    /// Datagrams are read from now on, whose arrival the kernel does not tell. Where no read was timed before, the times of all calls are those
+    /// of reading: the times of failures, which are exact, would stand for all.
+    pub(super) fn reads_datagrams(&mut self) {
+        if !self.sampled.are_told {
+            self.sampler.timed = Timed::None;
+        }
+    }
+
     /// The number of the read being handled.
     pub(super) fn reads_so_far(&self) -> u64 {
         self.reads

@@ -2,18 +2,21 @@
 
 use std::io;
 
+use brunt_quic::record::{HEAD_BYTES, Record};
 use brunt_record::catalogue::Counter;
+use brunt_record::figures::{FigureByName as _, OwnFigures, OwnKind};
 use brunt_record::outcome::Failure;
 use brunt_record::time::Tick;
 
-use super::connection::Link;
+use super::calls::Calls;
+use super::connection::{Connection, Link};
 use super::failures::WriteFailure;
 use super::{Network, Workload};
 use crate::channel::{Sent, Socket};
 use crate::rules::{Rule, is_broken};
 use crate::transport::{ConnectionId, Driver};
 use brunt_protocol::source::Message;
-use brunt_protocol::{Pending, Started};
+use brunt_protocol::{Pending, RTT, RTT_UNIT, Started};
 
 /// Limit on waiting bytes of one connection that answer its peer's own messages (pings). Beyond it the connection ends:
 /// a peer that asks and never reads must not fill our memory.
@@ -140,6 +143,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
                 self.outgoing.clear();
                 return false;
             }
+            let has_datagrams = connection.link.channel.has_datagrams();
+            if has_datagrams && self.recorder.samples.is_some() {
+                leave_record_heads_out(connection, &mut self.calls, &self.outgoing);
+            }
             let mut sent = Sent::default();
             let mut socket = Socket { driver: &mut self.driver, token };
             let outcome = connection.link.channel.send(&mut socket, &self.outgoing, &mut connection.unsent, &mut sent);
@@ -149,13 +156,12 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             self.outgoing.shrink_to(1 << 20);
             connection.link.was_taken(sent);
             let finishes = connection.link.finishes && connection.is_sent();
-            let has_timer = connection.link.channel.has_datagrams();
             self.count(sent);
             if let Err(error) = outcome {
                 self.write_failed(token, &error);
                 return false;
             }
-            if has_timer {
+            if has_datagrams {
                 self.arm_timer(token);
             }
             if stalls {
@@ -194,10 +200,21 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     #[cold]
     pub(super) fn note_losses_of(&mut self, token: ConnectionId) {
         let dropped = self.driver.dropped(token);
-        let losses = self.connections[token].link.channel.take_losses(dropped);
-        let numbers = &mut self.recorder.snapshot.numbers;
-        numbers.add(Counter::PacketsLost, losses.sent);
-        numbers.add(Counter::DatagramsDropped, losses.dropped);
+        let channel = &mut self.connections[token].link.channel;
+        let losses = channel.take_losses(dropped);
+        let snapshot = &mut self.recorder.snapshot;
+        snapshot.numbers.add(Counter::PacketsLost, losses.sent);
+        snapshot.numbers.add(Counter::DatagramsDropped, losses.dropped);
+        if losses.dropped > 0 {
+            let missing = self.driver.receive_buffer_missing(token);
+            let most = snapshot.numbers.get(Counter::ReceiveBufferMissing).max(missing);
+            snapshot.numbers.set(Counter::ReceiveBufferMissing, most);
+        }
+        if let Some(rtt_ns) = channel.rtt_ns() {
+            let mut rtt = OwnFigures::new(OwnKind::Trend, RTT_UNIT);
+            rtt.record(rtt_ns as f64 / 1e6, 0);
+            snapshot.figures.own.named(RTT).merge(&rtt);
+        }
     }
 
     /// A second is over: clients keep their connections alive, or give those up whose peer no longer answers.
@@ -314,5 +331,24 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         connection.link.stalled_until = until;
         self.deadlines.arm(token.place() as u32, until);
         self.inbound.unread.push_back(token);
+    }
+}
+
+/// Takes the heads of records, which no peer gets, out of the sizes of the calls whose bytes are about to be sent.
+#[cold]
+fn leave_record_heads_out<T: Copy>(connection: &Connection, calls: &mut Calls<T>, outgoing: &[u8]) {
+    let base = connection.link.bytes_out - outgoing.len() as u64;
+    let mut heads = Vec::new();
+    let (mut at, mut rest) = (base, outgoing);
+    while let Some(record) = Record::read(rest) {
+        let length = HEAD_BYTES + record.length();
+        heads.push(at);
+        (at, rest) = (at + length as u64, rest.get(length..).unwrap_or_default());
+    }
+    for id in connection.calls.iter().rev() {
+        let Some(call) = calls.get_mut(*id).filter(|call| call.bytes_out_before >= base) else { break };
+        let own = call.bytes_out_before..call.bytes_out_through;
+        let count = heads.iter().filter(|at| own.contains(at)).count();
+        call.bytes_out_before += (count * HEAD_BYTES) as u64;
     }
 }

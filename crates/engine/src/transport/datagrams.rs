@@ -7,10 +7,10 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::DATAGRAM_BYTES;
+use brunt_record::RECEIVE_BUFFER_BYTES;
 
-/// The room for datagrams that is asked for in the kernel, in bytes: a burst of answers must not be lost there. The kernel gives as much as
-/// `net.core.rmem_max` allows.
-const ROOM_BYTES: usize = 4 << 20;
+/// The room for datagrams that is asked for in the kernel, in bytes.
+const ROOM_BYTES: usize = RECEIVE_BUFFER_BYTES as usize;
 
 /// A socket that is connected to `address`, from `source` if there is one.
 ///
@@ -27,6 +27,14 @@ pub(super) fn connect(address: SocketAddr, source: Option<IpAddr>) -> io::Result
     }
     socket.connect(&address.into())?;
     Ok(socket)
+}
+
+/// How many bytes the receive buffer of a socket has less than [`ROOM_BYTES`].
+pub(super) fn receive_buffer_missing(socket: BorrowedFd<'_>) -> u64 {
+    let Ok(got) = rustix::net::sockopt::socket_recv_buffer_size(socket) else { return 0 };
+    // Linux doubles what was asked for, for its own records (socket(7)), and tells the double.
+    let got = if cfg!(target_os = "linux") { got / 2 } else { got };
+    ROOM_BYTES.saturating_sub(got) as u64
 }
 
 /// How many datagrams are read at once.
@@ -119,6 +127,16 @@ mod tests {
         }
         assert!(!receive(socket.as_fd(), &mut buffer, &mut sizes).unwrap());
         assert_eq!(sizes, [1600, 1700, 1800]);
+    }
+
+    #[test]
+    fn what_is_missing_of_a_receive_buffer_is_known() {
+        let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let socket = connect(peer.local_addr().unwrap(), None).unwrap();
+        let allowed: usize = std::fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap().trim().parse().unwrap();
+        assert_eq!(receive_buffer_missing(socket.as_fd()), ROOM_BYTES.saturating_sub(allowed) as u64);
+        socket.set_recv_buffer_size(100_000).unwrap();
+        assert_eq!(receive_buffer_missing(socket.as_fd()), ROOM_BYTES as u64 - 100_000);
     }
 
     #[test]

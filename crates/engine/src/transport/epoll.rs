@@ -342,6 +342,13 @@ impl Driver for Epoll {
         }
     }
 
+    fn receive_buffer_missing(&mut self, token: ConnectionId) -> u64 {
+        match place(&mut self.sockets, token) {
+            Ok(Socket::Udp(socket)) => datagrams::receive_buffer_missing(socket.as_fd()),
+            _ => 0,
+        }
+    }
+
     fn close(&mut self, token: ConnectionId) {
         // Dropping closes the descriptor, and the kernel forgets its registration with it.
         if let Some(place) = self.sockets.get_mut(token.place()) {

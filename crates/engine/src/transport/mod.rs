@@ -164,6 +164,11 @@ pub(crate) trait Driver {
         0
     }
 
+    /// How many bytes the receive buffer of this connection's socket has less than was asked for. Of sockets of datagrams only.
+    fn receive_buffer_missing(&mut self, _token: ConnectionId) -> u64 {
+        0
+    }
+
     /// Closes the connection. It may be connected anew at once.
     fn close(&mut self, token: ConnectionId);
 

@@ -58,6 +58,38 @@ pub(super) fn version_1() -> Error {
     Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(VersionOne))))
 }
 
+/// Around the reason in [`Told`].
+const TOLD: [char; 2] = ['⟦', '⟧'];
+
+/// A refused certificate with its reason in brunt's words, which quinn-proto passes on as text, and the rest of the library's error not.
+struct Told(String);
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [begin, end] = TOLD;
+        write!(f, "{begin}{}{end}", self.0)
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Told {}
+
+/// An error that says what [`reason`] says of this one where it is about the server's certificate: for QUIC.
+pub(super) fn told(error: Error) -> Error {
+    match error {
+        Error::InvalidCertificate(problem) => {
+            let told = Told(certificate(&problem));
+            Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(told))))
+        }
+        other => other,
+    }
+}
+
 /// The reason for which a handshake or a record was not understood; `bytes` are those that came.
 pub(crate) fn reason(error: &Error, bytes: &[u8]) -> String {
     match error {
@@ -87,10 +119,13 @@ pub(crate) fn reason(error: &Error, bytes: &[u8]) -> String {
 
 /// The same where the TLS library's error is only known by its words: quinn-proto keeps nothing else of it.
 pub(crate) fn with_way_out(words: Cow<'static, str>) -> Cow<'static, str> {
+    let [begin, end] = TOLD;
+    if let Some((_, told)) = words.split_once(begin)
+        && let Some((told, _)) = told.rsplit_once(end)
+    {
+        return told.to_owned().into();
+    }
     let known = [
-        (SelfSigned::WORDS, self_signed()),
-        (VersionOne::WORDS, version_1()),
-        ("UnknownIssuer", Error::InvalidCertificate(CertificateError::UnknownIssuer)),
         ("alert NoApplicationProtocol", Error::NoApplicationProtocol),
         ("alert CertificateRequired", Error::AlertReceived(AlertDescription::CertificateRequired)),
         ("alert UnrecognisedName", Error::AlertReceived(AlertDescription::UnrecognisedName)),
@@ -190,6 +225,24 @@ mod tests {
         assert!(told(Error::AlertReceived(AlertDescription::DecodeError), b"").contains("the alert DecodeError"));
         assert!(told(Error::AlertReceived(AlertDescription::NoApplicationProtocol), b"").contains("--http auto"));
         assert!(told(Error::InvalidCertificate(CertificateError::Expired), b"").contains("has expired"));
+    }
+
+    #[test]
+    fn a_refused_certificate_has_the_same_words_over_quic() {
+        let name = rustls::pki_types::ServerName::try_from("other.example").unwrap();
+        let presented = vec!["DnsName(\"localhost\")".to_owned()];
+        let mismatch = CertificateError::NotValidForNameContext { expected: name, presented };
+        for error in [
+            Error::InvalidCertificate(mismatch),
+            Error::InvalidCertificate(CertificateError::UnknownIssuer),
+            self_signed(),
+            version_1(),
+        ] {
+            let words = told(error.clone()).to_string();
+            assert_eq!(with_way_out(words.into()), reason(&error, b""));
+        }
+        let alert = Error::AlertReceived(AlertDescription::UnknownCA);
+        assert_eq!(told(alert.clone()), alert);
     }
 
     #[test]

@@ -100,7 +100,8 @@ impl TlsRoute {
             .with_safe_default_protocol_versions()
             .map_err(|e| setup(&e))?;
         let trust = if options.insecure { Trust::Anyone } else { known(options, &provider)? };
-        let verifier = Arc::new(Verifier { trust, provider });
+        let quic = is_over_quic(&alpn);
+        let verifier = Arc::new(Verifier { trust, provider, is_over_quic: quic });
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let mut config = match client_auth(options, &plan.environment)? {
             Some((chain, key)) => {
@@ -111,7 +112,6 @@ impl TlsRoute {
             }
             None => builder.with_no_client_auth(),
         };
-        let quic = is_over_quic(&alpn);
         config.alpn_protocols = alpn;
         Self { config: Arc::new(config), server_name, quic: None }.over_quic(quic)
     }
@@ -273,10 +273,12 @@ fn is_version_1(certificate: &CertificateDer<'_>) -> bool {
 struct Verifier {
     trust: Trust,
     provider: Arc<CryptoProvider>,
+    /// Whether its errors travel through QUIC, which keeps nothing of them but their text.
+    is_over_quic: bool,
 }
 
-impl ServerCertVerifier for Verifier {
-    fn verify_server_cert(
+impl Verifier {
+    fn verify(
         &self,
         end_entity: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
@@ -300,6 +302,20 @@ impl ServerCertVerifier for Verifier {
             }
             verified => verified,
         }
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verified = self.verify(end_entity, intermediates, server_name, ocsp_response, now);
+        if self.is_over_quic { verified.map_err(refusal::told) } else { verified }
     }
 
     fn verify_tls12_signature(
@@ -353,7 +369,7 @@ mod tests {
         let trust = known(&options, &provider).unwrap();
         let shown = CertificateDer::from_pem_slice(shown.as_bytes()).unwrap();
         let name = ServerName::try_from(name.to_owned()).unwrap();
-        Verifier { trust, provider }
+        Verifier { trust, provider, is_over_quic: false }
             .verify_server_cert(&shown, &[], &name, &[], UnixTime::now())
             .map(drop)
             .map_err(|error| error.to_string())

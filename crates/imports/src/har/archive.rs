@@ -43,8 +43,8 @@ pub(crate) struct Entry {
     pub(crate) content_type: String,
     /// The body of the answer, if it is text.
     pub(crate) body: Option<String>,
-    /// Whether it went over HTTP/2 or later.
-    pub(crate) is_http2: bool,
+    /// The version of HTTP to ask for; `None` for HTTP/1.1.
+    pub(crate) http: Option<&'static str>,
     /// The target of a redirect.
     pub(crate) redirect: Option<String>,
     /// The kind of resource that the browser requested: `document`, `fetch`, `script`, ….
@@ -138,7 +138,7 @@ fn entry(number: usize, value: &Value) -> Entry {
         has_answer: value.get("response").is_some_and(|response| *response != Value::Null),
         content_type: content.text_at("mimeType").unwrap_or_default().to_ascii_lowercase(),
         body: body(content),
-        is_http2: response.text_at("httpVersion").or(request.text_at("httpVersion")).is_some_and(is_http2),
+        http: response.text_at("httpVersion").or(request.text_at("httpVersion")).and_then(version_of),
         redirect: redirect.or_else(|| find(&answer_headers, "location")).map(str::to_owned),
         kind: value.text_at("_resourceType").map(str::to_ascii_lowercase).or_else(|| destination(&headers)),
         headers,
@@ -154,9 +154,13 @@ fn user_in(url: &str) -> Option<String> {
     Some(format!("{}:{}", decoded(user), decoded(password)))
 }
 
-/// Whether `version` is a browser's name for HTTP/2 or HTTP/3.
-fn is_http2(version: &str) -> bool {
-    matches!(version.to_ascii_lowercase().as_str(), "h2" | "h3" | "http/2" | "http/2.0" | "http/3" | "http/3.0")
+/// The version to ask for where a browser has used one of this name; `None` for HTTP/1.1.
+fn version_of(name: &str) -> Option<&'static str> {
+    match name.to_ascii_lowercase().as_str() {
+        "h2" | "http/2" | "http/2.0" => Some("auto"),
+        "h3" | "http/3" | "http/3.0" => Some("3"),
+        _ => None,
+    }
 }
 
 /// The kind of the requested resource by the browser's Fetch Metadata, under the names in Chromium's archives.

@@ -184,13 +184,17 @@ fn numbers_are_carried_where_a_double_holds_them() {
 }
 
 #[test]
-fn http2_is_asked_for_where_it_was_used() {
+fn the_version_that_was_used_is_asked_for() {
     let over = |version: &str| format!(r#","httpVersion":"{version}""#);
-    for (url, version, expected) in
-        [("https://a.test/", "h2", true), ("https://a.test/", "HTTP/1.1", false), ("http://a.test/", "h2", false)]
-    {
+    for (url, version, expected) in [
+        ("https://a.test/", "h2", Some("auto")),
+        ("https://a.test/", "h3", Some("3")),
+        ("https://a.test/", "HTTP/1.1", None),
+        ("http://a.test/", "h2", None),
+    ] {
         let lua = imported(&[("GET", url, "", 200, &over(version))]).lua;
-        assert_eq!(lua.contains("http = \"auto\""), expected, "{url} {version}\n{lua}");
+        let asked = lua.split_once("http = \"").and_then(|(_, rest)| rest.split('"').next());
+        assert_eq!(asked, expected, "{url} {version}\n{lua}");
     }
 }
 

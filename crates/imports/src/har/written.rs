@@ -143,8 +143,10 @@ fn common_headers(calls: &mut [Carried], choice: &Choice, script: &mut Script) {
     if first.and_then(|entry| entry.header("accept-encoding")).is_some_and(|value| value.contains("gzip")) {
         script.client.push("compressed = true".to_owned());
     }
-    if choice.base.starts_with("https://") && first.is_some_and(|entry| entry.is_http2) {
-        script.client.push("http = \"auto\"".to_owned());
+    if choice.base.starts_with("https://")
+        && let Some(version) = first.and_then(|entry| entry.http)
+    {
+        script.client.push(format!("http = \"{version}\""));
     }
     let Some(candidates) = calls.first().map(|one| one.call.headers.clone()).filter(|_| calls.len() > 1) else {
         return;

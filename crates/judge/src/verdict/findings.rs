@@ -4,13 +4,13 @@ use crate::advice::Advice;
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::{Load, Plan};
 use brunt_plan::scenario::{Population, Step};
-use brunt_plan::units::{Duration, counted, percent};
-use brunt_record::SECOND_NS;
+use brunt_plan::units::{Duration, count, counted, percent};
 use brunt_record::catalogue::{Counter, Timing};
 use brunt_record::instrument::BoundedTimes;
 use brunt_record::outcome::Failure;
 use brunt_record::series::Point;
 use brunt_record::snapshot::Snapshot;
+use brunt_record::{RECEIVE_BUFFER_BYTES, SECOND_NS};
 
 use crate::remarks::are_too_few;
 use crate::trend::median;
@@ -188,15 +188,23 @@ fn exhausted(run: Judged<'_>, total: &Snapshot) -> impl Iterator<Item = Finding>
 fn full_buffers(run: Judged<'_>, total: &Snapshot) -> Option<Finding> {
     let n = total.numbers.get(Counter::DatagramsDropped);
     let spoiled = Spoiled::by(run, |point| point.numbers.get(Counter::DatagramsDropped) > 0);
+    let missing = total.numbers.get(Counter::ReceiveBufferMissing);
+    let kib = |bytes: u64| count(bytes >> 10);
+    let got = if missing > 0 {
+        let (got, asked) = (kib(RECEIVE_BUFFER_BYTES.saturating_sub(missing)), kib(RECEIVE_BUFFER_BYTES));
+        format!(" (receive buffers have {got} KiB of the {asked} KiB asked for)")
+    } else {
+        String::new()
+    };
     (n > 0).then(|| Finding {
         cause: VerdictCause::FullBuffers,
         spoils: Spoils::Latency,
         message: format!(
-            "this machine dropped {}: brunt's sockets were full, and the answers came later",
+            "this machine dropped {}: brunt's sockets were full{got}, and the answers came later",
             counted(n, "datagram")
         )
         .into(),
-        advice: Advice::LargerBuffers,
+        advice: if missing > 0 { Advice::LargerBuffers } else { Advice::LessAtOnce },
         seconds: spoiled.seconds(),
         decisive: n as f64 > FEW * total.numbers.get(Counter::Due) as f64 || spoiled.is_much(run),
     })

@@ -4,6 +4,7 @@ use brunt_plan::arrivals::Spread;
 use brunt_plan::connections::Connections;
 use brunt_plan::plan::Load;
 use brunt_plan::scenario::{Population, Scenarios, Step};
+use brunt_record::RECEIVE_BUFFER_BYTES;
 use brunt_record::SECOND_NS;
 use brunt_record::catalogue::{Counter, Numbers, Timing};
 use brunt_record::instrument::{ArrivalTime, CallTimes};
@@ -397,12 +398,21 @@ fn more_calls_are_no_burst_of_connections() {
 
 #[test]
 fn datagrams_that_found_no_room_spoil_latency() {
-    let dropping =
-        |n: u64| verdict_of(move |i, second| second.numbers.add(Counter::DatagramsDropped, if i == 2 { n } else { 0 }));
-    let verdict = dropping(400);
+    let dropping_of = |n: u64, missing: u64| {
+        verdict_of(move |i, second| {
+            second.numbers.add(Counter::DatagramsDropped, if i == 2 { n } else { 0 });
+            second.numbers.set(Counter::ReceiveBufferMissing, if i == 2 { missing } else { 0 });
+        })
+    };
+    let dropping = |n| dropping_of(n, 0);
+    let verdict = dropping_of(400, RECEIVE_BUFFER_BYTES - 212_992);
+    let message = verdict.findings[0].message.to_string();
+    assert!(message.contains("(receive buffers have 208 KiB of the 4,096 KiB asked for)"), "{message}");
     let finding = &verdict.findings[0];
     assert_eq!((verdict.judgement, finding.cause), (Judgement::LatencyUnreliable, VerdictCause::FullBuffers));
     assert_eq!((&finding.advice, &finding.seconds), (&Advice::LargerBuffers, &vec![Seconds { first: 2, last: 2 }]));
+    // Where as much as was asked for was too little, the system's limit is not the reason.
+    assert_eq!(dropping(400).findings[0].advice, Advice::LessAtOnce);
     // One is mentioned.
     let verdict = dropping(1);
     let message = verdict.findings[0].message.to_string();

@@ -33,6 +33,7 @@ mod seen;
 use std::sync::{Arc, OnceLock};
 
 use brunt_plan::plan::{Plan, ProtocolOptions};
+use brunt_plan::scenario::DeclaredFigure;
 use brunt_plan::target::Target;
 
 use self::client::Http1Client;
@@ -45,7 +46,7 @@ use brunt_protocol::messages::MessageOptions;
 use brunt_protocol::scenario::Dialect;
 use brunt_protocol::source::RequestSource;
 use brunt_protocol::traced::Tracing;
-use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme, read_options};
+use brunt_protocol::{Client, Narrator, OptionsError, Prepared, Protocol, Scheme, quic_figures, read_options};
 
 pub use self::flags::HTTP;
 pub use self::response::{Parser, ReadStep};
@@ -81,6 +82,11 @@ impl Protocol for Http1 {
     fn shown(&self, options: &serde_json::Value) -> serde_json::Value {
         // Unreadable options are shown by the names of their fields.
         Options::shown(options).unwrap_or_else(|| shown_options(options, self.flags()))
+    }
+
+    fn own_figures(&self, options: &ProtocolOptions) -> Vec<DeclaredFigure> {
+        let is_over_quic = options.shown()["http"] == "3";
+        if is_over_quic { quic_figures() } else { Vec::new() }
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Arc<dyn Prepared>, OptionsError> {

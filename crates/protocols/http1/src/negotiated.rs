@@ -31,7 +31,7 @@ impl Version {
             Self::One => Box::new(one),
             Self::Two => Box::new(Http2Client::new(calls())),
             Self::Three => Box::new(Http3Client::http3(calls().over_quic())),
-            Self::Auto => Box::new(Negotiated { one, two: Some(Box::new(Http2Client::new(calls()))) }),
+            Self::Auto => Box::new(Negotiated { one, two: Some(Box::new(Http2Client::new(calls()))), chosen: None }),
         }
     }
 
@@ -52,6 +52,8 @@ struct Negotiated {
     one: Http1Client,
     /// `None` once HTTP/1.1 was chosen.
     two: Option<Box<Http2Client>>,
+    /// The event of the choice, until it is reported.
+    chosen: Option<&'static str>,
 }
 
 impl Negotiated {
@@ -75,6 +77,7 @@ impl Client for Negotiated {
         if alpn != Some(b"h2") {
             self.two = None;
         }
+        self.chosen = Some(if self.two.is_some() { "HTTP/2 chosen" } else { "HTTP/1.1 chosen" });
         self.chosen_mut().open(alpn, out)
     }
 
@@ -140,6 +143,9 @@ impl Client for Negotiated {
     }
 
     fn take_events(&mut self, note: &mut dyn FnMut(&str, u64)) {
+        if let Some(chosen) = self.chosen.take() {
+            note(chosen, 1);
+        }
         self.chosen_mut().take_events(note);
     }
 

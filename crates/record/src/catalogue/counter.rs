@@ -151,8 +151,10 @@ counters! {
     TlsResumed = "tls_resumed", Connections Sum at "connections.tls_resumed";
     /// Packets that brunt sent over QUIC and that did not arrive, as far as it knows: their content was sent again.
     PacketsLost = "packets_lost", Packets Sum at "connections.packets_lost";
-    /// Datagrams that this machine dropped because the buffer of brunt's socket was full. Known on Linux.
+    /// Datagrams that this machine dropped because it had no room for them in a buffer of brunt's socket. Known on Linux.
     DatagramsDropped = "datagrams_dropped", Packets Sum at "connections.datagrams_dropped";
+    /// Where this machine dropped datagrams, how many bytes the receive buffer of a socket has less than the 4 MiB that brunt asked for.
+    ReceiveBufferMissing = "receive_buffer_missing_bytes", Bytes Max at "connections.receive_buffer_missing_bytes";
     /// Time the workers lived, summed over them.
     WorkersWall = "workers_wall_ns", Nanoseconds Sum at "health.wall_ns";
     /// CPU time the workers used, without that of waiting awake.

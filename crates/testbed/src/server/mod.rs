@@ -206,9 +206,23 @@ impl Server {
         self.certificate_pem.as_deref()
     }
 
-    /// Ends all connections and waits for the workers.
-    pub fn stop(self) {
-        drop(self);
+    /// Ends all connections and waits for the workers. Returns how many requests there were.
+    pub fn stop(mut self) -> u64 {
+        self.halt();
+        self.requests()
+    }
+
+    fn halt(&mut self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        for (thread, waker) in &self.workers {
+            // A worker that cannot be woken is in a stall, from which unparking wakes it.
+            let _ = waker.wake();
+            thread.thread().unpark();
+        }
+        for (thread, _) in self.workers.drain(..) {
+            // A worker that failed has said so by closing its connections.
+            let _ = thread.join();
+        }
     }
 }
 
@@ -239,16 +253,7 @@ fn datagrams(
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.stopped.store(true, Ordering::Relaxed);
-        for (thread, waker) in &self.workers {
-            // A worker that cannot be woken is in a stall, from which unparking wakes it.
-            let _ = waker.wake();
-            thread.thread().unpark();
-        }
-        for (thread, _) in self.workers.drain(..) {
-            // A worker that failed has said so by closing its connections.
-            let _ = thread.join();
-        }
+        self.halt();
         if let Listen::Unix(path) = &self.address {
             let _ = std::fs::remove_file(path);
         }

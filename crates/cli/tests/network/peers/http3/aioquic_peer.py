@@ -36,6 +36,9 @@ class Peer(QuicConnectionProtocol):
         if path == b"/abort":
             self._quic.reset_stream(stream, 0x102)  # H3_INTERNAL_ERROR
             return self.transmit()
+        if path == b"/close":
+            self._quic.close(error_code=0x100, reason_phrase="going down for repairs")
+            return self.transmit()
         kind = b"text/event-stream" if path == b"/events" else b"text/plain"
         self.http.send_headers(stream, [(b":status", b"200"), (b"content-type", kind)])
         if path == b"/events":
