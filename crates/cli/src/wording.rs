@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::error::Error;
 
-use brunt_engine::{AskError, EngineError, RouteError, TlsError};
+use brunt_engine::{AskError, EngineError, NoSpareCpu, RouteError, TlsError};
 use brunt_plan::plan::{Family, PlanError};
 use brunt_plan::setting::Setting;
 use brunt_replay::planned::{PlannedError, ReplayPart};
@@ -112,8 +112,8 @@ fn engine(error: &EngineError, settings: Settings) -> String {
             "{error}: ask for fewer ({}), or raise the hard limit (ulimit -Hn)",
             settings.place(Setting::Connections)
         ),
-        EngineError::NoSpareCpu { cpus: 1, .. } => format!("{error}: let it sleep (--pace timer)"),
-        EngineError::NoSpareCpu { cpus, .. } => {
+        EngineError::NoSpareCpu(NoSpareCpu { cpus: 1, .. }) => format!("{error}: let it sleep (--pace timer)"),
+        EngineError::NoSpareCpu(NoSpareCpu { cpus, .. }) => {
             format!("{error}: give -t {} or fewer, or let them sleep (--pace timer)", cpus - 1)
         }
         EngineError::TookTooLong { setting, .. } => {

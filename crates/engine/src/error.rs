@@ -9,6 +9,7 @@ use brunt_protocol::{OptionsError, UnknownScheme};
 use brunt_record::redaction::Secrets;
 use brunt_script::ScriptError;
 
+use crate::transport::pacing::NoSpareCpu;
 use crate::transport::route::RouteError;
 
 /// Why a plan could not be carried out at all.
@@ -45,14 +46,8 @@ pub enum EngineError {
         limit: u64,
     },
     /// Workers that wait awake would leave no CPU to anything else.
-    #[error("a worker that waits awake needs a CPU of its own and leaves one to all else: there {} {cpus}, for {}",
-        if *cpus == 1 { "is" } else { "are" }, counted(u64::from(*workers), "worker"))]
-    NoSpareCpu {
-        /// The workers of this machine.
-        workers: u32,
-        /// The CPUs that this process may use.
-        cpus: u32,
-    },
+    #[error(transparent)]
+    NoSpareCpu(#[from] NoSpareCpu),
     /// The operating system refused something that a run cannot do without.
     #[error("cannot {what}")]
     System {

@@ -92,6 +92,7 @@ pub use crate::shared_counters::{SharedCounter, SharedCounters};
 pub use crate::single_call::{AskError, ask};
 pub use crate::transport::has_arrival_times;
 use crate::transport::pacing;
+pub use crate::transport::pacing::NoSpareCpu;
 pub use crate::transport::route::{RouteError, ports_in};
 pub use crate::transport::tls::TlsError;
 pub use crate::users::among_workers::over_on;

@@ -4,8 +4,18 @@ use std::thread::available_parallelism;
 
 use brunt_plan::plan::{Load, Pace, Plan};
 use brunt_plan::share::Portion;
+use brunt_plan::units::counted;
 
-use crate::error::EngineError;
+/// Workers that wait awake would leave no CPU to anything else.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("a worker that waits awake needs a CPU of its own and leaves one to all else: there {} {cpus}, for {}",
+    if *cpus == 1 { "is" } else { "are" }, counted(u64::from(*workers), "worker"))]
+pub struct NoSpareCpu {
+    /// The workers of this machine.
+    pub workers: u32,
+    /// The CPUs that this process may use.
+    pub cpus: u32,
+}
 
 /// From so many calls a second of a worker on it is worth a CPU that each goes when it is due: at fewer, a CPU that slept takes
 /// as long to come to speed as a timer takes to wake a worker.
@@ -15,13 +25,13 @@ const ASKS_FROM: f64 = 1000.0;
 ///
 /// # Errors
 /// Where the plan says that they do, and no CPU would be left beside them.
-pub(crate) fn spins(plan: &Plan, here: Portion) -> Result<bool, EngineError> {
+pub(crate) fn spins(plan: &Plan, here: Portion) -> Result<bool, NoSpareCpu> {
     let cpus = available_parallelism().map_or(1, std::num::NonZero::get) as u32;
     let workers = here.workers();
     match plan.transport.pace {
         Pace::Timer => Ok(false),
         Pace::Spin if cpus > workers => Ok(true),
-        Pace::Spin => Err(EngineError::NoSpareCpu { workers, cpus }),
+        Pace::Spin => Err(NoSpareCpu { workers, cpus }),
         Pace::Auto => Ok(asks_for_it(&plan.load, here.all_workers()) && has_room(workers, cpus, usual_load())),
     }
 }
