@@ -36,7 +36,8 @@ for (const shape of SHAPES) {
     // On the terminal nothing is judged yet, and the line is cut where the terminal ends.
     const state = plain(frame[1].replace(/^[▲✗ ] /, "")).replace("has not answered yet", "never answered").replace(/…$/, "");
     if (["warning", "bad", "failed"].includes(headline.tone)) assert.ok(state.length > 20 && sentence.startsWith(state), `${frame[1]}: ${sentence}`);
-    else assert.match(state, /^(Steady|Draining): /);
+    // It may have a doubt about its measurement meanwhile, on a machine that others use, that the whole run has not.
+    else assert.match(state, /^(Steady|Draining): |unreliable|sent as asked|brunt was the limit/);
     for (const line of frame) assert.ok(line.length <= 80, line);
     const { page, complaints } = await open(browser, html);
     assert.equal(plain(await page.textContent("#outcome .outcome")), sentence);

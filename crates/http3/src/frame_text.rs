@@ -87,26 +87,8 @@ impl RecordReader {
         if !is_framed && of.is_some() {
             rest = &[];
         }
-        while is_framed {
-            let here = usize::try_from(skipped).unwrap_or(usize::MAX).min(rest.len());
-            rest = rest.get(here..).unwrap_or_default();
-            skipped -= here as u64;
-            let mut after = rest;
-            let Some(head) = FrameHead::take(&mut after) else { break };
-            if head.length > MOST_FRAME_BYTES {
-                let head_text = self.frame(stream, &head, &[], false).head;
-                all.push(FrameText { head: format!("{head_text} (too long to show)"), body: Vec::new() });
-                (rest, skipped) = (after, head.length);
-                continue;
-            }
-            let Some((payload, after)) =
-                usize::try_from(head.length).ok().and_then(|length| after.split_at_checked(length))
-            else {
-                break;
-            };
-            rest = after;
-            let ends = last && rest.is_empty();
-            all.push(self.frame(stream, &head, payload, ends));
+        if is_framed {
+            (rest, skipped) = self.frames(stream, rest, skipped, last, all);
         }
         if last {
             if rest.is_empty() && data.is_empty() {
@@ -116,6 +98,38 @@ impl RecordReader {
         }
         let reading = Reading { of, buffer: rest.to_vec(), skipped };
         self.streams.insert(stream, reading);
+    }
+
+    /// The frames that are whole in `rest`, whose first `skipped` bytes are of one that is too long to show. Returns what is left of both.
+    fn frames<'a>(
+        &mut self,
+        stream: u64,
+        mut rest: &'a [u8],
+        mut skipped: u64,
+        last: bool,
+        all: &mut Vec<FrameText>,
+    ) -> (&'a [u8], u64) {
+        loop {
+            let here = usize::try_from(skipped).unwrap_or(usize::MAX).min(rest.len());
+            rest = rest.get(here..).unwrap_or_default();
+            skipped -= here as u64;
+            let mut after = rest;
+            let Some(head) = FrameHead::take(&mut after) else { return (rest, skipped) };
+            if head.length > MOST_FRAME_BYTES {
+                let head_text = self.frame(stream, &head, &[], false).head;
+                all.push(FrameText { head: format!("{head_text} (too long to show)"), body: Vec::new() });
+                (rest, skipped) = (after, head.length);
+                continue;
+            }
+            let Some((payload, after)) =
+                usize::try_from(head.length).ok().and_then(|length| after.split_at_checked(length))
+            else {
+                return (rest, skipped);
+            };
+            rest = after;
+            let ends = last && rest.is_empty();
+            all.push(self.frame(stream, &head, payload, ends));
+        }
     }
 
     fn frame(&mut self, stream: u64, head: &FrameHead, payload: &[u8], ends: bool) -> FrameText {

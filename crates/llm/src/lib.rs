@@ -122,7 +122,7 @@ impl Protocol for Llm {
             has_turns: has("turns"),
             prompts_differ: prefix == Some(0) && !has("turns"),
         });
-        if options.shown()["http"]["http"] == "3" {
+        if options.shown().pointer("/http/http").is_some_and(|version| version == "3") {
             declared.extend(quic_figures());
         }
         declared
