@@ -55,7 +55,7 @@ pub(crate) struct Epoll {
     scratch: Vec<u8>,
     arrival_times: ArrivalTimes,
     waking: Waking,
-    /// What was last waited for asleep, and the time that the timer was set for; it may have fired since.
+    /// What was last waited for asleep, and the time that the timer was set for; never once it has fired.
     set_for: (Tick, Tick),
     /// Whether the thread asked for exact wake-ups.
     #[cfg(target_os = "linux")]
@@ -127,7 +127,7 @@ impl Epoll {
         })
     }
 
-    /// Waits for events, of which there may be none.
+    /// Polls once; a signal ends it without events.
     fn poll(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         match self.poll.poll(&mut self.events, timeout) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
@@ -155,11 +155,12 @@ impl Epoll {
     }
 
     /// Adds what came to `ready`. Returns whether the timer has fired.
-    fn take_events(&self, ready: &mut Vec<Ready>) -> bool {
+    fn take_events(&mut self, ready: &mut Vec<Ready>) -> bool {
         let mut has_fired = false;
         for event in &self.events {
             if event.token() == TIMER {
                 has_fired = true;
+                self.set_for = (Tick::NEVER, Tick::NEVER);
                 continue;
             }
             ready.push(Ready {
@@ -397,7 +398,6 @@ impl Driver for Epoll {
         let timeout = self.timer.arm(timer, now)?;
         self.poll(timeout)?;
         if self.take_events(ready) {
-            self.set_for = (Tick::NEVER, Tick::NEVER);
             let woke = self.now();
             if timer > now {
                 self.waking.woke(timer, woke);

@@ -32,11 +32,13 @@ pub(crate) fn spins(plan: &Plan, here: Portion) -> Result<bool, NoSpareCpu> {
         Pace::Timer => Ok(false),
         Pace::Spin if cpus > workers => Ok(true),
         Pace::Spin => Err(NoSpareCpu { workers, cpus }),
-        Pace::Auto => Ok(asks_for_it(&plan.load, here.all_workers()) && has_room(workers, cpus, usual_load())),
+        // Agents begin together, and each would see the same CPUs free.
+        Pace::Auto if !here.is_whole() => Ok(false),
+        Pace::Auto => Ok(asks_for_it(&plan.load, workers) && has_room(workers, cpus, usual_load())),
     }
 }
 
-/// Whether each of so many workers, of all machines, has calls that are due so often.
+/// Whether each of so many workers has calls that are due so often.
 fn asks_for_it(load: &Load, workers: u32) -> bool {
     match load {
         Load::Open { profile, .. } => profile.highest_rate() >= ASKS_FROM * f64::from(workers),
@@ -58,7 +60,9 @@ fn usual_load() -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use brunt_plan::arrivals::Spread;
+    use brunt_plan::plan::ProtocolOptions;
     use brunt_plan::profile::Profile;
+    use brunt_plan::target::Url;
 
     use super::*;
 
@@ -78,5 +82,17 @@ mod tests {
         assert!(!asks_for_it(&open(999.0), 1));
         assert!(!asks_for_it(&open(1000.0), 2), "each of two workers has a call every 2 ms");
         assert!(!asks_for_it(&Load::Closed {}, 1), "the next call is due when the last has ended");
+    }
+
+    #[test]
+    fn one_of_several_machines_does_not_spin_by_itself() {
+        let target = Url::parse("http://a/").unwrap().target;
+        let mut plan = Plan::of_calls(target, ProtocolOptions::default());
+        plan.load = Load::Open { profile: Profile::constant(1e6).unwrap(), arrivals: Spread::default() };
+        let part = Portion::new(0, 1, 2).unwrap();
+        assert!(!spins(&plan, part).unwrap());
+        plan.transport.pace = Pace::Spin;
+        let cpus = available_parallelism().map_or(1, std::num::NonZero::get);
+        assert_eq!(spins(&plan, part).is_ok(), cpus > 1, "what is asked for holds there, too");
     }
 }

@@ -4,8 +4,8 @@
 use brunt_record::time::Tick;
 
 /// The least and the most by which a timer is set earlier, in nanoseconds.
-const EARLIEST_NS: u64 = 200_000;
-const LATEST_NS: u64 = 2_000;
+const LEAST_EARLY_NS: u64 = 2_000;
+const MOST_EARLY_NS: u64 = 200_000;
 /// How long a thread that sleeps may stay awake for being in time: so much in a second, and so much at once, in nanoseconds.
 const AWAKE_IN_A_SECOND_NS: u64 = 100_000_000;
 const AWAKE_AT_ONCE_NS: u64 = 2_000_000;
@@ -61,7 +61,7 @@ impl Waking {
         let step = (self.takes_ns / 32).max(100);
         self.takes_ns =
             if took > self.takes_ns { self.takes_ns + 3 * step } else { self.takes_ns.saturating_sub(step) };
-        self.takes_ns = self.takes_ns.clamp(LATEST_NS, EARLIEST_NS);
+        self.takes_ns = self.takes_ns.clamp(LEAST_EARLY_NS, MOST_EARLY_NS);
     }
 
     /// The thread waited awake for so long.

@@ -86,7 +86,7 @@ pub enum ArrivalTimes {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
-    /// Awake where the rate asks for it and a CPU is free, else asleep.
+    /// Awake where the rate asks for it, a CPU is free and no other machine takes part; else asleep.
     #[default]
     Auto,
     /// Asleep, until a timer wakes them a moment before, and awake for the rest, for a tenth of their time at most.

@@ -66,8 +66,8 @@ pub(crate) fn in_brief(summary: &Summary) -> String {
     }
 }
 
-/// A worker that sleeps waits awake for less of its time, the last moments before a call is due.
-const AWAKE: f64 = 0.12;
+/// Less of their time is not worth a word: a worker that sleeps waits awake for the last moments before a call is due.
+const AWAKE: f64 = 0.05;
 
 /// For how much of their time workers waited awake, such as `, 61.2% waiting awake`; empty where they slept.
 pub(crate) fn awake(numbers: &Numbers) -> String {
