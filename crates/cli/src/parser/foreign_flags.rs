@@ -211,8 +211,9 @@ fn retyped(words: &[&str], command: Option<&str>) -> Option<String> {
 
 /// Whether a word is a flag without a value, a quantity or a method, and so no secret.
 fn is_plain(word: &str) -> bool {
-    let is_flag =
-        word.starts_with('-') && word.bytes().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'X'));
+    // A value may stand behind a short flag: `-uroot`.
+    let is_long = word.starts_with("--") && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    let is_flag = is_long || (word.starts_with('-') && word.len() == 2);
     let is_quantity = word.len() <= 12
         && word.starts_with(|first: char| first.is_ascii_digit())
         && word
@@ -309,9 +310,14 @@ mod tests {
             assert!(said.ends_with(expected), "{line}: {said}");
         }
         // What may be a secret is not repeated, and a lone flag is told by its example.
-        for line in ["-H token:hunter2 -z 2s http://a/", "-z 2s http://a/", "-A me:hunter2 -c 2 http://a/"] {
+        for line in [
+            "-H token:hunter2 -z 2s http://a/",
+            "-bhunter -z 2s http://a/",
+            "-z 2s http://a/",
+            "-A me:hunter2 -c 2 http://a/",
+        ] {
             let said = said(line);
-            assert!(!said.contains("\n\n") && !said.contains("hunter2"), "{line}: {said}");
+            assert!(!said.contains("\n\n") && !said.contains("hunter"), "{line}: {said}");
         }
     }
 
