@@ -39,9 +39,10 @@ const STEPS: [u64; 8] = [5, 10, 20, 40, 80, 160, 320, 640];
 const ANSWER_S: u64 = 4;
 /// The least share of the formula's tokens a second at which a client keeps up.
 const LEAST_RATE: f64 = 0.9;
-/// How much less CPU time a token takes than that of a peer, how much smaller errors are, and the error that is none, in milliseconds.
+/// A token of a peer takes at least so many times the CPU, and its errors are at least so many times as large.
 const LEAST_GAIN: f64 = 20.0;
 const LEAST_TRUTH: f64 = 10.0;
+/// Errors below this many milliseconds count as none.
 const NO_ERROR_MS: f64 = 0.02;
 
 pub(super) const BENCH: Bench = Bench {
@@ -277,7 +278,7 @@ fn peers(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
     let mut table = Table::new(&[
         "tokens/s",
         "client",
-        "of which came",
+        "kept up with",
         "CPU a token, µs",
         "a further token, µs",
         "ttft, mean error, ms",

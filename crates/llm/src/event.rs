@@ -105,7 +105,7 @@ fn add(sum: &mut u32, bytes: Option<u32>) -> Option<()> {
     Some(())
 }
 
-/// Reads a reason to stop; an empty one is none.
+/// Reads a reason to stop; an empty one counts as missing.
 fn finish(json: &mut Json<'_>, reason: &mut Option<Finish>) -> Option<()> {
     *reason = Some(match json.word_of_text()? {
         b"" => return Some(()),

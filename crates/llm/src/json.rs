@@ -82,7 +82,7 @@ impl<'a> Json<'a> {
         })
     }
 
-    /// Goes through the elements of a list, of which `element` reads or skips each. A value that is no list is skipped.
+    /// Goes through the elements of a list; `element` reads or skips each. A value that is no list is skipped.
     pub fn elements(&mut self, element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         if self.peek()? == b'[' { self.inside(b']', element) } else { self.skip() }
     }
@@ -130,7 +130,7 @@ impl<'a> Json<'a> {
         self.skip().map(|()| is_there)
     }
 
-    /// A number that counts something: whole or decimal, of at most `u32::MAX`. `None` within of anything else, which is skipped.
+    /// A number that counts something: whole or decimal, at most `u32::MAX`. `Some(None)` for anything else, which is skipped.
     pub fn count(&mut self) -> Option<Option<u32>> {
         if !matches!(self.peek()?, b'0'..=b'9' | b'-') {
             return self.skip().map(|()| None);
@@ -370,7 +370,7 @@ mod tests {
             if let Value::String(wanted) = &value {
                 prop_assert_eq!(text(&json), Some((wanted.len() as u32, wanted.clone())));
             }
-            // A beginning of it is none, unless it is that of a number.
+            // Text that is cut off is not JSON; a number that is cut off may be one.
             let cut = cut.index(json.len());
             if !value.is_number() && json.is_char_boundary(cut) {
                 prop_assert_eq!(Json::new(&json.as_bytes()[..cut]).skip(), None, "{}", &json[..cut]);

@@ -246,7 +246,7 @@ fn streams_break_rules(api: Api) {
     }
     let boundless = run(api, Answer::of(api.stream(&FOUR, Some(u64::MAX))));
     assert_eq!(number(&boundless, "usage_odd", "sum"), 3.0, "{flag}");
-    // Two counts, of which the later one is right.
+    // Two counts: the later one is right.
     if !api.has_lines {
         let twice = [api.says(api.text, &FOUR), api.end(Some(2)), api.end(Some(4)), api.last(None)].concat();
         figures(&run(api, Answer::of(twice)), 4, 4);
