@@ -16,6 +16,7 @@ const LICENCES: &[&str] = &[
     "BSD-2-Clause",
     "BSD-3-Clause",
     "BSL-1.0",
+    "BlueOak-1.0.0",
     "CC0-1.0",
     "CDLA-Permissive-2.0",
     "ISC",

@@ -31,7 +31,8 @@ use futures_util::StreamExt as _;
 
 use crate::frame::{CLUSTER_VERSION, Frame, Kind};
 use crate::link::Link;
-use crate::messages::{Announcement, FromAgent, Note, PartEnd, ToAgent, from_bytes, to_bytes};
+use crate::messages::{Announcement, FromAgent, Note, PartEnd, ToAgent};
+use brunt_record::bytes::{from_bytes, to_bytes};
 
 /// Calls of an agent in a second, and the names that they are told apart by.
 const CALLS: u64 = 10_000;

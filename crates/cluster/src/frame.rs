@@ -18,7 +18,7 @@
 use bytes::Bytes;
 
 /// The version of what controllers and agents say to each other. Both must have the same.
-pub const CLUSTER_VERSION: u16 = 11;
+pub const CLUSTER_VERSION: u16 = 12;
 
 const MAGIC: &[u8; 4] = b"BRNT";
 /// Bytes of a frame besides its payload.

@@ -1,16 +1,16 @@
-//! The messages between a controller and an agent, as `MessagePack` with field names.
+//! The messages between a controller and an agent, as [`bytes`](brunt_record::bytes).
 
 use std::collections::BTreeMap;
 
 use brunt_plan::share::{DealtNumbers, Portion};
 use brunt_protocol::scenario::Value;
+use brunt_record::bytes::from_bytes;
 use brunt_record::change::Change;
 use brunt_record::interval::Interval;
 use brunt_record::recording::LifecycleFigures;
 use brunt_record::recording::Stop;
 use brunt_record::replayed::LogRead;
 use bytes::Bytes;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
@@ -251,25 +251,12 @@ pub(crate) struct PartEnd {
     pub(crate) log: Option<Box<LogRead>>,
 }
 
-/// Words that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("what came over the bus cannot be read ({0}): run one brunt everywhere")]
-pub(crate) struct Unreadable(String);
-
-pub(crate) fn to_bytes(words: &impl Serialize) -> Vec<u8> {
-    // Writing into memory fails only for values that the format cannot represent; none of these types has such.
-    rmp_serde::to_vec_named(words).unwrap_or_default()
-}
-
-pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
-    rmp_serde::from_slice(bytes).map_err(|error| Unreadable(error.to_string()))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use brunt_record::bytes::to_bytes;
     use brunt_record::catalogue::{Counter, Timing};
     use brunt_record::snapshot::{Phase, Snapshot};
 

@@ -7,7 +7,8 @@ use futures_util::StreamExt as _;
 use tokio::time::{Instant, sleep_until};
 
 use crate::frame::Frame;
-use crate::messages::{Note, to_bytes};
+use crate::messages::Note;
+use brunt_record::bytes::to_bytes;
 
 /// How long an agent of the same name may take to answer.
 const ASKING: Duration = Duration::from_millis(500);

@@ -1,22 +1,18 @@
-//! Recordings and decisions as bytes, in results and in the store: `MessagePack` by names, compressed (zlib, RFC 1950).
-//!
-//! Within a version fields are only ever added; reading ignores fields it does not know.
+//! Recordings and decisions as bytes, in results and in the store: [`bytes`], compressed (zlib, RFC 1950).
 
-use std::fmt;
 use std::io::{self, Read as _, Write as _};
 
 use brunt_plan::plan::Plan;
+use brunt_record::bytes::{self, Limits, Unreadable};
 use brunt_record::recording::{Implausible, Recording};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use serde::de::{self, DeserializeOwned, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// The most that bytes may be after decompression.
 const MOST_UNPACKED: u64 = 1 << 30;
-/// The greatest whole number that is read: sums of a few stay within 64 bits. In nanoseconds these are 36 years.
-const GREATEST: u64 = 1 << 60;
 
 /// Bytes that are no recording or decision.
 #[derive(Debug, thiserror::Error)]
@@ -30,9 +26,9 @@ pub enum UnpackError {
         /// The most that is read, in bytes.
         most: u64,
     },
-    /// Not `MessagePack`, or not of the expected type.
-    #[error("{0}")]
-    Content(String),
+    /// Not of the expected type.
+    #[error(transparent)]
+    Content(#[from] Unreadable),
     /// A recording that no run has.
     #[error(transparent)]
     Implausible(#[from] Implausible),
@@ -43,10 +39,9 @@ pub enum UnpackError {
 /// # Errors
 /// None: both writers are fallible in type.
 pub fn pack(content: &impl Serialize) -> io::Result<Vec<u8>> {
-    let plain = rmp_serde::to_vec_named(content).map_err(io::Error::other)?;
     // The user waits for the prompt: more effort saves another tenth.
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(4));
-    encoder.write_all(&plain)?;
+    encoder.write_all(&bytes::to_bytes(content))?;
     encoder.finish()
 }
 
@@ -55,7 +50,7 @@ pub fn pack(content: &impl Serialize) -> io::Result<Vec<u8>> {
 /// # Errors
 /// When they are something else, or too much.
 pub fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, UnpackError> {
-    content_of(&plain_of(bytes, MOST_UNPACKED)?)
+    Ok(bytes::from_bytes(&plain_of(bytes, MOST_UNPACKED)?)?)
 }
 
 /// The recording in bytes that [`pack`] made.
@@ -64,8 +59,7 @@ pub fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, UnpackError> {
 /// As [`unpack`]; and when no run has such a recording.
 pub fn unpack_recording(bytes: &[u8]) -> Result<Recording, UnpackError> {
     let plain = plain_of(bytes, MOST_UNPACKED)?;
-    content_of::<Bounded>(&plain)?;
-    let run: Recording = content_of(&plain)?;
+    let run: Recording = bytes::from_bytes_within(&plain, &Limits::RECORDING)?;
     run.check()?;
     Ok(run)
 }
@@ -85,65 +79,6 @@ fn plain_of(bytes: &[u8], most: u64) -> Result<Vec<u8>, UnpackError> {
     let mut plain = Vec::new();
     ZlibDecoder::new(bytes).take(most + 1).read_to_end(&mut plain).map_err(UnpackError::Compression)?;
     if plain.len() as u64 > most { Err(UnpackError::TooLarge { most }) } else { Ok(plain) }
-}
-
-fn content_of<T: DeserializeOwned>(plain: &[u8]) -> Result<T, UnpackError> {
-    rmp_serde::from_slice(plain).map_err(|error| UnpackError::Content(error.to_string()))
-}
-
-/// Anything without a whole number above [`GREATEST`].
-struct Bounded;
-
-impl<'de> Deserialize<'de> for Bounded {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Self)
-    }
-}
-
-impl<'de> Visitor<'de> for Bounded {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a whole number up to {GREATEST}")
-    }
-
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self, E> {
-        if number > GREATEST { Err(E::invalid_value(de::Unexpected::Unsigned(number), &self)) } else { Ok(self) }
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_bytes<E>(self, _: &[u8]) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_unit<E>(self) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self, A::Error> {
-        while seq.next_element::<Self>()?.is_some() {}
-        Ok(self)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
-        while map.next_entry::<Self, Self>()?.is_some() {}
-        Ok(self)
-    }
 }
 
 #[cfg(test)]
@@ -172,10 +107,10 @@ mod tests {
     #[test]
     fn what_no_run_has_is_refused() {
         let (_, mut run) = brunt_judge::fixtures::run();
-        assert!(error_of(&"nothing").contains("invalid type: string"), "{}", error_of(&"nothing"));
+        assert!(error_of(&"nothing").contains("unexpected type string"), "{}", error_of(&"nothing"));
         run.measured_ns = u64::MAX;
-        assert!(error_of(&run).contains("a whole number up to"), "{}", error_of(&run));
-        run.measured_ns = GREATEST;
+        assert!(error_of(&run).contains("expected whole numbers up to"), "{}", error_of(&run));
+        run.measured_ns = Limits::RECORDING.number;
         assert!(error_of(&run).contains("expected seconds in order within"), "{}", error_of(&run));
         let cut = pack(&run).unwrap();
         let cut = unpack_recording(cut.get(..cut.len() / 2).unwrap()).unwrap_err();

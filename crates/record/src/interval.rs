@@ -108,7 +108,7 @@ mod tests {
     }
 
     fn travelled(interval: &Interval) -> Interval {
-        rmp_serde::from_slice(&rmp_serde::to_vec_named(interval).unwrap()).unwrap()
+        crate::bytes::from_bytes(&crate::bytes::to_bytes(interval)).unwrap()
     }
 
     proptest! {

@@ -25,6 +25,7 @@
 
 pub mod addresses;
 pub mod agents;
+pub mod bytes;
 pub mod call_timeline;
 pub mod catalogue;
 pub mod change;

@@ -223,7 +223,7 @@ fn every_document_can_be_read_back() {
 
 #[test]
 fn what_is_no_decision_is_told_from_a_broken_one() {
-    assert_eq!(read(br#"{"format": "brunt-result", "version": 2}"#), Ok(None));
+    assert_eq!(read(br#"{"format": "brunt-result", "version": 3}"#), Ok(None));
     assert_eq!(read(b"[1]"), Ok(None));
     assert_eq!(read(br#"{"format": "brunt-sweep", "version": 9}"#), Err(ReadError::Version { got: 9 }));
     assert_eq!(read(br#"{"format": "brunt-sweep", "version": 1}"#), Err(ReadError::Draft { got: 1 }));

@@ -8,8 +8,8 @@ use super::StoreError;
 
 /// `brnt`: what `SQLite`'s header says the file is for (<https://www.sqlite.org/fileformat.html#application_id>).
 pub(super) const APPLICATION: i64 = 0x6272_6e74;
-/// The format that this brunt writes and reads; 1 and 2 were those of drafts before the first release.
-pub const FORMAT: i64 = 3;
+/// The format that this brunt writes and reads; 1 to 3 were those of drafts before the first release.
+pub const FORMAT: i64 = 4;
 
 /// Numbers are never used twice, so that a number that somebody noted stays with its run. Other programs read figures and
 /// thresholds, which have tables of their own, and the views in units that people read: `docs/reference.md` describes them.

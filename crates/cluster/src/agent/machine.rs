@@ -18,12 +18,11 @@ use crate::PATIENCE_NS;
 use crate::bus::{is_token, refuses};
 use crate::frame::{Frame, Kind};
 use crate::link::Link;
-use crate::messages::{
-    Announcement, FromAgent, Grant, Note, PartEnd, Problem, RequestsTaken, ToAgent, from_bytes, printable, to_bytes,
-};
+use crate::messages::{Announcement, FromAgent, Grant, Note, PartEnd, Problem, RequestsTaken, ToAgent, printable};
 use crate::post::{BusEvent, Outbox, Posted, Server};
 use crate::rules::{Rule, is_broken};
 use brunt_record::SECOND_NS;
+use brunt_record::bytes::{from_bytes, to_bytes};
 
 /// Limit on an incoming message, in bytes: a plan with its files.
 const MOST_BYTES: usize = 1 << 30;

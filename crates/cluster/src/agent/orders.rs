@@ -9,7 +9,8 @@ use brunt_protocol::scenario::Value;
 use super::AgentEvent;
 use super::machine::{Agent, MachineOrder, NewPart};
 use super::session::{PartInProgress, PartProgress, SessionEnd, SessionWork};
-use crate::messages::{FromAgent, Problem, ToAgent, from_bytes};
+use crate::messages::{FromAgent, Problem, ToAgent};
+use brunt_record::bytes::from_bytes;
 
 impl Agent {
     /// Carries out a controller's order.

@@ -8,7 +8,8 @@ use brunt_record::recording::{Ending, Recording, Stop};
 use brunt_record::replayed::LogRead;
 
 use crate::link::Link;
-use crate::messages::{FromAgent, Grant, PartEnd, RequestsTaken, to_bytes};
+use crate::messages::{FromAgent, Grant, PartEnd, RequestsTaken};
+use brunt_record::bytes::to_bytes;
 
 /// A controller's claim on the agent.
 pub(super) struct Session {

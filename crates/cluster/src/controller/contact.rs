@@ -15,10 +15,11 @@ use crate::clock::Exchange;
 use crate::frame::{Frame, Kind};
 use crate::limits;
 use crate::link::Link;
-use crate::messages::{Announcement, FromAgent, Note, ToAgent, from_bytes, printable, to_bytes};
+use crate::messages::{Announcement, FromAgent, Note, ToAgent, printable};
 use crate::post::{BusEvent, Outbox, Posted, Server};
 use crate::rules::{Rule, is_broken};
 use crate::{CLUSTER_VERSION, SILENCE_NS};
+use brunt_record::bytes::{from_bytes, to_bytes};
 
 /// Limit on a message of an agent, in bytes: a second's figures.
 const MOST_BYTES: usize = 32 << 20;
@@ -235,14 +236,16 @@ impl Contact {
                     peer.amid = audible;
                 }
                 for message in messages {
-                    if let Err(excess) = limits::check(&message) {
-                        peer.cut_off(excess.to_string(), run);
-                        break;
-                    }
-                    match from_bytes::<FromAgent>(&message) {
+                    match limits::read(&message) {
                         Ok(FromAgent::OnServer { id }) => peer.agent.server = printable(&id),
                         Ok(words) => self.events.push_back(ContactEvent::Message(place, words.with_printable_texts())),
-                        Err(error) => peer.cut_off(error.to_string(), run),
+                        Err(error) => {
+                            peer.cut_off(
+                                format!("it sent what no agent sends ({error}): run one brunt everywhere"),
+                                run,
+                            );
+                            break;
+                        }
                     }
                 }
             }

@@ -8,8 +8,9 @@ use super::startup::has_secrets;
 use super::state::{Controller, Joining, Next, State};
 use super::waits::Notice;
 use super::{CALL_NS, MANNERS_NS, OnLost, Order};
-use crate::messages::{Announcement, FromAgent, ToAgent, to_bytes};
+use crate::messages::{Announcement, FromAgent, ToAgent};
 use crate::roster::unusable;
+use brunt_record::bytes::to_bytes;
 
 /// How long agents that were lost may take to say that they are back, in nanoseconds.
 const LISTENING_NS: u64 = 2 * CALL_NS;

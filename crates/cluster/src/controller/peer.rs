@@ -6,8 +6,9 @@ use super::allowance::Allowance;
 use super::{AHEAD_BRIEFLY_NS, AHEAD_NS, OnLost};
 use crate::clock::Comparison;
 use crate::link::Link;
-use crate::messages::{Announcement, Grant, RequestsTaken, ToAgent, to_bytes};
+use crate::messages::{Announcement, Grant, RequestsTaken, ToAgent};
 use crate::rules::{Rule, is_broken};
+use brunt_record::bytes::to_bytes;
 
 /// An agent as its controller sees it.
 pub(super) struct Peer {

@@ -6,7 +6,8 @@ use super::bus::Message;
 use super::dice::Dice;
 use crate::CLUSTER_VERSION;
 use crate::frame::{Frame, Kind};
-use crate::messages::{Announcement, FromAgent, Note, to_bytes};
+use crate::messages::{Announcement, FromAgent, Note};
+use brunt_record::bytes::to_bytes;
 
 /// An agent's account that is not in the run.
 const MALLORY: &str = "mallory";

@@ -209,7 +209,7 @@ mod tests {
         figures.groups.named("g").ended(7, 5, true);
         figures.checks.named("a: 200").failed(Some("a"), "200", || Example { status: Some(500), body: "no".into() });
         figures.scenarios.named("s").script_error("s.lua:1: oh");
-        let bytes = rmp_serde::to_vec_named(&figures).unwrap();
-        assert_eq!(rmp_serde::from_slice::<Figures>(&bytes).unwrap(), figures);
+        let bytes = crate::bytes::to_bytes(&figures);
+        assert_eq!(crate::bytes::from_bytes::<Figures>(&bytes).unwrap(), figures);
     }
 }

@@ -288,8 +288,8 @@ mod tests {
                     merged.merge(part);
                 }
                 prop_assert_eq!(&merged, &all);
-                let bytes = rmp_serde::to_vec_named(&all).unwrap();
-                prop_assert_eq!(rmp_serde::from_slice::<OwnFigures>(&bytes).unwrap(), all);
+                let bytes = crate::bytes::to_bytes(&all);
+                prop_assert_eq!(crate::bytes::from_bytes::<OwnFigures>(&bytes).unwrap(), all);
             }
         }
     }
@@ -328,7 +328,7 @@ mod tests {
         others.record_bound(60.0);
         trend.merge(&others);
         assert_eq!((trend.count, trend.histogram().max()), (101, Some(90_000_000)));
-        let bytes = rmp_serde::to_vec_named(&trend).unwrap();
-        assert_eq!(rmp_serde::from_slice::<OwnFigures>(&bytes).unwrap(), trend);
+        let bytes = crate::bytes::to_bytes(&trend);
+        assert_eq!(crate::bytes::from_bytes::<OwnFigures>(&bytes).unwrap(), trend);
     }
 }

@@ -120,8 +120,8 @@ mod tests {
                         prop_assert!((point.value / whole.value - 1.0).abs() < 0.02, "{point:?} {whole:?}");
                     }
                 }
-                let bytes = rmp_serde::to_vec_named(&joined).unwrap();
-                prop_assert_eq!(rmp_serde::from_slice::<OwnPoint>(&bytes).unwrap(), joined);
+                let bytes = crate::bytes::to_bytes(&joined);
+                prop_assert_eq!(crate::bytes::from_bytes::<OwnPoint>(&bytes).unwrap(), joined);
             }
         }
     }

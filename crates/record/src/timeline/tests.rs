@@ -64,8 +64,8 @@ proptest! {
     #[test]
     fn it_is_read_back_as_it_was_written(calls in calls()) {
         let written = timeline(&calls);
-        let bytes = rmp_serde::to_vec_named(&written).unwrap();
-        prop_assert_eq!(rmp_serde::from_slice::<Timeline>(&bytes).unwrap(), written);
+        let bytes = crate::bytes::to_bytes(&written);
+        prop_assert_eq!(crate::bytes::from_bytes::<Timeline>(&bytes).unwrap(), written);
     }
 }
 

@@ -32,8 +32,8 @@ pub(crate) use layout::Layout;
 pub const FORMAT: &str = "brunt-result";
 /// The value of `format` where several documents are in one file.
 pub const SEVERAL: &str = "brunt-results";
-/// The version of the format that this brunt writes and reads; 1 was that of drafts before the first release.
-pub const VERSION: u32 = 2;
+/// The version of the format that this brunt writes and reads; 1 and 2 were those of drafts before the first release.
+pub const VERSION: u32 = 3;
 
 /// A document that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
