@@ -292,7 +292,7 @@ fn with_users<M: Machine>(
     let mut run = carry_out_after(given.machine, &shared, parts, left, &mut watchdog, observer)?;
     let mut figures = run.measured.figures.clone();
     figures.merge(&run.drained.figures);
-    run.status_names = figures.status_names();
+    run.status_names = figures.status_names().shown();
     Ok(run)
 }
 

@@ -171,7 +171,7 @@ impl CallBreakdown {
                 bytes_in: calls.numbers.get(Counter::ClearIn),
                 bytes_out: calls.numbers.get(Counter::ClearOut),
                 statuses: StatusCount::all(&calls.statuses),
-                status_names: calls.status_names.clone(),
+                status_names: calls.status_names.shown(),
                 failures: failures.map(|(failure, count)| NamedFailures { failure, count }).collect(),
                 response: whole.distribution(&calls.response_times(), whole.response.as_ref()),
                 service: whole.distribution(calls.times.get(Timing::Service), whole.service.as_ref()),

@@ -290,7 +290,9 @@ pub(crate) struct RunRemainder {
 impl RunRemainder {
     /// Completes a recording that was merged from agents' reports.
     pub(crate) fn complete(self, run: Recording) -> Recording {
-        let Self { agents, status_names, redirected_to, failed, left, .. } = self;
+        let Self { agents, mut status_names, redirected_to, failed, left, .. } = self;
+        // Each agent knows the names that its own calls met.
+        status_names.extend(run.measured.figures.status_names().shown());
         let mut run = Recording { agents, status_names, redirected_to, ..run };
         run.torn_down(left);
         if let Some(reason) = failed {

@@ -1120,7 +1120,7 @@ impl VirtualUsers {
         let Some(call) = self.calls.get(slot) else { return };
         let Some(client) = self.clients.get(call.asked.client) else { return };
         if let Some(name) = client.caller.status_name(self.clients.encoded(call), status) {
-            self.names.record(recorder, call.asked.label, |calls| calls.name_status(status, &name));
+            self.names.record(recorder, call.asked.label, |calls| calls.status_names.add(status, &name));
         }
     }
 

@@ -1,10 +1,8 @@
 //! Figures of the calls that have something in common: a name or a tag.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
-use super::FigureByName;
+use super::{FigureByName, StatusNames};
 use crate::catalogue::{Counter, Numbers, Timing, Timings};
 use crate::counts::{Failures, Statuses};
 use crate::histogram::{Censored, Histogram};
@@ -30,8 +28,8 @@ pub struct CallFigures {
     /// Failures by name, without reasons: these are kept once, over all calls.
     pub failures: Failures,
     /// Names of statuses, where their protocol has some.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub status_names: BTreeMap<u16, String>,
+    #[serde(default, skip_serializing_if = "StatusNames::is_empty")]
+    pub status_names: StatusNames,
 }
 
 impl CallFigures {
@@ -118,11 +116,6 @@ impl CallFigures {
         self.numbers.add(Counter::ClearOut, bytes_out);
     }
 
-    /// Gives a status a name. Where calls of one name go to several services, it may have several names.
-    pub fn name_status(&mut self, status: u16, name: &str) {
-        join_name(&mut self.status_names, status, name);
-    }
-
     /// The response times of calls that failed or were answered with a status that is not ok, with lower bounds for those
     /// that had not ended.
     pub fn response_not_ok(&self) -> Censored {
@@ -162,22 +155,6 @@ impl CallFigures {
     }
 }
 
-/// Stands between several names of one status.
-pub(super) const OR: &str = " or ";
-/// The longest of names for one status, in bytes.
-const LONGEST_STATUS_NAME: usize = 200;
-
-/// Adds a name of a status to those that it has.
-pub(super) fn join_name(names: &mut BTreeMap<u16, String>, status: u16, name: &str) {
-    let known = names.entry(status).or_default();
-    if known.is_empty() {
-        name.clone_into(known);
-    } else if !known.split(OR).any(|known| known == name) && known.len() + name.len() < LONGEST_STATUS_NAME {
-        known.push_str(OR);
-        known.push_str(name);
-    }
-}
-
 impl FigureByName for CallFigures {
     fn is_empty(&self) -> bool {
         // A check can come in an interval after its answer's.
@@ -193,32 +170,17 @@ impl FigureByName for CallFigures {
         self.failures.merge(&other.failures);
         self.numbers.merge(&other.numbers);
         self.times.merge(&other.times);
-        for (&status, name) in &other.status_names {
-            name.split(OR).for_each(|name| self.name_status(status, name));
-        }
+        self.status_names.merge(&other.status_names);
     }
 
     fn hide(&mut self, secrets: &Secrets) {
-        self.status_names.values_mut().for_each(|name| secrets.hide_in(name));
+        self.status_names.hide(secrets);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_status_may_have_several_names() {
-        let (mut some, mut others) = (CallFigures::default(), CallFigures::default());
-        some.name_status(1, "Gone");
-        for name in ["Busy", "Gone", "Busy"] {
-            others.name_status(1, name);
-        }
-        some.merge(&others);
-        assert_eq!(some.status_names, BTreeMap::from([(1, "Gone or Busy".to_owned())]));
-        (0..1000).for_each(|n| some.name_status(1, &n.to_string()));
-        assert!(some.status_names[&1].len() < 250);
-    }
 
     #[test]
     fn a_call_that_failed_a_check_is_not_ok_once() {

@@ -9,8 +9,7 @@ mod named;
 mod own;
 mod own_point;
 mod own_statistic;
-
-use std::collections::BTreeMap;
+mod status_names;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +21,7 @@ pub use named::{FigureByName, LONGEST_NAME, MOST_NAMES, NameId, NamedFigures, OT
 pub use own::{LONGEST_UNIT, OwnFigures, OwnKind, time_unit_ns};
 pub use own_point::OwnPoint;
 pub use own_statistic::OwnStatistic;
+pub use status_names::StatusNames;
 
 /// All figures by name, over some time: of one worker's interval, or merged over workers, intervals and machines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -76,13 +76,9 @@ impl Figures {
     }
 
     /// Names of statuses, over all calls.
-    pub fn status_names(&self) -> BTreeMap<u16, String> {
-        let mut names = BTreeMap::new();
-        for (_, calls) in self.requests.iter() {
-            for (&status, name) in &calls.status_names {
-                name.split(calls::OR).for_each(|name| calls::join_name(&mut names, status, name));
-            }
-        }
+    pub fn status_names(&self) -> StatusNames {
+        let mut names = StatusNames::default();
+        self.requests.iter().for_each(|(_, calls)| names.merge(&calls.status_names));
         names
     }
 
@@ -185,7 +181,7 @@ mod tests {
         let mut figures = Figures::default();
         let calls = figures.requests.named("hunter2");
         calls.failed(crate::outcome::Failure::Timeout, 5, Some(4));
-        calls.status_names.insert(3, "hunter2".to_owned());
+        calls.status_names.add(3, "hunter2");
         figures.tags.named("a=hunter2").failed(crate::outcome::Failure::Timeout, 5, Some(4));
         figures.groups.named("hunter2").ended(7, 5, true);
         let example = || Example { status: Some(500), body: "hunter2".into() };
