@@ -7,10 +7,12 @@ const MOST_CHARS: usize = 8000;
 
 /// A script that cannot be used, or failed: with file, line and traceback where its language gives them.
 ///
-/// The text is at most 8,000 characters and has no control characters but line feeds: a server's words may stand in it.
+/// What failed and why are at most 8,000 characters each and have no control characters but line feeds: a server's words may stand in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text}")]
+#[error("{failed}{text}")]
 pub struct ScriptError {
+    /// What failed, as it stands before the text: nothing where the script as a whole did.
+    failed: String,
     text: String,
     missing_value: Option<String>,
 }
@@ -33,17 +35,17 @@ impl ScriptError {
 
     /// The error that `what` has failed, in the script's own words.
     pub fn failed(what: &str, problem: &str) -> Self {
-        Self::from_text(&format!("{what} failed: {problem}"))
+        Self { failed: cleaned(&format!("{what} failed: ")), ..Self::from_text(problem) }
     }
 
     /// A problem whose text already says where it is.
     pub fn from_text(text: &str) -> Self {
-        let clean = text.chars().take(MOST_CHARS).map(|c| match c {
-            '\t' => ' ',
-            c if c.is_control() && c != '\n' => char::REPLACEMENT_CHARACTER,
-            c => c,
-        });
-        Self { text: clean.collect::<String>().trim_end().to_owned(), missing_value: None }
+        Self { failed: String::new(), text: cleaned(text).trim_end().to_owned(), missing_value: None }
+    }
+
+    /// The problem in the script's own words, without what failed by it.
+    pub fn problem(&self) -> &str {
+        &self.text
     }
 
     /// Adds the name of the value that the script lacks.
@@ -55,6 +57,7 @@ impl ScriptError {
     /// The error without secrets.
     #[must_use]
     pub fn without(mut self, secrets: &Secrets) -> Self {
+        secrets.hide_in(&mut self.failed);
         secrets.hide_in(&mut self.text);
         self
     }
@@ -63,6 +66,16 @@ impl ScriptError {
     pub fn missing_value(&self) -> Option<&str> {
         self.missing_value.as_deref()
     }
+}
+
+/// A text that moves no terminal's cursor, and does not go on without end.
+fn cleaned(text: &str) -> String {
+    let clean = text.chars().take(MOST_CHARS).map(|c| match c {
+        '\t' => ' ',
+        c if c.is_control() && c != '\n' => char::REPLACEMENT_CHARACTER,
+        c => c,
+    });
+    clean.collect()
 }
 
 #[cfg(test)]
@@ -74,7 +87,7 @@ mod tests {
         let error = ScriptError::failed("request()", &format!("a\tb\u{1b}[2J\nc{}", "x".repeat(2 * MOST_CHARS)));
         let text = error.to_string();
         assert!(text.starts_with("request() failed: a b\u{fffd}[2J\nc"), "{text}");
-        assert_eq!(text.chars().count(), MOST_CHARS);
+        assert_eq!((text.chars().count(), error.problem().chars().count()), (MOST_CHARS + 18, MOST_CHARS));
     }
 
     #[test]

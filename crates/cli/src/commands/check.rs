@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use brunt_lua::scenario;
 use brunt_plan::threshold::{Guard, NameKind, Threshold, nearest};
 use brunt_report::text::scenario_list;
-use brunt_script::{EndedEarly, Loaded, MetKind, Outline, Unreached, UnsetGlobal};
+use brunt_script::{EndedEarly, Loaded, MetKind, Outline, ScriptError, Unreached, UnsetGlobal};
 use clap::{Args, FromArgMatches as _};
 
 use super::run::{self, Run};
@@ -55,7 +55,8 @@ pub fn run(args: &Check, program: &Program) -> Result<Exit> {
         Ok(loaded) => loaded,
         Err(error) if error.is::<NoAnswer>() => return Err(error),
         Err(error) => {
-            remarks.push(located(&error.to_string(), &args.file));
+            let problem = error.downcast_ref::<ScriptError>().map(|error| error.problem().to_owned());
+            remarks.push(located(&problem.unwrap_or_else(|| error.to_string()), &args.file));
             return Ok(said(&remarks));
         }
     };
@@ -68,11 +69,11 @@ pub fn run(args: &Check, program: &Program) -> Result<Exit> {
     let outline = match scripts::outline(&loaded.scenarios, run.confinement.of_named(), &program.registry) {
         Ok(outline) => outline,
         Err(error) => {
-            remarks.push(located(&error.to_string(), &args.file));
+            remarks.push(located(error.problem(), &args.file));
             Outline::default()
         }
     };
-    remarks.extend(outline.problems.iter().map(|problem| located(&problem.to_string(), &args.file)));
+    remarks.extend(outline.problems.iter().map(|problem| located(problem.problem(), &args.file)));
     for UnsetGlobal { file, line, problem } in &loaded.unset_globals {
         let place = scenario::place(&source(file, &args.file), *line, problem).filter(|place| place.line == *line);
         let (file, place) = (file.clone(), Some((*line, place.map(|place| place.column))));
@@ -159,7 +160,6 @@ fn said(remarks: &[Remark]) -> Exit {
 /// An error of Lua or of the library, with its place taken out of its text and a column added.
 fn located(error: &str, script: &Path) -> Remark {
     let text = error.lines().next().unwrap_or("");
-    let text = text.split_once(" failed: ").map_or(text, |(_, problem)| problem);
     let found = text.match_indices(':').find_map(|(at, _)| {
         let (line, problem) = text.get(at + 1..)?.split_once(": ")?;
         Some((text.get(..at)?, line.parse::<usize>().ok()?, problem))
