@@ -42,6 +42,6 @@ export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="$rustflags" CFLAGS_x86_6
 export BRUNT_LUA_IS_EXPORTED=1
 # LuaJIT's makefile links its own interpreter, too, which needs them.
 export TARGET_LIBS="-lunwind $CARGO_TARGET_DIR/frames.o"
-cargo auditable zigbuild --profile dist --locked --package brunt --bin brunt --target "$triple.$glibc"
+cargo auditable zigbuild --profile dist --locked --package brunt --bin brunt --features json-schema --target "$triple.$glibc"
 # cargo keeps symbols where the program's own package has settings of its own (cargo 1.95). Those of Lua are dynamic, and stay.
 strip --strip-all "$CARGO_TARGET_DIR/$triple/dist/brunt"

@@ -41,7 +41,7 @@ manual() {
 deb=$(ls dist/*.deb) rpm=$(ls dist/*.rpm) tarball=$(ls dist/*.tar.gz)
 version=$(echo "$deb" | sed 's/.*brunt_\(.*\)_amd64.deb/\1/')
 program=target/packaged/x86_64-unknown-linux-gnu/dist/brunt
-check "the program has 29 MB at the most" "[ $(stat -c %s "$program") -le 29000000 ]"
+check "the program has 32 MB at the most" "[ $(stat -c %s "$program") -le 32000000 ]"
 check "it wants no newer C library than 2.17" "! objdump -T $program | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1 | grep -qE '2\.(1[89]|[2-9][0-9])'"
 check "checksums hold" "(cd dist && sha256sum --quiet --check SHA256SUMS)"
 check "the program lists its dependencies" "objdump -h $program | grep -q dep-v0"
@@ -111,7 +111,7 @@ contained() {
         cd /mnt; exec chroot --userspec=65532:65532 /mnt /usr/bin/brunt "$@"' "$PWD/dist/container" "$@"
 }
 check "container: it runs without root on a root that is read-only" "contained --version | grep -q '^brunt $version'"
-check "container: 33 MB at the most" "[ $(du -s --apparent-size --block-size=1000000 dist/container | cut -f1) -le 33 ]"
+check "container: 36 MB at the most" "[ $(du -s --apparent-size --block-size=1000000 dist/container | cut -f1) -le 36 ]"
 
 if command -v systemd-analyze >/dev/null; then
     say "unit"

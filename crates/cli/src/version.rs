@@ -16,9 +16,11 @@ pub fn short() -> String {
 
 /// The version, then the schemes of the registry's protocols, and the version of each format (docs/reference.md).
 pub fn long(registry: &Registry) -> String {
+    // What a build from source leaves out by default.
+    let without = if cfg!(feature = "json-schema") { "" } else { "\nwithout    JSON Schema (--features json-schema)" };
     format!(
         "{}\nprotocols  {}\nscripts    LuaJIT 2.1 (scenarios, wrk's scripts), QuickJS-ng (k6's scripts)\nformats    result {}, decision {}, plan {PLAN_VERSION}, \
-         store {}, agents {CLUSTER_VERSION}\nbuilt for  {}-{}",
+         store {}, agents {CLUSTER_VERSION}\nbuilt for  {}-{}{without}",
         short(),
         registry.schemes().join(", "),
         brunt_report::json::VERSION,

@@ -17,6 +17,7 @@ mod place;
 mod reading;
 mod redis;
 mod resources;
+#[cfg_attr(not(feature = "json-schema"), path = "without_schema.rs")]
 mod schema;
 mod sqlite;
 mod stream;
