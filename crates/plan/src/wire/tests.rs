@@ -159,12 +159,12 @@ fn transports() -> impl Strategy<Value = Transport> {
             prop_oneof![Just(ArrivalTimes::Kernel), Just(ArrivalTimes::Read)],
             prop_oneof![Just(Pace::Auto), Just(Pace::Timer), Just(Pace::Spin)],
         ),
-        any::<[u64; 2]>(),
+        (any::<[u64; 2]>(), any::<u32>()),
         prop::option::of(("[a-z]{1,5}", any::<u16>(), prop::option::of("[a-z:]{1,8}".prop_map(Template::secret)))),
     )
         .prop_map(
             |(connect_to, unix_socket, source_ips, family, tls, addresses, (arrival_times, pace), times, proxy)| {
-                let [wait_ns, resolve_every_ns] = times;
+                let ([wait_ns, resolve_every_ns], udp_sockets) = times;
                 Transport {
                     proxy: proxy.map(|(host, port, credentials)| Proxy { host, port, credentials }),
                     resolve_every_ns,
@@ -177,6 +177,7 @@ fn transports() -> impl Strategy<Value = Transport> {
                     arrival_times,
                     pace,
                     wait_ns,
+                    udp_sockets,
                 }
             },
         )
