@@ -189,7 +189,7 @@ mod tests {
             assert_eq!(peer.recv(&mut buffer).unwrap(), length);
             assert!(buffer[..length].iter().all(|byte| usize::from(*byte) == number));
         }
-        assert!(send(socket.as_fd(), &[0; 70_000], 1000).is_err(), "more than a datagram can hold");
+        assert!(send(socket.as_fd(), &vec![0; 70_000], 1000).is_err(), "more than a datagram can hold");
     }
 
     #[test]

@@ -138,13 +138,15 @@ fn addresses() -> impl Strategy<Value = SocketAddr> {
 
 fn transports() -> impl Strategy<Value = Transport> {
     let text = || prop::option::of("\\PC{0,12}");
-    let tls = (any::<bool>(), text(), text(), prop::option::of(templates()), text()).prop_map(
-        |(insecure, trusted_pem, certificate_pem, key_pem, server_name)| Tls {
+    let tls = (any::<[bool; 3]>(), text(), text(), prop::option::of(templates()), text()).prop_map(
+        |([insecure, no_resumption, early_data], trusted_pem, certificate_pem, key_pem, server_name)| Tls {
             insecure,
             trusted_pem,
             certificate_pem,
             key_pem,
             server_name,
+            no_resumption,
+            early_data,
         },
     );
     let family = prop_oneof![Just(Family::Any), Just(Family::V4), Just(Family::V6)];
