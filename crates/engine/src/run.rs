@@ -124,8 +124,11 @@ fn flood<M: Machine>(
     for target in &targets {
         let there = Plan { target: target.clone(), ..plan.clone() };
         let (_, scheme) = given.registry.named(&target.scheme)?;
-        let tls =
-            scheme.tls.then(|| TlsRoute::prepare(&there, prepared.alpn())).transpose().map_err(RouteError::Tls)?;
+        let tls = scheme
+            .tls
+            .then(|| TlsRoute::prepare(&there, prepared.alpn(), prepared.is_safe()))
+            .transpose()
+            .map_err(RouteError::Tls)?;
         routes.push(route_to(&there, scheme, tls, given.machine)?);
     }
     if routes.is_empty() {
@@ -403,7 +406,11 @@ fn examine(plan: &Plan, registry: &Registry, scripts: &dyn ScriptHost) -> Result
     if plan.script.is_some() && script.is_none() {
         return Err(EngineError::Unscriptable { scheme: scheme.name });
     }
-    let tls = scheme.tls.then(|| TlsRoute::prepare(plan, prepared.alpn())).transpose().map_err(RouteError::Tls)?;
+    let tls = scheme
+        .tls
+        .then(|| TlsRoute::prepare(plan, prepared.alpn(), prepared.is_safe()))
+        .transpose()
+        .map_err(RouteError::Tls)?;
     Ok(CheckedPlan { scheme, prepared, tls, script })
 }
 

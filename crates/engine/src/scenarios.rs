@@ -298,7 +298,7 @@ fn finder(plan: &Plan, resolve: Resolve) -> Arc<Find> {
             tls.certificate_pem = Some(identity.certificate_pem.clone());
             tls.key_pem = Some(identity.key_pem.clone());
         }
-        let tls = scheme.tls.then(|| TlsRoute::prepare(&plan, client.caller.alpn())).transpose()?;
+        let tls = scheme.tls.then(|| TlsRoute::prepare(&plan, client.caller.alpn(), false)).transpose()?;
         Route::find(&plan, scheme.default_port, tls, &resolve)
     })
 }

@@ -28,6 +28,9 @@ struct PendingMessage {
     end: bool,
 }
 
+/// 425 Too Early (RFC 8470, section 5.2).
+const TOO_EARLY: u16 = 425;
+
 /// The longest wait for anything behind a ping, in seconds, as gRPC's own libraries have it.
 const PING_WAITS_S: u32 = 20;
 
@@ -55,6 +58,10 @@ pub struct StreamClient<P: StreamProtocol, S = Connection<<P as StreamProtocol>:
     closing_uncounted: bool,
     held: Option<PendingMessage>,
     keep_alive: Option<KeepAlive>,
+    /// Whether calls go as early data.
+    is_early: bool,
+    /// The streams that went so: those up to this id.
+    early_through: Option<u64>,
 }
 
 impl<P: StreamProtocol> StreamClient<P> {
@@ -81,6 +88,8 @@ impl<P: StreamProtocol, S: Streams<P::Call>> StreamClient<P, S> {
             closing_uncounted: false,
             held: None,
             keep_alive: None,
+            is_early: false,
+            early_through: None,
         }
     }
 
@@ -116,6 +125,12 @@ impl<P: StreamProtocol, S: Streams<P::Call>> StreamClient<P, S> {
         Progress::Failed(FailedCall { position, failure, reason: reason.into(), reusable: self.is_reusable() })
     }
 
+    /// Whether a call went as early data.
+    #[cold]
+    fn went_early(&self, position: usize) -> bool {
+        self.connection.id(position).is_some_and(|id| Some(id) <= self.early_through)
+    }
+
     /// A call fails whose stream may go on: the stream is reset.
     #[cold]
     fn fail(&mut self, position: usize, wrong: CallError, out: &mut Vec<u8>) -> Progress {
@@ -141,6 +156,11 @@ impl<P: StreamProtocol, S: Streams<P::Call>> StreamClient<P, S> {
     fn meaning(&mut self, event: Event<'_>, rest: &[u8], out: &mut Vec<u8>) -> Option<Progress> {
         match event {
             Event::Aside | Event::Data { .. } => None,
+            Event::Head { position, status: TOO_EARLY, .. } if self.went_early(position) => {
+                self.connection.cancel(position, out);
+                let reason = "the target takes no early data, nor the request after it (425 Too Early)";
+                Some(Progress::Refused { position, reason })
+            }
             Event::Head { position, status, end } => {
                 if let Err(wrong) = self.protocol.head(&mut self.connection, position, status, end) {
                     return Some(self.fail(position, wrong, out));
@@ -250,7 +270,15 @@ impl<P: StreamProtocol, S: Streams<P::Call>> Client for StreamClient<P, S> {
     }
 
     fn start(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Started {
-        self.protocol.start(message, &mut self.connection, out)
+        let started = self.protocol.start(message, &mut self.connection, out);
+        if self.is_early {
+            self.early_through = self.connection.len().checked_sub(1).and_then(|last| self.connection.id(last));
+        }
+        started
+    }
+
+    fn sends_early(&mut self, is_early: bool) {
+        self.is_early = is_early;
     }
 
     fn send_message(&mut self, position: usize, message: &Message<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {

@@ -290,6 +290,10 @@ impl Client for LlmClient {
         self.inner.has_finished()
     }
 
+    fn sends_early(&mut self, is_early: bool) {
+        self.inner.sends_early(is_early);
+    }
+
     fn beat(&mut self, out: &mut Vec<u8>) -> Result<(), Malformed> {
         self.inner.beat(out)
     }

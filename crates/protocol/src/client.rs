@@ -362,6 +362,9 @@ pub trait Client: Send {
         Ok(())
     }
 
+    /// Calls that are started go as early data of TLS (0-RTT) from now on, or no more. A peer that takes none is asked again.
+    fn sends_early(&mut self, _is_early: bool) {}
+
     /// The run ends, and the connection with it. Appends a goodbye to `out`; nobody waits for the peer's answer to it.
     fn close(&mut self, _out: &mut Vec<u8>) {}
 

@@ -292,6 +292,11 @@ pub trait Prepared: Send + Sync {
         Vec::new()
     }
 
+    /// Whether all calls may go as early data of TLS (0-RTT), which somebody on the way can send again: requests that change nothing.
+    fn is_safe(&self) -> bool {
+        false
+    }
+
     /// The names to offer in the TLS handshake (ALPN, RFC 7301), by preference. Where they are spoken over QUIC ([`is_over_quic`]), connections
     /// are those of QUIC, and clients read and write records of streams instead of a stream of bytes.
     fn alpn(&self) -> Vec<Vec<u8>> {

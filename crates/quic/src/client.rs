@@ -3,16 +3,57 @@
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use quinn_proto::crypto::rustls::QuicClientConfig;
-use quinn_proto::{ClientConfig, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig};
+use quinn_proto::{
+    ClientConfig, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, Endpoint, EndpointConfig,
+    RandomConnectionIdGenerator,
+};
 
 use crate::clock::Clock;
 use crate::session::{Limits, Session};
 
 /// The size of a block that received datagrams are gathered in, in bytes.
 const BLOCK_BYTES: usize = 4096;
+
+/// The size of the ids that connections here ask to be called by, in bytes.
+const ID_BYTES: usize = 8;
+
+/// Makes ids of connections that begin with their place.
+struct Placed {
+    random: RandomConnectionIdGenerator,
+    place: u32,
+}
+
+impl ConnectionIdGenerator for Placed {
+    fn generate_cid(&mut self) -> ConnectionId {
+        let mut id = self.random.generate_cid();
+        if let Some(first) = id.first_chunk_mut() {
+            *first = self.place.to_be_bytes();
+        }
+        id
+    }
+
+    fn cid_len(&self) -> usize {
+        ID_BYTES
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// The place of the connection that a datagram is for, if it was sent to one that has a place (RFC 8999, section 5). Others, and stateless
+/// resets, name any place.
+pub fn place_of(datagram: &[u8]) -> Option<u32> {
+    /// The first byte's bit of a long header, before whose id are a version and a length.
+    const LONG: u8 = 0x80;
+    let (first, rest) = datagram.split_first()?;
+    let id = if first & LONG == 0 { rest } else { rest.get(5..)? };
+    id.first_chunk().map(|place| u32::from_be_bytes(*place))
+}
 
 /// Why a connection cannot begin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,15 +88,33 @@ impl ClientSetup {
     }
 
     /// Begins a connection; [`Client::transmit`] has its first datagram. `name` is the server's, for its certificate and SNI; `streams` is how
-    /// many are wanted in flight at once.
+    /// many are wanted in flight at once. With a `place`, all datagrams of its peer name it ([`place_of`]), so that connections can share a
+    /// socket.
     ///
     /// # Errors
     /// When the address or the name cannot be one.
-    pub fn connect(&self, to: SocketAddr, name: &str, streams: u64, now: u64) -> Result<Client, SetupError> {
-        let mut endpoint = Endpoint::new(Arc::clone(&self.endpoint), None, false, None);
+    pub fn connect(
+        &self,
+        to: SocketAddr,
+        name: &str,
+        streams: u64,
+        place: Option<u32>,
+        now: u64,
+    ) -> Result<Client, SetupError> {
+        let config = match place {
+            None => Arc::clone(&self.endpoint),
+            Some(place) => {
+                let mut config = EndpointConfig::clone(&self.endpoint);
+                config.cid_generator(move || {
+                    Box::new(Placed { random: RandomConnectionIdGenerator::new(ID_BYTES), place })
+                });
+                Arc::new(config)
+            }
+        };
+        let mut endpoint = Endpoint::new(config, None, false, None);
         let begun = endpoint.connect(self.clock.instant(now), self.config.clone(), to, name);
         let (handle, connection) = begun.map_err(|error| SetupError::Connect(error.to_string()))?;
-        let session = Session::new(connection, self.clock).opening_ahead(streams);
+        let session = Session::new(connection, self.clock).opening_ahead(streams).beginning_early();
         Ok(Client { endpoint, handle, session, to, clock: self.clock, block: BytesMut::new(), aside: Vec::new() })
     }
 }
@@ -97,26 +156,26 @@ impl DerefMut for Client {
 }
 
 impl Client {
-    /// Takes a datagram of the peer.
-    pub fn receive(&mut self, datagram: &[u8], now: u64) {
+    /// Takes a datagram. Returns whether it was for this connection.
+    pub fn receive(&mut self, datagram: &[u8], now: u64) -> bool {
         let bytes = gather(&mut self.block, datagram, BLOCK_BYTES);
         self.aside.clear();
         let now = self.clock.instant(now);
-        if let Some(DatagramEvent::ConnectionEvent(_, event)) =
-            self.endpoint.handle(now, self.to, None, None, bytes, &mut self.aside)
-        {
-            self.session.connection.0.handle_event(event);
-            self.session.poll();
-        }
+        let event = self.endpoint.handle(now, self.to, None, None, bytes, &mut self.aside);
+        let Some(DatagramEvent::ConnectionEvent(_, event)) = event else { return false };
+        self.session.connection.0.handle_event(event);
+        self.session.poll();
+        true
     }
 
-    /// Appends the next datagram to `out`. Returns whether there was one.
-    pub fn transmit(&mut self, now: u64, out: &mut Vec<u8>) -> bool {
+    /// Appends the next datagrams to `out`, at most so many. Returns the length of each but the last, which may be shorter; `None` if there is
+    /// none now.
+    pub fn transmit(&mut self, now: u64, most: usize, out: &mut Vec<u8>) -> Option<usize> {
         loop {
-            if self.session.transmit(now, out).is_some() {
-                return true;
+            if let Some((_, length)) = self.session.transmit(now, most, out) {
+                return Some(length);
             }
-            let Some(event) = self.session.connection.0.poll_endpoint_events() else { return false };
+            let event = self.session.connection.0.poll_endpoint_events()?;
             if let Some(event) = self.endpoint.handle_event(self.handle, event) {
                 self.session.connection.0.handle_event(event);
             }

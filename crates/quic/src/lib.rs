@@ -17,7 +17,7 @@ pub mod record;
 mod server;
 mod session;
 
-pub use self::client::{Client, ClientSetup, SetupError};
+pub use self::client::{Client, ClientSetup, SetupError, place_of};
 pub use self::ending::{Cause, Ending};
 pub use self::record::{Kind, Record};
 pub use self::server::{QuicServer, Received, Response, ServerSetup, SessionId};

@@ -163,7 +163,7 @@ impl QuicServer {
         let place = self.sessions.get_mut(id.0)?;
         loop {
             let session = place.as_mut()?;
-            if let Some(to) = session.transmit(now, out) {
+            if let Some((to, _)) = session.transmit(now, 1, out) {
                 return Some(to);
             }
             let event = session.connection.0.poll_endpoint_events()?;

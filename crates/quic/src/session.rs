@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
-    Connection, Dir, Event, FinishError, IdleTimeout, ReadError, Side, StreamEvent, StreamId, TransportConfig, VarInt,
-    WriteError,
+    Connection, Dir, Event, FinishError, IdleTimeout, MtuDiscoveryConfig, ReadError, Side, StreamEvent, StreamId,
+    TransportConfig, VarInt, WriteError,
 };
 
 use crate::clock::Clock;
@@ -34,6 +34,8 @@ pub struct Limits {
     pub send_window: u64,
     /// After how many nanoseconds of silence a connection ends; 0 for never.
     pub idle_ns: u64,
+    /// Whether larger datagrams are tried (RFC 8899). The socket must not let them be fragmented.
+    pub finds_path_mtu: bool,
 }
 
 impl Limits {
@@ -45,10 +47,11 @@ impl Limits {
         connection_window: 1 << 28,
         send_window: 1 << 20,
         idle_ns: 0,
+        finds_path_mtu: cfg!(target_os = "linux"),
     };
 
     /// Limits of a server.
-    pub const SERVER: Self = Self { streams: 256, idle_ns: 30_000_000_000, ..Self::CLIENT };
+    pub const SERVER: Self = Self { streams: 256, idle_ns: 30_000_000_000, finds_path_mtu: false, ..Self::CLIENT };
 
     pub(crate) fn transport(&self) -> Arc<TransportConfig> {
         let mut transport = TransportConfig::default();
@@ -61,8 +64,7 @@ impl Limits {
             .datagram_receive_buffer_size(None);
         let idle = (self.idle_ns > 0).then(|| IdleTimeout::try_from(Duration::from_nanos(self.idle_ns)).ok());
         transport.max_idle_timeout(idle.flatten());
-        // The sockets do not find out what the path takes.
-        transport.mtu_discovery_config(None);
+        transport.mtu_discovery_config(self.finds_path_mtu.then(MtuDiscoveryConfig::default));
         Arc::new(transport)
     }
 }
@@ -108,6 +110,11 @@ pub struct Session {
     ending: Option<Ending>,
     is_close_told: bool,
     parting_words: Option<Box<str>>,
+    /// What was written before the handshake was over, where a session is resumed and its server takes early data (0-RTT): all of it is
+    /// written again if the server refuses.
+    early: Option<Vec<u8>>,
+    /// Whether the server took early data.
+    is_early_taken: bool,
 }
 
 /// quinn-proto's connection, which has no text of its own.
@@ -136,12 +143,33 @@ impl Session {
             ending: None,
             is_close_told: false,
             parting_words: None,
+            early: None,
+            is_early_taken: false,
         }
     }
 
     /// Makes it open so many streams ahead, if the peer allows it, that this many can always be in flight.
     pub(crate) fn opening_ahead(self, streams: u64) -> Self {
         Self { ahead: streams.saturating_mul(2).max(AHEAD), ..self }
+    }
+
+    /// Makes it write early data, where the connection can: its streams are opened by what the server allowed last time.
+    pub(crate) fn beginning_early(mut self) -> Self {
+        if self.connection.0.has_0rtt() {
+            self.early = Some(Vec::new());
+            self.open_ahead();
+        }
+        self
+    }
+
+    /// Whether what is written now goes as early data.
+    pub fn is_early(&self) -> bool {
+        self.early.is_some()
+    }
+
+    /// Whether the server took early data, once the handshake is over.
+    pub fn is_early_taken(&self) -> bool {
+        self.is_early_taken
     }
 
     /// Whether the handshake is over.
@@ -268,7 +296,11 @@ impl Session {
             match event {
                 Event::Connected => {
                     self.is_established = true;
-                    self.open_ahead();
+                    self.is_early_taken = self.early.is_some() && self.connection.0.accepted_0rtt();
+                    match self.early.take() {
+                        Some(records) if !self.is_early_taken => self.write_again(&records),
+                        _ => self.open_ahead(),
+                    }
                 }
                 Event::ConnectionLost { reason } => {
                     self.parting_words = parting_words(&reason);
@@ -320,9 +352,18 @@ impl Session {
         while *bi < self.used.saturating_add(self.ahead) && self.connection.0.streams().open(Dir::Bi).is_some() {
             *bi += 1;
         }
-        if *bi > self.announced {
-            self.announced = *bi;
-            self.told.push_back(Record::new(Kind::Streams, 0, *bi));
+        let bi = *bi;
+        if !self.waiting.is_empty() {
+            // After a refusal of early data the peer may allow fewer streams than it had.
+            let open = |id: &StreamId| id.dir() == Dir::Bi && id.initiator() == Side::Client && id.index() < bi;
+            let now_open: Vec<_> = self.waiting.keys().copied().filter(open).collect();
+            for id in now_open {
+                self.write_waiting(id);
+            }
+        }
+        if bi > self.announced {
+            self.announced = bi;
+            self.told.push_back(Record::new(Kind::Streams, 0, bi));
         }
     }
 
@@ -342,8 +383,27 @@ impl Session {
         id.index() < *uni
     }
 
+    /// Writes early data anew that the server has refused: it has seen none of the streams.
+    fn write_again(&mut self, records: &[u8]) {
+        let blocked: Vec<_> = self.waiting.drain().map(|(id, _)| id).collect();
+        (self.opened, self.used) = ([0; 2], 0);
+        self.open_ahead();
+        self.take(records, None);
+        for id in blocked.into_iter().filter(|id| !self.waiting.contains_key(id)).collect::<Vec<_>>() {
+            self.told.push_back(Record::new(Kind::Writable, id.into(), 0));
+        }
+    }
+
     /// Takes whole records from the protocol. Returns how many bytes of streams are in them.
-    pub fn write(&mut self, mut records: &[u8], now: u64) -> usize {
+    pub fn write(&mut self, records: &[u8], now: u64) -> usize {
+        if let Some(early) = &mut self.early {
+            early.extend_from_slice(records);
+        }
+        self.take(records, Some(now))
+    }
+
+    /// Takes whole records; without a time, the connection is not closed for them.
+    fn take(&mut self, mut records: &[u8], now: Option<u64>) -> usize {
         let mut bytes = 0;
         while let Some(record) = Record::read(records) {
             let rest = records.get(HEAD_BYTES..).unwrap_or(&[]);
@@ -363,7 +423,11 @@ impl Session {
                 Kind::Stop => {
                     let _ = self.connection.0.recv_stream(id).stop(varint(record.value));
                 }
-                Kind::Close => self.close(record.value, now),
+                Kind::Close => {
+                    if let Some(now) = now {
+                        self.close(record.value, now);
+                    }
+                }
                 Kind::Open | Kind::Streams | Kind::Blocked | Kind::Writable => {}
             }
         }
@@ -431,9 +495,16 @@ impl Session {
         self.told.push_back(Record::new(Kind::Writable, id.into(), 0));
     }
 
-    /// Appends the next datagram to `out`. Returns where it goes; `None` if there is none now.
-    pub(crate) fn transmit(&mut self, now: u64, out: &mut Vec<u8>) -> Option<std::net::SocketAddr> {
-        self.connection.0.poll_transmit(self.clock.instant(now), 1, out).map(|transmit| transmit.destination)
+    /// Appends the next datagrams to `out`, at most so many. Returns where they go, and the length of each but the last; `None` if there is
+    /// none now.
+    pub(crate) fn transmit(
+        &mut self,
+        now: u64,
+        most: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<(std::net::SocketAddr, usize)> {
+        let transmit = self.connection.0.poll_transmit(self.clock.instant(now), most, out)?;
+        Some((transmit.destination, transmit.segment_size.unwrap_or(transmit.size)))
     }
 }
 

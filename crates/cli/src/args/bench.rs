@@ -94,7 +94,7 @@ pub struct Load {
     /// Requests in flight on one connection [default: 1]
     #[arg(long, value_name = "N", value_parser = values::pipeline)]
     pub pipeline: Option<u32>,
-    /// With --http 2: concurrent streams on a connection, up to the target's limit [default: 1, or 100 with a rate]
+    /// With --http 2 or 3: concurrent streams on a connection, up to the target's limit [default: 1, or 100 with a rate]
     #[arg(long, value_name = "N", value_parser = values::pipeline, conflicts_with = "pipeline")]
     pub streams: Option<u32>,
 }
@@ -210,6 +210,9 @@ pub struct Connecting {
     /// Wait up to this long for the target to answer before the load begins: for a service that is starting
     #[arg(long, value_name = "T", value_parser = values::positive_duration)]
     pub wait_for: Option<u64>,
+    /// With --http 3: let the connections of each thread share this many UDP sockets [default: a socket for each connection]
+    #[arg(long, value_name = "N", value_parser = values::threads)]
+    pub udp_sockets: Option<u32>,
 }
 
 /// The source of answers' arrival times.
@@ -251,6 +254,12 @@ pub struct Tls {
     /// The server name to send and verify instead of the URL's host
     #[arg(long, value_name = "NAME", value_parser = values::host)]
     pub sni: Option<String>,
+    /// Resume no TLS session: make a whole handshake for each connection
+    #[arg(long)]
+    pub no_sessionid: bool,
+    /// With --http 3: send GET and HEAD with the first datagrams of connections that resume a session (0-RTT)
+    #[arg(long = "tls-earlydata", conflicts_with = "no_sessionid")]
+    pub early_data: bool,
 }
 
 /// Output and judgement.

@@ -510,6 +510,7 @@ pub fn transport(args: &Connecting, tls: Tls) -> Result<Transport> {
         },
         wait_ns: args.wait_for.unwrap_or(0),
         resolve_every_ns: args.resolve_every.unwrap_or(RESOLVE_EVERY_NS),
+        udp_sockets: args.udp_sockets.unwrap_or(0),
     })
 }
 
@@ -531,5 +532,7 @@ pub fn tls(args: &args::Tls) -> Result<Tls> {
         certificate_pem: args.cert.as_deref().map(pem::certificates).transpose().context("--cert")?,
         key_pem: key,
         server_name: args.sni.clone(),
+        no_resumption: args.no_sessionid,
+        early_data: args.early_data,
     })
 }

@@ -106,6 +106,8 @@ fn what_cannot_be_is_said() {
         (["--http", "3", "http://127.0.0.1:1/"].as_slice(), "needs a target with https://"),
         (&["--http", "3", "--unix-socket", "/tmp/none", "https://a/"], "leave --unix-socket out"),
         (&["--http", "3", "--proxy", "http://127.0.0.1:1", "https://a/"], "leave --proxy out"),
+        (&["--http", "2", "--tls-earlydata", "https://a/"], "--tls-earlydata is for HTTP/3"),
+        (&["--udp-sockets", "2", "https://a/"], "--udp-sockets is for HTTP/3"),
     ] {
         let done = run([["-n", "1"].as_slice(), args].concat()).with_status(2);
         assert!(done.stderr.contains(problem), "{done:#?}");
@@ -156,7 +158,7 @@ const QUIET: Trouble = Trouble { every: u64::MAX, cut: None, rebound: None };
 struct Lossy {
     address: SocketAddr,
     ended: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<usize>>,
 }
 
 /// A socket of a way's own to a server.
@@ -211,16 +213,49 @@ impl Lossy {
                     std::thread::sleep(Duration::from_micros(200));
                 }
             }
+            known.len()
         });
         Self { address, ended, thread: Some(thread) }
+    }
+
+    /// Ends it. Returns from how many addresses datagrams came.
+    fn clients(mut self) -> usize {
+        self.ended.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap()
     }
 }
 
 impl Drop for Lossy {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
-        let _ = self.thread.take().unwrap().join();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
+}
+
+#[test]
+fn connections_share_sockets() {
+    let server = target(ServerConfig::default());
+    for (more, sockets) in [([].as_slice(), 10), (&["--udp-sockets", "2"], 4)] {
+        let way = Lossy::before(server.socket_addr().unwrap(), Trouble { every: 50, ..QUIET });
+        let (before, url) = (server.requests(), format!("https://{}/", way.address));
+        let args = ["--http", "3", "-k", "-n", "2000", "-c", "10", "-t", "2", "--streams", "5", "--timeout", "20s"];
+        let report = report(0, [&args, more, &[&url]].concat());
+        report.assert_all(2000, 200);
+        assert_eq!((server.requests() - before, report.connections("made")), (2000, 10));
+        assert_eq!(way.clients(), sockets, "{more:?}");
+    }
+    let args =
+        ["--http", "3", "-k", "-n", "100", "-c", "4", "-t", "1", "--reconnect", "--udp-sockets", "1", "--no-save"];
+    let before = server.requests();
+    let shown = run([&args, [server.url().as_str()].as_slice()].concat()).with_status(0).stdout;
+    assert!(shown.contains("1 UDP socket shared on each thread"), "{shown}");
+    assert_eq!(server.requests() - before, 100);
+    let nobody = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let args = ["--http", "3", "-n", "3", "-c", "2", "-t", "1", "-k", "--udp-sockets", "1"];
+    let failed = report(3, [&args, [format!("https://{nobody}/").as_str()].as_slice()].concat());
+    assert_eq!(failed.failures().keys().collect::<Vec<_>>(), [&"connect"], "{:?}", failed.reasons());
 }
 
 #[test]
@@ -273,10 +308,17 @@ fn agree(report: &Report, taken: u64) {
 
 #[test]
 fn a_server_that_is_started_again_gets_new_connections() {
+    started_again(&[]);
+    started_again(&["--udp-sockets", "1"]);
+}
+
+#[track_caller]
+fn started_again(more: &'static [&str]) {
     let first = target(ServerConfig::default());
     let (address, url) = (first.addr().clone(), first.url());
     let running = std::thread::spawn(move || {
-        run(["--http", "3", "-k", "-r", "300", "-d", "5s", "-c", "4", "--timeout", "500ms", "--format", "json", &url])
+        let load = ["-r", "300", "-d", "4s", "-c", "4", "--timeout", "500ms"];
+        run([&["--http", "3", "-k", "--format", "json"], load.as_slice(), more, &[&url]].concat())
     });
     until("the first server is asked", || first.requests() > 100);
     let taken = first.stop();
@@ -307,6 +349,52 @@ fn connections_that_a_server_has_forgotten_are_given_up_with_the_first_call_that
     // Some 400 ms of calls are lost: as long as the first of them waits.
     assert!(report.outcome("failed") < 300, "{:?}", report.failures());
     assert!(second.requests() > 400, "{}", second.requests());
+}
+
+#[test]
+fn sessions_are_resumed_and_calls_that_change_nothing_go_early() {
+    // Answers come behind the tickets of new sessions.
+    let delay = Delay::Fixed(Duration::from_millis(20));
+    for (more, is_resumed, is_early) in [
+        (["--no-sessionid"].as_slice(), false, false),
+        (&[], true, false),
+        (&["--tls-earlydata"], true, true),
+        (&["--tls-earlydata", "-m", "HEAD"], true, true),
+        (&["--tls-earlydata", "-m", "POST"], true, false),
+    ] {
+        let server = target(ServerConfig { delay, ..ServerConfig::default() });
+        let args = ["--http", "3", "-k", "-n", "20", "-c", "1", "--reconnect"];
+        let report = report(0, [args.as_slice(), more, &[&server.url()]].concat());
+        report.assert_all(20, 200);
+        assert_eq!(server.requests(), 20, "{more:?}");
+        let (resumed, early) = (report.connections("tls_resumed"), report.connections("early_calls"));
+        // A slow machine may read a ticket too late for the next connection; the first has none.
+        let range = if is_resumed { 10..=19 } else { 0..=0 };
+        assert!(range.contains(&resumed) && early == if is_early { resumed } else { 0 }, "{more:?}: {resumed} {early}");
+        assert_eq!(report.number("/times/tls/count"), 20, "{more:?}");
+    }
+}
+
+#[test]
+fn early_data_that_a_server_refuses_goes_again_and_fails_no_call() {
+    let delay = Delay::Fixed(Duration::from_millis(20));
+    let first = target(ServerConfig { delay, ..ServerConfig::default() });
+    let way = Lossy::before(first.socket_addr().unwrap(), QUIET);
+    let (address, url) = (first.addr().clone(), format!("https://{}/", way.address));
+    let running = std::thread::spawn(move || {
+        let load = ["-r", "50", "-d", "4s", "-c", "4", "--reconnect", "--tls-earlydata", "--timeout", "5s"];
+        run([&["--http", "3", "-k", "--format", "json"], load.as_slice(), &[&url]].concat())
+    });
+    until("the first server is asked", || first.requests() > 50);
+    let taken = first.stop();
+    // It has forgotten all sessions.
+    let second = target(ServerConfig { address, delay, ..ServerConfig::default() });
+    let report = Report::parse(&running.join().unwrap());
+    agree(&report, taken + second.requests());
+    let refused = report.at("/outcomes/events").to_string();
+    assert!(refused.contains("early data refused (0-RTT)"), "{refused}");
+    assert!(report.connections("early_calls") > 40, "{}", report.connections("early_calls"));
+    assert!(report.outcome("failed") <= 4, "{:?}", report.reasons());
 }
 
 #[test]

@@ -94,12 +94,19 @@ impl Channel {
         Ok(Self::Tls(Box::new(session)))
     }
 
-    /// A channel of QUIC to this address for so many streams at once, whose handshake has not begun. [`Channel::flush`] begins it.
+    /// A channel of QUIC to this address for so many streams at once, whose handshake has not begun. [`Channel::flush`] begins it. Its peer's
+    /// datagrams name the `place`, if there is one.
     ///
     /// # Errors
     /// When QUIC cannot be spoken with this peer, in the library's words.
-    pub(crate) fn quic(route: &TlsRoute, to: SocketAddr, streams: usize, now: Tick) -> Result<Self, String> {
-        Ok(Self::Quic(Box::new(Quic::new(route, to, streams, now)?)))
+    pub(crate) fn quic(
+        route: &TlsRoute,
+        to: SocketAddr,
+        streams: usize,
+        place: Option<u32>,
+        now: Tick,
+    ) -> Result<Self, String> {
+        Ok(Self::Quic(Box::new(Quic::new(route, to, streams, place, now)?)))
     }
 
     /// Whether the socket carries datagrams: a short read does not mean that it is empty.
@@ -130,6 +137,16 @@ impl Channel {
     /// The smoothed round-trip time, in nanoseconds, of a connection of QUIC that stands.
     pub(crate) fn rtt_ns(&self) -> Option<u64> {
         if let Self::Quic(quic) = self { quic.rtt_ns() } else { None }
+    }
+
+    /// Whether what is sent now goes as early data: the handshake is not over.
+    pub(crate) fn is_early(&self) -> bool {
+        matches!(self, Self::Quic(quic) if quic.is_early())
+    }
+
+    /// Whether the peer took early data.
+    pub(crate) fn is_early_taken(&self) -> bool {
+        matches!(self, Self::Quic(quic) if quic.is_early_taken())
     }
 
     /// Whether the connection outlives this error of its socket. One of datagrams that stands lives on while the network has no way, or no room.
@@ -210,7 +227,7 @@ impl Channel {
             Self::Plain => Some(Handshake { is_resumed: false }),
             Self::Tunnel(_) => None,
             Self::Tls(tls) if tls.is_handshaking() => None,
-            Self::Quic(quic) => quic.is_established().then_some(Handshake { is_resumed: false }),
+            Self::Quic(quic) => quic.is_established().then_some(Handshake { is_resumed: quic.is_resumed() }),
             Self::Tls(tls) => Some(Handshake { is_resumed: tls.handshake_kind() == Some(HandshakeKind::Resumed) }),
         }
     }

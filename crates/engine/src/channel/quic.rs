@@ -9,8 +9,8 @@ use brunt_record::time::Tick;
 use rustix::io::Errno;
 
 use super::{Clear, Socket};
-use crate::transport::tls::TlsRoute;
-use crate::transport::{Driver, refusal};
+use crate::transport::tls::{TlsRoute, certificates_seen};
+use crate::transport::{Driver, MOST_AT_ONCE, refusal};
 
 /// `H3_NO_ERROR` (RFC 9114, section 8.1): HTTP/3 is the one protocol that is spoken over QUIC here.
 const NO_ERROR: u64 = 0x100;
@@ -19,8 +19,14 @@ const NO_ERROR: u64 = 0x100;
 pub(crate) struct Quic {
     client: Client,
     alpn: Option<Vec<u8>>,
-    /// A datagram that the socket did not take yet, or nothing.
-    datagram: Vec<u8>,
+    /// Datagrams that the socket did not take yet, or nothing.
+    datagrams: Vec<u8>,
+    /// The length of each of them but the last.
+    each: usize,
+    /// How many the socket takes at once.
+    most: usize,
+    /// Whether no certificate was shown: an earlier session was resumed.
+    is_resumed: bool,
     /// What was lost and taken so far.
     taken: Losses,
     /// Datagrams that the machine had no room to send.
@@ -43,16 +49,34 @@ impl Quic {
     ///
     /// # Errors
     /// When QUIC cannot be spoken with this peer.
-    pub(super) fn new(route: &TlsRoute, to: SocketAddr, streams: usize, now: Tick) -> Result<Self, String> {
+    pub(super) fn new(
+        route: &TlsRoute,
+        to: SocketAddr,
+        streams: usize,
+        place: Option<u32>,
+        now: Tick,
+    ) -> Result<Self, String> {
         let setup = route.quic.as_ref().ok_or("no QUIC")?;
         let client = setup
-            .connect(to, &route.server_name.to_str(), streams as u64, now.ns())
+            .connect(to, &route.server_name.to_str(), streams as u64, place, now.ns())
             .map_err(|error| error.to_string())?;
-        Ok(Self { client, alpn: None, datagram: Vec::new(), taken: Losses::default(), unsent: 0, heard: now })
+        // The server of a resumed session speaks what it spoke then.
+        let alpn = if client.is_early() { route.config.alpn_protocols.first().cloned() } else { None };
+        Ok(Self {
+            client,
+            alpn,
+            datagrams: Vec::new(),
+            each: 0,
+            most: MOST_AT_ONCE,
+            is_resumed: true,
+            taken: Losses::default(),
+            unsent: 0,
+            heard: now,
+        })
     }
 
     pub(super) fn has_unsent(&self) -> bool {
-        !self.datagram.is_empty()
+        !self.datagrams.is_empty()
     }
 
     pub(super) fn alpn(&self) -> Option<&[u8]> {
@@ -61,6 +85,19 @@ impl Quic {
 
     pub(super) fn is_established(&self) -> bool {
         self.client.is_established()
+    }
+
+    /// Whether the handshake, once it is over, has resumed a session.
+    pub(super) fn is_resumed(&self) -> bool {
+        self.is_resumed
+    }
+
+    pub(super) fn is_early(&self) -> bool {
+        self.client.is_early()
+    }
+
+    pub(super) fn is_early_taken(&self) -> bool {
+        self.client.is_early_taken()
     }
 
     pub(super) fn rtt_ns(&self) -> Option<u64> {
@@ -101,9 +138,17 @@ impl Quic {
 
     /// Takes a datagram.
     pub(super) fn feed(&mut self, datagram: &[u8], now: Tick) {
-        self.client.receive(datagram, now.ns());
+        let was_established = self.client.is_established();
+        let seen = certificates_seen();
+        if !self.client.receive(datagram, now.ns()) {
+            return;
+        }
         self.heard = now;
-        if self.alpn.is_none() && self.client.is_established() {
+        if was_established {
+            return;
+        }
+        self.is_resumed &= certificates_seen() == seen;
+        if self.client.is_established() {
             self.alpn = self.client.alpn();
         }
     }
@@ -133,24 +178,30 @@ impl Quic {
     pub(super) fn flush<D: Driver>(&mut self, socket: &mut Socket<'_, D>, written: &mut usize) -> io::Result<()> {
         let now = socket.driver.now().ns();
         loop {
-            if self.datagram.is_empty() && !self.client.transmit(now, &mut self.datagram) {
-                return Ok(());
+            if self.datagrams.is_empty() {
+                let Some(each) = self.client.transmit(now, self.most, &mut self.datagrams) else { return Ok(()) };
+                self.each = each;
             }
-            match socket.driver.write(socket.token, &self.datagram) {
+            match socket.driver.write_datagrams(socket.token, &self.datagrams, self.each) {
                 Ok(count) => {
                     *written += count;
-                    self.datagram.clear();
+                    self.datagrams.clear();
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if self.outlives(&error) => {
                     if is_full(&error) {
-                        self.unsent += 1;
+                        self.unsent += self.datagrams.len().div_ceil(self.each.max(1)) as u64;
                     }
-                    self.datagram.clear();
+                    self.datagrams.clear();
+                }
+                // The device takes only one at a time: these are sent again as lost ones.
+                Err(error) if self.most > 1 && error.raw_os_error() == Some(Errno::IO.raw_os_error()) => {
+                    self.most = 1;
+                    self.datagrams.clear();
                 }
                 Err(error) => {
-                    self.datagram.clear();
+                    self.datagrams.clear();
                     return Err(error);
                 }
             }

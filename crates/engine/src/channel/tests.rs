@@ -20,6 +20,8 @@ struct Wire {
     out: VecDeque<u8>,
     /// How many bytes it had taken whenever it was told to acknowledge what came.
     acknowledged: Vec<usize>,
+    /// The error of the next write.
+    fails: Option<rustix::io::Errno>,
 }
 
 impl Driver for Wire {
@@ -36,6 +38,9 @@ impl Driver for Wire {
         Err(io::ErrorKind::WouldBlock.into())
     }
     fn write(&mut self, _token: ConnectionId, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(error) = self.fails.take() {
+            return Err(error.into());
+        }
         let taken = bytes.len().min(self.room);
         if taken == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -71,7 +76,29 @@ fn server() -> (ServerConnection, TlsRoute) {
     let ours = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
     let config = Arc::new(ours.with_root_certificates(roots).with_no_client_auth());
     let server_name = ServerName::try_from("localhost").unwrap();
-    (ServerConnection::new(Arc::new(theirs)).unwrap(), TlsRoute { config, server_name, quic: None })
+    (ServerConnection::new(Arc::new(theirs)).unwrap(), TlsRoute::of(config, server_name))
+}
+
+/// What the system has no room for is a lost datagram; without a way, a connection that is being made fails.
+#[test]
+fn a_datagram_that_finds_no_room_is_lost_and_one_without_a_way_fails() {
+    use rustix::io::Errno;
+
+    let (_, route) = server();
+    let setup = brunt_quic::ClientSetup::new(Arc::clone(&route.config), brunt_quic::Limits::CLIENT).unwrap();
+    let route = TlsRoute { quic: Some(setup), ..route };
+    for (error, is_lost, dropped) in [
+        (Errno::NOBUFS, true, 1),
+        (Errno::MSGSIZE, true, 0),
+        (Errno::NETUNREACH, false, 0),
+        (Errno::CONNREFUSED, false, 0),
+    ] {
+        let mut channel = Channel::quic(&route, "127.0.0.1:9".parse().unwrap(), 1, None, Tick::EPOCH).unwrap();
+        let mut wire = Wire { room: 1 << 20, fails: Some(error), ..Wire::default() };
+        let mut written = 0;
+        let outcome = channel.flush(&mut socket(&mut wire), &mut written);
+        assert_eq!((outcome.is_ok(), channel.take_losses(0).dropped), (is_lost, dropped), "{error}");
+    }
 }
 
 /// Lets the server read what the socket took, and gives what it sends.

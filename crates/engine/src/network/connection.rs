@@ -246,6 +246,8 @@ pub(crate) struct Link {
     pub(super) stalled_until: Tick,
     /// When the channel's next timer is due; [`Tick::NEVER`] if it has none.
     pub(super) timer: Tick,
+    /// When a handshake began that goes on while calls go as early data; [`Tick::NEVER`] where none does.
+    pub(super) early_since: Tick,
     /// Why the socket takes nothing any more, once that is known. The connection ends when everything is read that had
     /// come before.
     pub(super) write_failure: Option<WriteFailure>,
@@ -305,6 +307,7 @@ impl Link {
             bytes_taken: 0,
             stalled_until: Tick::NEVER,
             timer: Tick::NEVER,
+            early_since: Tick::NEVER,
             write_failure: None,
             finishes: false,
             unsent_aside: 0,
@@ -1017,7 +1020,10 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             None => self.open(load, token, step, now),
             Some(tls) => {
                 let channel = match connection.link.address {
-                    Some(address) if tls.quic.is_some() => Channel::quic(tls, address, connection.link.most, now),
+                    Some(address) if tls.quic.is_some() => {
+                        let place = tls.shares_sockets.then_some(token.place() as u32);
+                        Channel::quic(tls, address, connection.link.most, place, now)
+                    }
                     _ => Channel::tls(tls),
                 };
                 self.secure(load, token, channel, step, now);
@@ -1040,9 +1046,47 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
         if channel.has_datagrams() {
             self.recorder.reads_datagrams();
         }
+        let is_early = channel.is_early();
         self.connections[token].link.channel = channel;
+        if is_early {
+            return self.begin_early(load, token, step, now);
+        }
         self.enter(token, State::Securing(step));
         self.flush_channel(token);
+    }
+
+    /// The server of an earlier session takes calls with the first datagrams: its protocol opens before the handshake is over.
+    #[cold]
+    fn begin_early<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, step: Step, now: Tick) {
+        let link = &mut self.connections[token].link;
+        link.early_since = now;
+        link.client.sends_early(true);
+        let generation = self.connections[token].generation;
+        self.open(load, token, step, now);
+        if self.connections[token].generation == generation {
+            // What the server allowed then lies ready.
+            self.channel_timer(load, token, now);
+        }
+    }
+
+    /// A connection that sends early data was fed: its handshake may be over now.
+    #[cold]
+    pub(super) fn early_fed(&mut self, token: ConnectionId, now: Tick) {
+        let connection = &mut self.connections[token];
+        let link = &mut connection.link;
+        let Some(handshake) = link.channel.handshake() else { return };
+        link.handshake_ns = now.since(std::mem::replace(&mut link.early_since, Tick::NEVER));
+        link.client.sends_early(false);
+        let snapshot = &mut self.recorder.snapshot;
+        snapshot.times.record(Timing::Tls, link.handshake_ns);
+        snapshot.numbers.add(Counter::TlsResumed, u64::from(handshake.is_resumed));
+        if link.channel.is_early_taken() {
+            let counts = |id: &&CallId| self.calls.get(**id).is_some_and(|call| self.recorder.counts(call));
+            let early = connection.calls.iter().filter(counts).count();
+            self.recorder.snapshot.numbers.add(Counter::EarlyCalls, early as u64);
+        } else {
+            snapshot.events.add("early data refused (0-RTT)", 1);
+        }
     }
 
     /// Sends the channel's own records, if it has any.

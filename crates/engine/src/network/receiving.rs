@@ -173,7 +173,8 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
     /// A connection cannot be read: nothing has come, or it has failed.
     fn unreadable<W: Workload<D, Tag = T>>(&mut self, load: &mut W, token: ConnectionId, error: &io::Error) {
         let connection = &mut self.connections[token];
-        let is_tried = connection.is_being_made() && connection.link.channel.has_datagrams();
+        let is_made = !connection.is_being_made() && !connection.link.early_since.is_set();
+        let is_tried = !is_made && connection.link.channel.has_datagrams();
         if error.kind() == io::ErrorKind::WouldBlock {
             if let Some(failure) = connection.link.write_failure.take() {
                 let now = self.driver.now();
@@ -278,6 +279,9 @@ impl<D: Driver, T: Copy + std::fmt::Debug> Network<D, T> {
             let mut datagram = place.get(..*size).unwrap_or(&[]);
             // Datagrams that are not the peer's are left out.
             let _ = channel.feed(&mut datagram, now);
+        }
+        if self.connections[token].link.early_since.is_set() {
+            self.early_fed(token, now);
         }
         self.was_fed(load, token, now);
         let mut clear = std::mem::take(&mut self.inbound.clear);

@@ -132,6 +132,10 @@ impl Prepared for FloodTrace {
         self.shared.status_names.clone()
     }
 
+    fn is_safe(&self) -> bool {
+        self.shared.prepared.is_safe()
+    }
+
     fn redirected_to(&self) -> Option<String> {
         self.shared.prepared.redirected_to()
     }
@@ -379,6 +383,10 @@ impl Client for SeenClient {
 
     fn has_finished(&self) -> bool {
         self.inner.has_finished()
+    }
+
+    fn sends_early(&mut self, is_early: bool) {
+        self.inner.sends_early(is_early);
     }
 
     fn beat(&mut self, out: &mut Vec<u8>) -> Result<(), Malformed> {

@@ -19,6 +19,8 @@ const ROOM_BYTES: usize = RECEIVE_BUFFER_BYTES as usize;
 pub(super) fn connect(address: SocketAddr, source: Option<IpAddr>) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_nonblocking(true)?;
+    #[cfg(target_os = "linux")]
+    forbid_fragments(&socket, address);
     // Best effort, both ways.
     let _ = socket.set_recv_buffer_size(ROOM_BYTES);
     let _ = socket.set_send_buffer_size(ROOM_BYTES);
@@ -27,6 +29,53 @@ pub(super) fn connect(address: SocketAddr, source: Option<IpAddr>) -> io::Result
     }
     socket.connect(&address.into())?;
     Ok(socket)
+}
+
+/// Makes datagrams that the path does not take disappear instead of being fragmented, so that QUIC finds out what it takes (RFC 8899). Best
+/// effort.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "no library that is used here sets IP_MTU_DISCOVER")]
+fn forbid_fragments(socket: &Socket, address: SocketAddr) {
+    let (level, name, value) = match address {
+        SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
+        SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
+    };
+    let length = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: the kernel reads `length` bytes of `value`, which has as many. The descriptor is open as long as `socket` is borrowed.
+    let _ = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
+}
+
+/// Room for the one control message of [`send`], aligned as it has to be.
+#[cfg(target_os = "linux")]
+#[repr(C)]
+struct SegmentMessage {
+    head: libc::cmsghdr,
+    each: u16,
+}
+
+/// Sends datagrams of `each` bytes, the last of which may be shorter, by one call into the kernel (`UDP_SEGMENT`, Linux 4.18).
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "no library that is used here sends UDP_SEGMENT")]
+pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], each: usize) -> io::Result<usize> {
+    let each = u16::try_from(each).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    let head = libc::cmsghdr {
+        // `CMSG_LEN` of the value (cmsg(3)): the head's size is a multiple of the alignment.
+        cmsg_len: size_of::<libc::cmsghdr>() + size_of::<u16>(),
+        cmsg_level: libc::SOL_UDP,
+        cmsg_type: libc::UDP_SEGMENT,
+    };
+    let mut control = SegmentMessage { head, each };
+    // SAFETY: zeros are a `msghdr`: numbers and pointers.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = size_of_val(&control);
+    // SAFETY: the message's part leads to `bytes` and has their length, its control message to `control` and has its size; the kernel writes to
+    // neither. All are borrowed until the call returns, and so is the descriptor.
+    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_DONTWAIT) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
 /// How many bytes the receive buffer of a socket has less than [`ROOM_BYTES`].
@@ -127,6 +176,20 @@ mod tests {
         }
         assert!(!receive(socket.as_fd(), &mut buffer, &mut sizes).unwrap());
         assert_eq!(sizes, [1600, 1700, 1800]);
+    }
+
+    #[test]
+    fn datagrams_are_sent_at_once() {
+        let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let socket = connect(peer.local_addr().unwrap(), None).unwrap();
+        let bytes: Vec<u8> = (0..3500_u32).map(|at| (at / 1000) as u8).collect();
+        assert_eq!(send(socket.as_fd(), &bytes, 1000).unwrap(), 3500);
+        let mut buffer = [0; 2000];
+        for (number, length) in [1000, 1000, 1000, 500].into_iter().enumerate() {
+            assert_eq!(peer.recv(&mut buffer).unwrap(), length);
+            assert!(buffer[..length].iter().all(|byte| usize::from(*byte) == number));
+        }
+        assert!(send(socket.as_fd(), &vec![0; 70_000], 1000).is_err(), "more than a datagram can hold");
     }
 
     #[test]

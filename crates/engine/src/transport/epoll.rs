@@ -18,6 +18,7 @@ use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 
 use super::acknowledging::{Reader, TAKEN_AT_ONCE};
 use super::datagrams;
+use super::shared::{self, SharedSockets};
 use super::timer::{TIMER, Timer};
 #[cfg(target_os = "linux")]
 use super::timestamps::{self, Control};
@@ -27,6 +28,8 @@ use super::{Address, Clock, ConnectionId, Driver, MOST_EVENTS, Machine, Ready, R
 enum Socket {
     Tcp(Reader),
     Udp(UdpSocket),
+    /// One that other connections have as well.
+    Shared(Arc<UdpSocket>),
     Unix(UnixStream),
 }
 
@@ -36,6 +39,7 @@ impl AsFd for Socket {
         match self {
             Self::Tcp(reader) => reader.stream.as_fd(),
             Self::Udp(socket) => socket.as_fd(),
+            Self::Shared(socket) => socket.as_fd(),
             Self::Unix(stream) => stream.as_fd(),
         }
     }
@@ -49,6 +53,8 @@ pub(crate) struct Epoll {
     events: Events,
     timer: Timer,
     sockets: Vec<Option<Socket>>,
+    /// The sockets that connections over UDP share, if they do.
+    shared: Option<Box<SharedSockets>>,
     /// Sockets that may still hold bytes which were read already.
     untaken: Vec<ConnectionId>,
     /// Room for bytes that are taken out of a socket after they were read.
@@ -70,12 +76,14 @@ pub(crate) struct Epolls {
     epoch: Instant,
     arrival_times: ArrivalTimes,
     spins: bool,
+    udp_sockets: u32,
 }
 
 impl Epolls {
     /// For `plan`, whose time begins now; its workers sleep until something is to be done, or `spins`.
     pub(crate) fn new(plan: &Plan, spins: bool) -> Self {
-        Self { epoch: Instant::now(), arrival_times: plan.transport.arrival_times, spins }
+        let udp_sockets = plan.transport.udp_sockets;
+        Self { epoch: Instant::now(), arrival_times: plan.transport.arrival_times, spins, udp_sockets }
     }
 }
 
@@ -83,7 +91,9 @@ impl Machine for Epolls {
     type Driver = Epoll;
 
     fn driver(&self, connections: usize) -> io::Result<Epoll> {
-        Epoll::new(self.epoch, connections, self.arrival_times, self.spins)
+        let mut driver = Epoll::new(self.epoch, connections, self.arrival_times, self.spins)?;
+        driver.shared = (self.udp_sockets > 0).then(|| Box::new(SharedSockets::new(self.udp_sockets as usize)));
+        Ok(driver)
     }
 
     fn clock(&self) -> Clock {
@@ -115,6 +125,7 @@ impl Epoll {
             events: Events::with_capacity(MOST_EVENTS),
             timer,
             sockets,
+            shared: None,
             untaken: Vec::new(),
             scratch: vec![0; TAKEN_AT_ONCE],
             arrival_times,
@@ -158,9 +169,13 @@ impl Epoll {
     fn take_events(&mut self, ready: &mut Vec<Ready>) -> bool {
         let mut has_fired = false;
         for event in &self.events {
-            if event.token() == TIMER {
-                has_fired = true;
-                self.set_for = (Tick::NEVER, Tick::NEVER);
+            if event.token().0 >= shared::FIRST {
+                if event.token() == TIMER {
+                    has_fired = true;
+                    self.set_for = (Tick::NEVER, Tick::NEVER);
+                } else if let Some(shared) = &mut self.shared {
+                    shared.event(event, ready);
+                }
                 continue;
             }
             ready.push(Ready {
@@ -170,7 +185,19 @@ impl Epoll {
                 ended: event.is_read_closed() || event.is_error(),
             });
         }
+        if let Some(shared) = &mut self.shared {
+            shared.news(ready);
+        }
         has_fired
+    }
+
+    /// A socket did not take what was written.
+    #[cold]
+    fn not_written(&mut self, token: ConnectionId, error: io::Error) -> io::Error {
+        if let Some(shared) = &mut self.shared {
+            shared.blocks(token);
+        }
+        error
     }
 
     /// Takes bytes that were read out of their sockets.
@@ -239,9 +266,13 @@ impl Driver for Epoll {
                 Socket::Tcp(Reader::new(stream))
             }
             Address::Udp(address) => {
-                let mut socket = UdpSocket::from_std(datagrams::connect(*address, source)?.into());
-                self.poll.registry().register(&mut socket, Token(token.place()), both)?;
-                Socket::Udp(socket)
+                if let Some(shared) = &mut self.shared {
+                    Socket::Shared(shared.connect(self.poll.registry(), token, *address, source)?)
+                } else {
+                    let mut socket = UdpSocket::from_std(datagrams::connect(*address, source)?.into());
+                    self.poll.registry().register(&mut socket, Token(token.place()), both)?;
+                    Socket::Udp(socket)
+                }
             }
             Address::Unix(path) => {
                 let mut stream = UnixStream::connect(path)?;
@@ -262,6 +293,7 @@ impl Driver for Epoll {
         let (error, peer) = match place(&mut self.sockets, token)? {
             Socket::Tcp(Reader { stream, .. }) => (stream.take_error()?, stream.peer_addr().map(drop)),
             Socket::Udp(socket) => (socket.take_error()?, socket.peer_addr().map(drop)),
+            Socket::Shared(socket) => (None, socket.peer_addr().map(drop)),
             Socket::Unix(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
         };
         if let Some(error) = error {
@@ -288,12 +320,17 @@ impl Driver for Epoll {
                 Ok(taken)
             }
             Socket::Udp(socket) => Ok(recv(&socket, buffer, RecvFlags::empty())?.1),
+            // Its datagrams are read by `read_datagrams`.
+            Socket::Shared(_) => Err(io::ErrorKind::WouldBlock.into()),
             Socket::Unix(stream) => Ok(recv(&stream, buffer, RecvFlags::empty())?.1),
         }
     }
 
     fn read_datagrams(&mut self, token: ConnectionId, buffer: &mut [u8], sizes: &mut Vec<usize>) -> io::Result<bool> {
-        datagrams::receive(place(&mut self.sockets, token)?.as_fd(), buffer, sizes)
+        match (place(&mut self.sockets, token)?, &mut self.shared) {
+            (Socket::Shared(_), Some(shared)) => shared.receive(token, buffer, sizes),
+            (socket, _) => datagrams::receive(socket.as_fd(), buffer, sizes),
+        }
     }
 
     #[cfg(target_os = "linux")]
@@ -313,7 +350,10 @@ impl Driver for Epoll {
     #[inline]
     fn write(&mut self, token: ConnectionId, bytes: &[u8]) -> io::Result<usize> {
         let socket = place(&mut self.sockets, token)?;
-        let sent = send(socket.as_fd(), bytes, SendFlags::NOSIGNAL)?;
+        let sent = match send(socket.as_fd(), bytes, SendFlags::NOSIGNAL) {
+            Ok(sent) => sent,
+            Err(error) => return Err(self.not_written(token, error.into())),
+        };
         if let Socket::Tcp(reader) = socket {
             // The next read reports an error of the socket.
             let _ = reader.take(&mut self.scratch);
@@ -330,7 +370,9 @@ impl Driver for Epoll {
     }
 
     fn finish(&mut self, token: ConnectionId) {
-        if let Ok(socket) = place(&mut self.sockets, token) {
+        if let Ok(socket) = place(&mut self.sockets, token)
+            && !matches!(socket, Socket::Shared(_))
+        {
             // Best effort: the next read reports an error of the socket.
             let _ = shutdown(socket.as_fd(), Shutdown::Write);
         }
@@ -339,13 +381,24 @@ impl Driver for Epoll {
     fn dropped(&mut self, token: ConnectionId) -> u64 {
         match place(&mut self.sockets, token) {
             Ok(Socket::Udp(socket)) => datagrams::dropped(socket.as_fd()),
+            Ok(Socket::Shared(_)) => self.shared.as_mut().map_or(0, |shared| shared.dropped(token)),
             _ => 0,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn write_datagrams(&mut self, token: ConnectionId, bytes: &[u8], each: usize) -> io::Result<usize> {
+        match place(&mut self.sockets, token)? {
+            socket @ (Socket::Udp(_) | Socket::Shared(_)) if bytes.len() > each => {
+                datagrams::send(socket.as_fd(), bytes, each).map_err(|error| self.not_written(token, error))
+            }
+            _ => self.write(token, bytes),
         }
     }
 
     fn receive_buffer_missing(&mut self, token: ConnectionId) -> u64 {
         match place(&mut self.sockets, token) {
-            Ok(Socket::Udp(socket)) => datagrams::receive_buffer_missing(socket.as_fd()),
+            Ok(socket @ (Socket::Udp(_) | Socket::Shared(_))) => datagrams::receive_buffer_missing(socket.as_fd()),
             _ => 0,
         }
     }
@@ -354,6 +407,9 @@ impl Driver for Epoll {
         // Dropping closes the descriptor, and the kernel forgets its registration with it.
         if let Some(place) = self.sockets.get_mut(token.place()) {
             *place = None;
+        }
+        if let Some(shared) = &mut self.shared {
+            shared.leave(token);
         }
     }
 
@@ -380,6 +436,7 @@ impl Driver for Epoll {
             self.take_all();
         }
         let now = self.now();
+        let until = if self.shared.as_ref().is_some_and(|shared| shared.has_news()) { now } else { until };
         let timer = if until == self.set_for.0 {
             self.set_for.1
         } else {

@@ -9,6 +9,7 @@ pub(crate) mod epoll;
 pub(crate) mod pacing;
 pub(crate) mod refusal;
 pub(crate) mod route;
+mod shared;
 pub(crate) mod thread_clock;
 mod timer;
 #[cfg(target_os = "linux")]
@@ -103,6 +104,9 @@ const READ_BUFFER_BYTES: usize = 64 * 1024;
 /// The room for one datagram that is read, in bytes: more than the 1,472 that brunt tells its peers to send at most.
 pub(crate) const DATAGRAM_BYTES: usize = 2048;
 
+/// The most datagrams that are written at once: 64 KiB hold more of the usual size.
+pub(crate) const MOST_AT_ONCE: usize = if cfg!(target_os = "linux") { 32 } else { 1 };
+
 /// A worker's sockets and its time. Nothing blocks but [`Driver::wait`]. For a short example see `Wire` in the channel's tests.
 pub(crate) trait Driver {
     /// Nanoseconds since the run's epoch, which all workers share; never goes back.
@@ -151,6 +155,20 @@ pub(crate) trait Driver {
 
     /// Writes as much as fits, or one whole datagram; `WouldBlock` if nothing does. Writable is announced when something fits again.
     fn write(&mut self, token: ConnectionId, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Writes datagrams of `each` bytes, the last of which may be shorter, and at most [`MOST_AT_ONCE`]. `WouldBlock` if the socket takes none.
+    fn write_datagrams(&mut self, token: ConnectionId, bytes: &[u8], each: usize) -> io::Result<usize> {
+        let mut written = 0;
+        for datagram in bytes.chunks(each.max(1)) {
+            match self.write(token, datagram) {
+                Ok(count) => written += count,
+                // The rest is lost, as datagrams may be.
+                Err(error) if written > 0 && error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(written)
+    }
 
     /// Acknowledges at once what has come from the peer and what comes next, instead of with the next bytes or a moment
     /// later. Where there is no such thing, nothing happens.

@@ -1,5 +1,6 @@
 //! TLS for clients, by rustls: the configuration of a run, made once for each worker.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::refusal;
@@ -86,11 +87,27 @@ pub(crate) struct TlsRoute {
     pub(crate) server_name: ServerName<'static>,
     /// QUIC, where it carries TLS.
     pub(crate) quic: Option<ClientSetup>,
+    /// Whether sessions are resumed.
+    pub(crate) resumes: bool,
+    /// Whether connections share sockets, so that each is known by its place.
+    pub(crate) shares_sockets: bool,
+}
+
+thread_local! {
+    /// How many certificates this thread has looked at: a handshake without one resumes a session (RFC 8446, section 2.2).
+    static CERTIFICATES_SEEN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How many certificates of servers this thread has looked at.
+pub(crate) fn certificates_seen() -> u64 {
+    CERTIFICATES_SEEN.get()
 }
 
 impl TlsRoute {
     /// Reads the TLS part of `plan`.
-    pub(crate) fn prepare(plan: &Plan, alpn: Vec<Vec<u8>>) -> Result<Self, TlsError> {
+    ///
+    /// With `safe` calls, connections over QUIC may send early data, if the plan wants that.
+    pub(crate) fn prepare(plan: &Plan, alpn: Vec<Vec<u8>>, safe: bool) -> Result<Self, TlsError> {
         let options = &plan.transport.tls;
         let name = options.server_name.as_deref().unwrap_or(without_zone(&plan.target.host));
         let server_name =
@@ -113,15 +130,25 @@ impl TlsRoute {
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = alpn;
-        Self { config: Arc::new(config), server_name, quic: None }.over_quic(quic)
+        config.enable_early_data = quic && safe && options.early_data;
+        if options.no_resumption {
+            config.resumption = Resumption::disabled();
+        }
+        let resumes = !options.no_resumption;
+        let shares_sockets = plan.transport.udp_sockets > 0;
+        Self { config: Arc::new(config), server_name, quic: None, resumes, shares_sockets }.over_quic(quic)
     }
 
-    /// The same over QUIC, if that is wanted. Sessions are not resumed there: quinn-proto does not say whether one was.
+    /// A route of this configuration.
+    #[cfg(test)]
+    pub(crate) fn of(config: Arc<ClientConfig>, server_name: ServerName<'static>) -> Self {
+        Self { config, server_name, quic: None, resumes: true, shares_sockets: false }
+    }
+
+    /// The same over QUIC, if that is wanted.
     fn over_quic(mut self, quic: bool) -> Result<Self, TlsError> {
         if quic {
-            let mut config = ClientConfig::clone(&self.config);
-            config.resumption = Resumption::disabled();
-            let setup = ClientSetup::new(Arc::new(config), Limits::CLIENT);
+            let setup = ClientSetup::new(Arc::clone(&self.config), Limits::CLIENT);
             self.quic = Some(setup.map_err(|error| TlsError::Setup { problem: error.to_string() })?);
         }
         Ok(self)
@@ -129,9 +156,14 @@ impl TlsRoute {
 
     /// The route for another worker, which resumes only its own sessions: workers share nothing per call.
     pub(crate) fn for_worker(&self) -> Self {
+        if !self.resumes {
+            return self.clone();
+        }
         let mut config = ClientConfig::clone(&self.config);
         config.resumption = Resumption::in_memory_sessions(256);
-        Self { config: Arc::new(config), server_name: self.server_name.clone(), quic: self.quic.clone() }
+        let own = Self { config: Arc::new(config), quic: None, ..self.clone() };
+        // A configuration that QUIC took once is taken again.
+        own.over_quic(self.quic.is_some()).unwrap_or_else(|_| self.clone())
     }
 }
 
@@ -314,6 +346,7 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
+        CERTIFICATES_SEEN.set(CERTIFICATES_SEEN.get() + 1);
         let verified = self.verify(end_entity, intermediates, server_name, ocsp_response, now);
         if self.is_over_quic { verified.map_err(refusal::told) } else { verified }
     }

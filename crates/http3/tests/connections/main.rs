@@ -126,6 +126,39 @@ fn a_server_that_restarted_has_forgotten_the_connection() {
     assert!(world.ending.is_some());
 }
 
+/// A world whose client has a session of the server, and connects again; and when.
+fn resuming(faults: Faults, another: Option<u32>, requests: &[Request]) -> (World, u64) {
+    let (mut world, _) = fates(faults, &[Request { up: 0, down: 10 }]);
+    let began = world.now();
+    world.again(another);
+    world.ask(requests);
+    (world, began)
+}
+
+#[test]
+fn requests_go_with_the_first_datagrams_of_a_session_that_is_resumed() {
+    let (mut world, began) = resuming(Faults::default(), None, &vec![Request { up: 0, down: 100 }; 20]);
+    assert!(world.client().is_early());
+    world.run();
+    assert!(world.fates.iter().all(|fate| *fate == Some(Fate::Answered)), "{:?}", world.fates);
+    assert!(world.client().is_early_taken() && !world.client().is_early());
+    assert_eq!(world.served, 21);
+    // One round trip for all.
+    assert!((20_000_000..30_000_000).contains(&(world.last_answer - began)), "{}", world.last_answer - began);
+}
+
+#[test]
+fn early_data_that_is_refused_goes_again_after_the_handshake() {
+    for streams in [100, 3] {
+        let (mut world, began) = resuming(Faults::default(), Some(streams), &vec![Request { up: 0, down: 100 }; 20]);
+        assert!(world.client().is_early());
+        world.run();
+        assert!(world.fates.iter().all(|fate| *fate == Some(Fate::Answered)), "{streams}: {:?}", world.fates);
+        assert!(!world.client().is_early_taken());
+        assert_eq!((world.served, world.last_answer - began >= 40_000_000), (21, true), "{streams}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
@@ -136,6 +169,24 @@ proptest! {
         prop_assert!(fates.iter().all(Option::is_some), "{:?} at {}", fates, world.now());
         let answered = fates.iter().filter(|fate| **fate == Some(Fate::Answered)).count() as u64;
         prop_assert!(answered <= world.served);
+        if world.ending.is_none() {
+            prop_assert_eq!(answered, requests.len() as u64);
+        }
+    }
+
+    /// Early data that is taken, refused, or refused by a server that allows less than the one before.
+    #[test]
+    fn sums_close_with_early_data(
+        faults in faults(),
+        requests in requests(),
+        another in prop::option::of(1..100_u32),
+    ) {
+        let (mut world, _) = resuming(faults, another, &requests);
+        let before = world.served;
+        world.run();
+        prop_assert!(world.fates.iter().all(Option::is_some), "{:?} at {}", world.fates, world.now());
+        let answered = world.fates.iter().filter(|fate| **fate == Some(Fate::Answered)).count() as u64;
+        prop_assert!(answered <= world.served - before);
         if world.ending.is_none() {
             prop_assert_eq!(answered, requests.len() as u64);
         }

@@ -105,6 +105,7 @@ pub struct World {
     server: QuicServer,
     answering: BTreeMap<SessionId, Http3Connection<Served>>,
     setup: ServerSetup,
+    client_setup: ClientSetup,
     /// How each request ended.
     pub fates: Vec<Option<Fate>>,
     /// How many the server has answered whole, as far as it knows.
@@ -149,30 +150,38 @@ fn body(from: usize, to: usize) -> Vec<u8> {
     (from..to).map(byte).collect()
 }
 
+/// A server that remembers sessions, and takes early data for them.
+fn server_setup(faults: &Faults) -> ServerSetup {
+    let (certificate, key) = certificate();
+    let tls = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap();
+    let mut tls = tls.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap();
+    tls.alpn_protocols = vec![faults.alpn.as_bytes().to_vec()];
+    tls.max_early_data_size = u32::MAX;
+    let Faults { streams, window, idle_ns, .. } = *faults;
+    let limits = Limits { streams, stream_window: window, idle_ns, ..Limits::SERVER };
+    ServerSetup::new(Arc::new(tls), limits).unwrap()
+}
+
 impl World {
     pub fn new(faults: Faults) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let (certificate, key) = certificate();
+        let (certificate, _) = certificate();
         let mut roots = rustls::RootCertStore::empty();
         if !faults.distrusts {
-            roots.add(certificate.clone()).unwrap();
+            roots.add(certificate).unwrap();
         }
         let tls = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&rustls::version::TLS13])
             .unwrap();
         let mut tls = tls.with_root_certificates(roots).with_no_client_auth();
         tls.alpn_protocols = vec![b"h3".to_vec()];
+        tls.enable_early_data = true;
         let limits = Limits { idle_ns: faults.idle_ns, ..Limits::CLIENT };
-        let client =
-            ClientSetup::new(Arc::new(tls), limits).unwrap().connect(address(443), "a.example", 100, 0).unwrap();
-        let tls = rustls::ServerConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .unwrap();
-        let mut tls = tls.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap();
-        tls.alpn_protocols = vec![faults.alpn.as_bytes().to_vec()];
-        let limits =
-            Limits { streams: faults.streams, stream_window: faults.window, idle_ns: faults.idle_ns, ..Limits::SERVER };
-        let setup = ServerSetup::new(Arc::new(tls), limits).unwrap();
+        let client_setup = ClientSetup::new(Arc::new(tls), limits).unwrap();
+        let client = client_setup.connect(address(443), "a.example", 100, None, 0).unwrap();
+        let setup = server_setup(&faults);
         let mut server = QuicServer::new(&setup).retrying(faults.retries);
         server.refuse(faults.refuses);
         Self {
@@ -189,6 +198,7 @@ impl World {
             server,
             answering: BTreeMap::new(),
             setup,
+            client_setup,
             fates: Vec::new(),
             served: 0,
             seen: 0,
@@ -197,6 +207,24 @@ impl World {
             was_held_back: false,
             ending: None,
         }
+    }
+
+    /// The client connects again. With a number of streams the server is another one, which knows no session and allows so many.
+    pub fn again(&mut self, another: Option<u32>) {
+        if let Some(streams) = another {
+            self.faults.streams = streams;
+            self.setup = server_setup(&self.faults);
+            self.server = QuicServer::new(&self.setup);
+            self.answering.clear();
+        }
+        self.way.clear();
+        self.client = self.client_setup.connect(address(443), "a.example", 100, None, self.now).unwrap();
+        self.asking = Http3Connection::client();
+        (self.begun, self.is_opened, self.ending) = (0, false, None);
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.client
     }
 
     pub fn now(&self) -> u64 {
@@ -227,7 +255,9 @@ impl World {
                 let key = (*at, *number);
                 let Some((to, datagram)) = self.way.remove(&key) else { break };
                 match to {
-                    To::Client => self.client.receive(&datagram, self.now),
+                    To::Client => {
+                        self.client.receive(&datagram, self.now);
+                    }
                     To::Server => {
                         let mut out = Vec::new();
                         match self.server.receive(&datagram, address(5000), self.now, &mut out) {
@@ -287,9 +317,11 @@ impl World {
                 Read::Bytes(count) => self.hear(&buffer[..count], &mut out),
             }
         }
-        if self.client.is_established() {
+        if self.client.is_established() || self.client.is_early() {
             if !std::mem::replace(&mut self.is_opened, true) {
-                assert_eq!(self.client.alpn().as_deref(), Some(b"h3".as_slice()));
+                if !self.client.is_early() {
+                    assert_eq!(self.client.alpn().as_deref(), Some(b"h3".as_slice()));
+                }
                 self.asking.open(&mut out);
             }
             while self.begun < self.requests.len() && self.asking.len() < self.asking.capacity() {
@@ -315,7 +347,7 @@ impl World {
         }
         self.was_held_back |= self.asking.is_blocked();
         let mut datagram = Vec::new();
-        while self.client.transmit(self.now, &mut datagram) {
+        while self.client.transmit(self.now, 1, &mut datagram).is_some() {
             self.send(To::Server, &datagram);
             datagram.clear();
         }

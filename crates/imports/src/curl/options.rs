@@ -196,6 +196,7 @@ const OPTIONS: &[(&str, Option<char>, Says)] = &[
     ("ssl-no-revoke", None, Shows(false)),
     ("ssl-revoke-best-effort", None, Shows(false)),
     ("sessionid", None, Shows(false)),
+    ("tls-earlydata", None, Left(false)),
     ("max-filesize", None, Left(true)),
     ("rate", None, Left(true)),
     ("etag-compare", None, Left(true)),

@@ -39,6 +39,9 @@ pub struct Transport {
     /// How often the target's name is looked up again for new connections, in nanoseconds; 0 for only once they are refused.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub resolve_every_ns: u64,
+    /// How many UDP sockets the connections of a worker share; 0: each has its own.
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub udp_sockets: u32,
 }
 
 impl Transport {
@@ -64,6 +67,12 @@ pub struct Proxy {
 }
 
 /// For `skip_serializing_if`.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_unset(number: &u32) -> bool {
+    *number == 0
+}
+
+/// The same for times.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 const fn is_zero(ns: &u64) -> bool {
     *ns == 0
@@ -133,4 +142,8 @@ pub struct Tls {
     pub key_pem: Option<Template>,
     /// The server name asked for and verified, instead of the target's host.
     pub server_name: Option<String>,
+    /// Make a whole handshake for each connection, and resume no session.
+    pub no_resumption: bool,
+    /// Send requests of safe methods with the first datagrams of a connection that resumes a session (0-RTT). Over QUIC.
+    pub early_data: bool,
 }

@@ -138,13 +138,15 @@ fn addresses() -> impl Strategy<Value = SocketAddr> {
 
 fn transports() -> impl Strategy<Value = Transport> {
     let text = || prop::option::of("\\PC{0,12}");
-    let tls = (any::<bool>(), text(), text(), prop::option::of(templates()), text()).prop_map(
-        |(insecure, trusted_pem, certificate_pem, key_pem, server_name)| Tls {
+    let tls = (any::<[bool; 3]>(), text(), text(), prop::option::of(templates()), text()).prop_map(
+        |([insecure, no_resumption, early_data], trusted_pem, certificate_pem, key_pem, server_name)| Tls {
             insecure,
             trusted_pem,
             certificate_pem,
             key_pem,
             server_name,
+            no_resumption,
+            early_data,
         },
     );
     let family = prop_oneof![Just(Family::Any), Just(Family::V4), Just(Family::V6)];
@@ -159,12 +161,12 @@ fn transports() -> impl Strategy<Value = Transport> {
             prop_oneof![Just(ArrivalTimes::Kernel), Just(ArrivalTimes::Read)],
             prop_oneof![Just(Pace::Auto), Just(Pace::Timer), Just(Pace::Spin)],
         ),
-        any::<[u64; 2]>(),
+        (any::<[u64; 2]>(), any::<u32>()),
         prop::option::of(("[a-z]{1,5}", any::<u16>(), prop::option::of("[a-z:]{1,8}".prop_map(Template::secret)))),
     )
         .prop_map(
             |(connect_to, unix_socket, source_ips, family, tls, addresses, (arrival_times, pace), times, proxy)| {
-                let [wait_ns, resolve_every_ns] = times;
+                let ([wait_ns, resolve_every_ns], udp_sockets) = times;
                 Transport {
                     proxy: proxy.map(|(host, port, credentials)| Proxy { host, port, credentials }),
                     resolve_every_ns,
@@ -177,6 +179,7 @@ fn transports() -> impl Strategy<Value = Transport> {
                     arrival_times,
                     pace,
                     wait_ns,
+                    udp_sockets,
                 }
             },
         )

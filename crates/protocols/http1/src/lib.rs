@@ -93,6 +93,10 @@ impl Protocol for Http1 {
         let options: Options = read_options(plan, self.name())?;
         if options.http == Version::Three {
             check_quic(plan).map_err(|problem| OptionsError(problem.to_owned()))?;
+        } else if plan.transport.tls.early_data {
+            return Err(OptionsError("--tls-earlydata is for HTTP/3: give --http 3".to_owned()));
+        } else if plan.transport.udp_sockets > 0 {
+            return Err(OptionsError("--udp-sockets is for HTTP/3: give --http 3".to_owned()));
         }
         if plan.ok_status.highest() > MOST_STATUS {
             let problem =
@@ -154,6 +158,10 @@ impl Prepared for PreparedHttp {
 
     fn targets(&self) -> Vec<Target> {
         self.requests.targets().to_vec()
+    }
+
+    fn is_safe(&self) -> bool {
+        self.requests.are_safe()
     }
 
     fn alpn(&self) -> Vec<Vec<u8>> {

@@ -248,6 +248,13 @@ impl Requests {
         encoded
     }
 
+    /// Whether all requests may go as early data. Those of a script are not known.
+    pub(super) fn are_safe(&self) -> bool {
+        let text = |range: &Range<usize>| self.asked.text.get(range.clone()).unwrap_or(&[]);
+        let are_made_here = self.asked.lines.iter().all(|line| line.framing != Framing::Own);
+        are_made_here && self.asked.lines.iter().all(|line| goes_early(text(&line.method)))
+    }
+
     /// The bodies of requests that are framed by chunks, or by a length.
     fn bodies(&self, is_chunked: bool) -> &Bodies {
         if is_chunked { &self.chunked } else { &self.bodies }
@@ -262,6 +269,11 @@ struct Encoded {
     large_body: Option<Range<usize>>,
     /// Whether its body is in chunks.
     is_chunked: bool,
+}
+
+/// Whether a method is one that goes as early data (RFC 8470, section 4): GET and HEAD.
+fn goes_early(method: &[u8]) -> bool {
+    matches!(method, b"GET" | b"HEAD")
 }
 
 /// Whether a method is idempotent (RFC 9110, section 9.2.2).

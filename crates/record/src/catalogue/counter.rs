@@ -149,6 +149,8 @@ counters! {
     UsersBusy = "users_busy_ns", Nanoseconds Sum at "connections.users_busy_ns";
     /// Connections that resumed a TLS session.
     TlsResumed = "tls_resumed", Connections Sum at "connections.tls_resumed";
+    /// Calls that went as early data (0-RTT) and that the server took so, before the handshake of their connection was over.
+    EarlyCalls = "early_calls", Calls Sum at "connections.early_calls";
     /// Packets that brunt sent over QUIC and that did not arrive, as far as it knows: their content was sent again.
     PacketsLost = "packets_lost", Packets Sum at "connections.packets_lost";
     /// Datagrams that this machine dropped because it had no room for them in a buffer of brunt's socket. Known on Linux.

@@ -190,6 +190,10 @@ pub(crate) fn connections(summary: &Summary) -> String {
             parts.push(format!("{} {what}", count(n)));
         }
     }
+    let early = connections.get(Counter::EarlyCalls);
+    if early > 0 {
+        parts.push(format!("{} as early data", counted(early, "call")));
+    }
     for (n, why) in [
         (connections.get(Counter::Reconnects), "after an idle one was closed"),
         (connections.get(Counter::TurnedAway), "that the server had not processed"),

@@ -266,6 +266,10 @@ fn connections(plan: &Plan) -> String {
     if plan.reconnect {
         text.push_str(", a fresh one for each call");
     }
+    if plan.transport.udp_sockets > 0 {
+        let sockets = counted(plan.transport.udp_sockets.into(), "UDP socket");
+        let _ = write!(text, ", {sockets} shared on each thread");
+    }
     text
 }
 

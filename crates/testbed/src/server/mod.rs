@@ -233,6 +233,31 @@ fn offering_http2(tls: &rustls::ServerConfig) -> Arc<rustls::ServerConfig> {
     Arc::new(tls)
 }
 
+/// The most sessions of HTTP/3 that a server remembers.
+const MOST_SESSIONS: usize = 4096;
+
+/// Sessions stay with the server.
+#[derive(Debug)]
+struct NoTickets;
+
+impl rustls::server::ProducesTickets for NoTickets {
+    fn enabled(&self) -> bool {
+        false
+    }
+
+    fn lifetime(&self) -> u32 {
+        0
+    }
+
+    fn encrypt(&self, _plain: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn decrypt(&self, _cipher: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+}
+
 /// A UDP socket for each worker, if HTTP/3 is spoken.
 fn datagrams(
     config: &ServerConfig,
@@ -242,6 +267,10 @@ fn datagrams(
     let (true, Listen::Tcp(bound), Some(tls)) = (config.http3, address, tls) else { return Ok(Vec::new()) };
     let mut tls = tls.clone();
     tls.alpn_protocols = vec![b"h3".to_vec()];
+    // Early data (0-RTT): rustls takes it for sessions that the server itself remembers, so that each is used once.
+    tls.ticketer = Arc::new(NoTickets);
+    tls.session_storage = rustls::server::ServerSessionMemoryCache::new(MOST_SESSIONS);
+    tls.max_early_data_size = u32::MAX;
     let setup = ServerSetup::new(Arc::new(tls), Limits::SERVER).map_err(|error| StartError::Config {
         field: "http3",
         expected: "TLS 1.3",

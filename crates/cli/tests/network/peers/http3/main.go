@@ -51,11 +51,16 @@ func main() {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}))
+	mux.HandleFunc("/late", count(func(w http.ResponseWriter, r *http.Request) {
+		if !r.TLS.HandshakeComplete {
+			w.WriteHeader(http.StatusTooEarly)
+		}
+	}))
 	mux.HandleFunc("/abort", count(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	mux.HandleFunc("/served", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, atomic.LoadInt64(&served)) })
 	transport := &quic.Transport{Conn: socket, VerifySourceAddress: func(net.Addr) bool { return len(os.Args) > 3 }}
 	settings := http3.ConfigureTLSConfig(&tls.Config{Certificates: []tls.Certificate{certificate}})
-	listener, err := transport.ListenEarly(settings, &quic.Config{MaxIncomingStreams: 20})
+	listener, err := transport.ListenEarly(settings, &quic.Config{MaxIncomingStreams: 20, Allow0RTT: true})
 	if err != nil {
 		log.Fatal(err)
 	}
