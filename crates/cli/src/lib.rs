@@ -77,15 +77,18 @@ use wording::Settings;
 /// threshold held, 1 a threshold failed, 2 the command line or a file was wrong, 3 the target never answered, 130 and
 /// 143 ended by Ctrl-C and SIGTERM. Called as `wrk`, it takes wrk's arguments.
 pub fn main_with(registry: Registry) -> ExitCode {
-    let definitions = match parser::definitions(&registry) {
-        Ok(definitions) => definitions,
-        Err(error) => return ended(Err(error), Settings::Flags),
-    };
     if wrk::is_called(std::env::args_os().next().as_deref()) {
         let words = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned());
-        return ended(wrk::run(words, &Program { registry, definitions, given: None }), Settings::Flags);
+        return match parser::definitions(&registry) {
+            Ok(definitions) => ended(wrk::run(words, &Program { registry, definitions, given: None }), Settings::Flags),
+            Err(error) => ended(Err(error), Settings::Flags),
+        };
     }
-    let (args, given) = match parser::read(&definitions, &registry) {
+    let (definitions, read) = match parser::parsed(&registry) {
+        Ok(parsed) => parsed,
+        Err(error) => return ended(Err(error), Settings::Flags),
+    };
+    let (args, given) = match read {
         Ok((args, given)) => (args, Some(given)),
         Err(error) => return parser::shown(&error).unwrap_or_else(|| console::usage(&error)),
     };

@@ -99,11 +99,17 @@ pub fn variables() -> Variables {
 }
 
 impl Inherited {
-    /// The flags that `words`, beginning with the program's name, inherit.
+    /// The flags that `words`, beginning with the program's name, inherit. `definitions` have the flags of their command, and `whole`
+    /// returns those of all.
     ///
     /// # Errors
     /// When the file cannot be read, or names an unknown flag.
-    pub fn read(definitions: &Command, words: &[OsString], variables: &Variables) -> Result<Self> {
+    pub fn read(
+        definitions: &Command,
+        whole: &dyn Fn() -> Result<Command>,
+        words: &[OsString],
+        variables: &Variables,
+    ) -> Result<Self> {
         // Mistakes in the words themselves are reported when all are read.
         let Ok(matches) = definitions.clone().ignore_errors(true).try_get_matches_from(words) else {
             return Ok(Self::default());
@@ -120,12 +126,13 @@ impl Inherited {
         };
         let mut inherited = Self { place, ..Self::default() };
         for (variable, value) in variables.iter().filter(|(name, value)| name != FILE_VARIABLE && !value.is_empty()) {
-            inherited.take_variable(&definitions, command, variable, value)?;
+            inherited.take_variable(whole, command, variable, value)?;
         }
         if let Some(path) = path(given, variables) {
             let text = files::read_text(&path)?;
-            let entries = file::entries(&text, name, &|flag| known(&definitions, flag))
-                .with_context(|| path.display().to_string())?;
+            let all = whole()?;
+            let entries =
+                file::entries(&text, name, &|flag| known(&all, flag)).with_context(|| path.display().to_string())?;
             for (entry, line) in entries {
                 if let Some(arg) = flag(command, &entry.name) {
                     let values = entry.values(arg).with_context(|| format!("{}, line {line}", path.display()))?;
@@ -138,11 +145,18 @@ impl Inherited {
         Ok(inherited)
     }
 
-    fn take_variable(&mut self, all: &Command, command: &Command, variable: &str, value: &OsStr) -> Result<()> {
+    fn take_variable(
+        &mut self,
+        whole: &dyn Fn() -> Result<Command>,
+        command: &Command,
+        variable: &str,
+        value: &OsStr,
+    ) -> Result<()> {
         let name = variable.strip_prefix(PREFIX).unwrap_or(variable).to_lowercase().replace('_', "-");
         let Some(arg) = flag(command, &name) else {
-            if !is_known(all, &name) {
-                let meant = nearest_flag(all, &name).map(str::to_owned);
+            let all = whole()?;
+            if !is_known(&all, &name) {
+                let meant = nearest_flag(&all, &name).map(str::to_owned);
                 self.unknown.push(Unknown { variable: variable.to_owned(), meant });
             }
             return Ok(());

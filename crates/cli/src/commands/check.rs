@@ -133,7 +133,8 @@ fn as_run(args: &Check, program: &Program) -> Result<Run> {
     args.base_url.iter().for_each(|value| flag("base-url", value));
     line.extend(args.sandbox.then(|| "--sandbox".into()));
     line.extend(["--".into(), args.file.clone().into()]);
-    let inherited = Inherited::read(&program.definitions, &line, &inherited::variables())?;
+    let inherited =
+        Inherited::read(&program.definitions, &|| Ok(program.definitions.clone()), &line, &inherited::variables())?;
     let matches = program.definitions.clone().try_get_matches_from(inherited.applied(line));
     let matches = matches.map_err(|error| runs::problem(&error))?;
     match matches.subcommand() {

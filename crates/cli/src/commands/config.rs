@@ -31,7 +31,8 @@ struct Row {
 
 pub fn run(args: &Config, program: &Program) -> Result<Exit> {
     let words: Vec<OsString> = std::iter::once("brunt".into()).chain(args.words.iter().cloned()).collect();
-    let inherited = Inherited::read(&program.definitions, &words, &inherited::variables())?;
+    let inherited =
+        Inherited::read(&program.definitions, &|| Ok(program.definitions.clone()), &words, &inherited::variables())?;
     let mut used = written(&program.definitions, &words, &program.registry);
     used.extend(inherited.used().map(|flag| row(flag, flag.source.to_string(), &program.registry)));
     let idle: Vec<Row> = inherited

@@ -42,6 +42,10 @@ use crate::exit::Exit;
 /// The commands besides the program's own that take the flags of runs and protocols.
 pub const WITH_RUNS: [&str; 7] = ["bench", "curl", "llm", "find", "compare", "sweep", "doctor"];
 
+/// The commands that look at the flags of others, or whose words become those of another.
+pub const LOOK_AT_OTHERS: [&str; 9] =
+    ["help", "man", "completions", "config", "check", "schema", "init", "curl", "llm"];
+
 /// A subcommand, in the order of the help.
 #[derive(Debug, Subcommand)]
 pub enum Command {

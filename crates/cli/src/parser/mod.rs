@@ -90,21 +90,72 @@ impl Args {
 /// # Errors
 /// When a protocol wants a flag that is taken.
 pub fn definitions(registry: &Registry) -> Result<clap::Command> {
-    let command = Args::command();
+    completed(Args::command(), registry, |_| true)
+}
+
+/// The same, where of the commands only the one that these words name has its flags; the others have their names alone. `None` if that
+/// one looks at the others.
+fn definitions_for(registry: &Registry, words: &[OsString]) -> Option<clap::Command> {
+    let mut command = Args::command();
+    let named = words.get(1).and_then(|word| command.find_subcommand(word)).map(|named| named.get_name().to_owned());
+    if named.as_deref().is_some_and(|named| commands::LOOK_AT_OTHERS.contains(&named)) {
+        return None;
+    }
+    let is_named = |name: &str| named.as_deref() == Some(name);
+    for below in command.get_subcommands_mut().filter(|below| !is_named(below.get_name())) {
+        let aliases: Vec<_> = below.get_all_aliases().map(str::to_owned).collect();
+        *below = clap::Command::new(below.get_name().to_owned()).aliases(aliases);
+    }
+    completed(command, registry, is_named).ok()
+}
+
+/// Adds what the derived definitions lack; to the commands that are `wanted` only.
+fn completed(command: clap::Command, registry: &Registry, wanted: impl Fn(&str) -> bool) -> Result<clap::Command> {
     flags::check(&command, registry)?;
     let command = command.version(version::short()).long_version(version::long(registry));
     let with = |command| flags::add(command, registry);
-    let command =
-        commands::WITH_RUNS.into_iter().fold(with(command), |command, name| command.mut_subcommand(name, with));
+    let with_runs = commands::WITH_RUNS.into_iter().filter(|name| wanted(name));
+    let command = with_runs.fold(with(command), |command, name| command.mut_subcommand(name, with));
     Ok(short::apply(commands::curl::defined(command)))
+}
+
+/// The definitions by which the process's arguments were parsed, with the parsed arguments and the values given.
+pub type Parsed = (clap::Command, Result<(Args, ArgMatches), clap::Error>);
+
+/// Parses the arguments of the process. A mistake in them, and the help that they ask for, are clap's message.
+///
+/// # Errors
+/// When a protocol wants a flag that is taken.
+pub fn parsed(registry: &Registry) -> Result<Parsed> {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if let [_, word] = words.as_slice()
+        && ["-V", "--version"].iter().any(|version| word == version)
+    {
+        let command = clap::Command::new("brunt").version(version::short()).long_version(version::long(registry));
+        if let Err(version) = command.clone().try_get_matches_from(&words) {
+            return Ok((command, Err(version)));
+        }
+    }
+    // Making all definitions takes longer than parsing by them. Messages name flags of other commands, and need them.
+    if let Some(definitions) = definitions_for(registry, &words)
+        && let Ok(read) = read(&definitions, registry, words.clone())
+    {
+        return Ok((definitions, Ok(read)));
+    }
+    let definitions = definitions(registry)?;
+    let read = read(&definitions, registry, words);
+    Ok((definitions, read))
 }
 
 /// The parsed arguments of the process, and the values given.
 ///
 /// # Errors
 /// clap's message: a mistake in them, or the help that they ask for.
-pub fn read(definitions: &clap::Command, registry: &Registry) -> Result<(Args, ArgMatches), clap::Error> {
-    let words: Vec<OsString> = std::env::args_os().collect();
+fn read(
+    definitions: &clap::Command,
+    registry: &Registry,
+    words: Vec<OsString>,
+) -> Result<(Args, ArgMatches), clap::Error> {
     let command = words.get(1).and_then(|word| word.to_str()).and_then(|word| definitions.find_subcommand(word));
     let command = command.map(clap::Command::get_name);
     // The words of a curl command are curl's.
@@ -117,7 +168,8 @@ pub fn read(definitions: &clap::Command, registry: &Registry) -> Result<(Args, A
         .map_err(|error| clap::Error::raw(ErrorKind::ValueValidation, format!("{error:#}\n")))?;
     let words = curl.unwrap_or(words);
     let words = commands::llm::expanded(&words, commands::llm::has_key()).unwrap_or(words);
-    let inherited = Inherited::read(definitions, &words, &inherited::variables())
+    let whole = || self::definitions(registry);
+    let inherited = Inherited::read(definitions, &whole, &words, &inherited::variables())
         .map_err(|error| clap::Error::raw(ErrorKind::ValueValidation, format!("{error:#}\n")))?;
     let words = inherited.applied(words);
     let matches = definitions.clone().try_get_matches_from(&words).map_err(|error| {
@@ -125,11 +177,12 @@ pub fn read(definitions: &clap::Command, registry: &Registry) -> Result<(Args, A
         let error = with_suggestion(foreign_flags::with_way(error, &words, command), &long_flags(definitions));
         with_source(secrets::without_secrets(error, registry), source)
     })?;
+    let args = args(&matches, registry)?;
     let run = matches.subcommand().map_or(&matches, |(_, below)| below);
     let quiet = matches!(run.try_get_one("quiet"), Ok(Some(true)));
     let notes = inherited.note().filter(|_| !quiet).into_iter().chain(inherited.ignored(quiet));
     notes.for_each(|note| console::note(&note));
-    Ok((args(&matches, registry)?, matches))
+    Ok((args, matches))
 }
 
 /// The flag that an error is about.
@@ -194,6 +247,34 @@ mod tests {
     #[test]
     fn the_definitions_are_consistent() {
         definitions(&crate::built_in()).unwrap().debug_assert();
+    }
+
+    #[test]
+    fn words_mean_the_same_without_the_flags_of_other_commands() {
+        let registry = crate::built_in();
+        let whole = definitions(&registry).unwrap();
+        let names = whole.get_subcommands().map(|command| command.get_name().to_owned());
+        for name in names.chain(["-c".to_owned()]) {
+            let words = ["brunt", &name].map(OsString::from);
+            let Some(pruned) = definitions_for(&registry, &words) else {
+                assert!(commands::LOOK_AT_OTHERS.contains(&&*name), "{name}");
+                continue;
+            };
+            let shown = |command: &clap::Command| {
+                let args: Vec<_> = command.get_arguments().map(|arg| format!("{arg:?}")).collect();
+                let mut below: Vec<_> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+                below.sort();
+                (args, below, command.get_all_aliases().map(str::to_owned).collect::<Vec<_>>())
+            };
+            assert_eq!(shown(&pruned), shown(&whole));
+            for one in pruned.get_subcommands() {
+                let other = whole.find_subcommand(one.get_name()).unwrap();
+                let (one_shown, other_shown) = (shown(one), shown(other));
+                assert_eq!(one_shown.2, other_shown.2, "aliases of {}", one.get_name());
+                assert!(one.get_name() != name || one_shown == other_shown, "{name}");
+                assert!(one.get_name() == name || one_shown.0.len() == 2, "its help alone");
+            }
+        }
     }
 
     #[test]

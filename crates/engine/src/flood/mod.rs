@@ -487,7 +487,10 @@ impl Flood {
             growth.answered(freed.len(), network.places());
         }
         self.user.expect(certain);
-        for (token, since) in freed.drain(..) {
+        for (at, &(token, since)) in freed.iter().enumerate() {
+            if let Some((next, _)) = freed.get(at + 1) {
+                network.foresee(*next, freed.get(at + 2).map(|(token, _)| *token));
+            }
             if network.connections()[token].is_open() {
                 // A call of the closed model is due when it is made. A connection of the open model has been free since
                 // its answer.
@@ -496,6 +499,7 @@ impl Flood {
                 self.give_work(network, token, now);
             }
         }
+        freed.clear();
         self.user.expect(0);
         if !self.lists.have_none_dormant() && network.census().taking() > 0 && !self.outage.has_failed(OriginId::FIRST)
         {

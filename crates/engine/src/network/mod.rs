@@ -16,6 +16,7 @@ mod deadlines;
 mod downtime;
 mod examples;
 mod failures;
+mod foresight;
 pub(crate) mod growth;
 mod kinds;
 mod metering;

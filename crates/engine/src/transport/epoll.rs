@@ -240,6 +240,8 @@ fn connect_tcp(address: SocketAddr, source: Option<IpAddr>, arrival_times: Arriv
     if let Some(source) = source {
         // Lets the kernel give one local port to connections that differ otherwise.
         socket.set_reuse_address(true)?;
+        #[cfg(target_os = "linux")]
+        choose_port_on_connecting(&socket);
         socket.bind(&SocketAddr::new(source, 0).into())?;
     }
     match socket.connect(&address.into()) {
@@ -249,6 +251,26 @@ fn connect_tcp(address: SocketAddr, source: Option<IpAddr>, arrival_times: Arriv
         Err(error) => return Err(error),
     }
     Ok(TcpStream::from_std(socket.into()))
+}
+
+/// Lets the kernel choose the local port when it knows the other end. As it binds, it would look for one that nobody has, and go through
+/// thousands of taken ports for it. Best effort.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "no library that is used here sets this option")]
+fn choose_port_on_connecting(socket: &RawSocket) {
+    use std::os::fd::AsRawFd as _;
+
+    let yes: libc::c_int = 1;
+    // SAFETY: the kernel reads as many bytes of `yes` as it has. The descriptor is open as long as `socket` is borrowed.
+    let _ = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            (&raw const yes).cast(),
+            size_of_val(&yes) as libc::socklen_t,
+        )
+    };
 }
 
 impl Driver for Epoll {

@@ -282,7 +282,10 @@ impl VirtualUsers {
     /// Sends the gathered calls. Each becomes due when it is sent, like the calls of the flood.
     pub(super) fn send_gathered<D: Driver>(&mut self, network: &mut UsersNetwork<D>) {
         let mut gathered = std::mem::take(&mut self.gathered);
-        for token in gathered.drain(..) {
+        for (at, &token) in gathered.iter().enumerate() {
+            if let Some(next) = gathered.get(at + 1) {
+                network.foresee(*next, gathered.get(at + 2).copied());
+            }
             let now = network.now();
             if self.loading.holds_back(now) {
                 // The calls stay with their connections.
@@ -305,6 +308,7 @@ impl VirtualUsers {
             }
         }
         if self.gathered.is_empty() {
+            gathered.clear();
             self.gathered = gathered;
         }
     }

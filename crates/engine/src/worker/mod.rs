@@ -269,7 +269,10 @@ impl<D: Driver, W: Workload<D>> Worker<D, W> {
             self.network.driver_mut().wait(until, &mut events)?;
             self.network.woke();
             self.network.read_on(&mut self.load);
-            for &event in &events {
+            for (at, &event) in events.iter().enumerate() {
+                if let Some(next) = events.get(at + 1) {
+                    self.network.foresee(next.token, events.get(at + 2).map(|event| event.token));
+                }
                 self.network.handle(&mut self.load, event);
             }
             self.load.turn(&mut self.network);

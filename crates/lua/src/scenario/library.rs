@@ -132,11 +132,11 @@ impl LuaLibrary {
         functions.raw_set("by_place", host.common.by_place)?;
         let (brunt, core, table) = (lua.create_table()?, lua.create_table()?, lua.create_table()?);
         for (name, part) in LIBRARY {
-            let chunk = lua.load(part).set_name(format!("=brunt.{name}"));
+            let chunk = state::own(&lua, &format!("=brunt.{name}"), part)?;
             chunk.call::<()>((&functions, &brunt, &core, &table))?;
         }
         for (dialect, _) in &host.common.dialects {
-            let chunk = lua.load(dialect.library()).set_name(format!("=brunt.{}", dialect.name()));
+            let chunk = state::own(&lua, &format!("=brunt.{}", dialect.name()), dialect.library())?;
             brunt.set(dialect.name(), chunk.call::<mlua::Value>((&core, dialect.name()))?)?;
         }
         table.get::<Function>("complete")?.call::<()>(())?;

@@ -18,7 +18,7 @@ impl Folder {
             shlex::split(&format!("brunt {line}")).unwrap().into_iter().map(Into::into).collect();
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value))).collect();
         let definitions = crate::parser::definitions(&crate::built_in())?;
-        let inherited = Inherited::read(&definitions, &words, &variables)?;
+        let inherited = Inherited::read(&definitions, &|| Ok(definitions.clone()), &words, &variables)?;
         let applied = inherited.applied(words.clone());
         Ok(applied.into_iter().filter(|word| !words.contains(word)).map(|word| word.into_string().unwrap()).collect())
     }
