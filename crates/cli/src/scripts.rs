@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-use brunt_javascript::{JavaScript, RunResult};
+use brunt_engine::EngineError;
+use brunt_javascript::{JavaScript, RunResult, SUMMARY, summary_data, summary_texts};
 use brunt_judge::summary::Summary;
 use brunt_lua::LuaJit;
 use brunt_plan::plan::{Plan, Sandbox};
@@ -13,6 +14,8 @@ use brunt_plan::share::Portion;
 use brunt_protocol::{Prepared, Registry};
 use brunt_report::{Format, Style};
 use brunt_script::{FloodScript, LoadOptions, Loaded, Outline, Program, ScriptError, ScriptHost};
+
+use crate::console;
 
 /// The host of the scripts that brunt carries out: wrk's and scenarios in Lua, k6's in JavaScript.
 pub const SCRIPTS: &dyn ScriptHost = &Languages;
@@ -107,7 +110,16 @@ pub fn handle_summary(
             measured_ns: summary.run.measured_ns,
             is_terminal: std::io::stdout().is_terminal(),
         };
-        return brunt_javascript::handle_summary(&summary.plan, scenarios, &result);
+        let made = || -> Result<_, EngineError> {
+            let Some(data) = summary_data(&summary.plan, scenarios, &result)? else { return Ok(None) };
+            let left = brunt_engine::run_aside(&summary.plan, registry, SCRIPTS, SUMMARY, data)?;
+            Ok(left.map(|left| summary_texts(&left)))
+        };
+        // As in k6, the run's own report takes the place of one that fails, and the exit status is the run's.
+        return Ok(made().unwrap_or_else(|error| {
+            console::note(&format!("error: {error}"));
+            None
+        }));
     }
     let document = || {
         let mut json = Vec::new();

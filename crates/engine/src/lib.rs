@@ -313,6 +313,21 @@ pub fn run_traced(
     )
 }
 
+/// Lets one user of a plan's script go through a function beside any load, such as one that is over, with a value. Returns the value that it
+/// leaves; `None` where the script has no such function. It may take as long as the script's teardown.
+///
+/// # Errors
+/// When the function fails, or does not return in time.
+pub fn run_aside(
+    plan: &Plan,
+    registry: &Registry,
+    scripts: &dyn ScriptHost,
+    which: &'static str,
+    given: Value<'static>,
+) -> Result<Option<Value<'static>>, EngineError> {
+    scenarios::run_aside(&Epolls::new(plan, false), plan, (registry, scripts), which, given)
+}
+
 /// Checks everything about `plan` that can be checked without touching the network.
 ///
 /// # Errors

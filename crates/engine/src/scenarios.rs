@@ -235,6 +235,26 @@ impl<'a> ScenarioRuntime<'a> {
     }
 }
 
+/// Lets one user of a plan's script go through a function beside any load, with a value. Returns the value that it leaves.
+///
+/// # Errors
+/// When the function fails, or does not return in time.
+pub(crate) fn run_aside<M: Machine>(
+    machine: &M,
+    plan: &Plan,
+    (registry, scripts): (&Registry, &dyn ScriptHost),
+    which: &'static str,
+    given: Value<'static>,
+) -> Result<Option<Value<'static>>, EngineError> {
+    let Some(scenarios) = &plan.scenarios else { return Ok(None) };
+    let portion = Portion::whole(1);
+    let script = scripts.program(plan, scenarios, registry, portion)?;
+    let left = LifecycleFigures::default();
+    let runtime = ScenarioRuntime { plan, scenarios, script, given, left, trace: None, portion };
+    let done = runtime.run(which, machine, &StopHandle::default(), RETURN)?;
+    done.map(|(library, _)| library.given()).transpose().map_err(Into::into)
+}
+
 /// The state in which setup or teardown has returned, and what it leaves.
 type AfterReturn = (Box<dyn Library>, LifecycleFigures);
 
@@ -270,7 +290,7 @@ fn origins(
     for (found, (place, client, base)) in based.enumerate() {
         if found >= routes.len() {
             routes.push(match find(base, client) {
-                Err(error @ RouteError::Blocked { .. }) => Err((error.failure(), error.to_string())),
+                Err(error) if is_calls_failure(&error, client) => Err((error.failure(), error.to_string())),
                 found => Ok(found?),
             });
         }
@@ -281,6 +301,11 @@ fn origins(
         }
     }
     Ok(origins)
+}
+
+/// Whether calls fail by this error, rather than the run.
+fn is_calls_failure(error: &RouteError, client: &ScriptClient) -> bool {
+    matches!(error, RouteError::Blocked { .. }) || client.is_base_found && error.is_no_address()
 }
 
 /// Finds the way to a target, with connections as `plan` wants them.

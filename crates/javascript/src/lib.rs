@@ -48,7 +48,8 @@ use brunt_protocol::{Prepared, Registry};
 use brunt_script::{FloodScript, Program, ScriptError, ScriptHost};
 
 pub use self::load::{load, outline};
-pub use self::summary::{RunResult, handle_summary};
+pub use self::shared::SUMMARY;
+pub use self::summary::{RunResult, summary_data, summary_texts};
 
 /// The extensions of the names of scripts in JavaScript.
 pub const EXTENSIONS: [&str; 4] = ["js", "mjs", "cjs", "ts"];

@@ -539,11 +539,14 @@ fn imported(name: &str, text: &str) -> String {
          export const __common = commonJs(requireModule({id}, {base}));\n\
          export default __common?.__esModule || __common?.default ? __common.default : __common;\n"
     );
+    let assigned =
+        text.match_indices("exports.").map(|(at, word)| leading_name(text.get(at + word.len()..).unwrap_or_default()));
+    let listed = text.match_indices("module.exports").flat_map(|(at, word)| {
+        let rest = text.get(at + word.len()..).unwrap_or_default().trim_start();
+        rest.strip_prefix('=').map(|rest| keys(rest.trim_start())).unwrap_or_default()
+    });
     let mut names: Vec<&str> = Vec::new();
-    for (at, _) in text.match_indices("exports.") {
-        let rest = text.get(at + "exports.".len()..).unwrap_or_default();
-        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '$').unwrap_or(rest.len());
-        let name = rest.get(..end).unwrap_or_default();
+    for name in assigned.chain(listed) {
         if !name.is_empty() && name != "default" && name != "__esModule" && !names.contains(&name) {
             names.push(name);
         }
@@ -553,6 +556,64 @@ fn imported(name: &str, text: &str) -> String {
         let _ = writeln!(module, "const exported{at} = __common?.[\"{name}\"];\nexport {{ exported{at} as {name} }};");
     }
     module
+}
+
+/// The name with which a text begins; empty where it begins with none.
+fn leading_name(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '$').unwrap_or(text.len());
+    text.get(..end).filter(|name| !name.starts_with(|c: char| c.is_ascii_digit())).unwrap_or_default()
+}
+
+/// The keys of the object with which a text begins, as far as they are names. It may tell too many of one that is hard to read.
+fn keys(text: &str) -> Vec<&str> {
+    let mut keys = Vec::new();
+    let (mut depth, mut is_key, mut at) = (0_usize, false, 0);
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let length = match rest.as_bytes() {
+            [b'/', b'/', ..] => rest.find('\n').unwrap_or(rest.len()),
+            [b'/', b'*', ..] => rest.find("*/").map_or(rest.len(), |end| end + 2),
+            [quote @ (b'"' | b'\'' | b'`'), inside @ ..] => 2 + text_length(inside, *quote),
+            [b'{' | b'(' | b'[', ..] => {
+                depth += 1;
+                is_key = depth == 1;
+                1
+            }
+            [b'}' | b')' | b']', ..] if depth <= 1 => break,
+            [b'}' | b')' | b']', ..] => {
+                depth -= 1;
+                1
+            }
+            [b',', ..] => {
+                is_key = depth == 1;
+                1
+            }
+            _ if depth == 0 => break,
+            _ => {
+                let name = leading_name(rest);
+                if is_key && !name.is_empty() {
+                    keys.push(name);
+                    // What stands before a name is none: `async work() {}`, `get size() {}`.
+                    is_key = rest
+                        .get(name.len()..)
+                        .is_some_and(|rest| rest.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()));
+                }
+                name.len().max(rest.chars().next().map_or(1, char::len_utf8))
+            }
+        };
+        at += length;
+    }
+    keys
+}
+
+/// The bytes of a text up to its closing quote.
+fn text_length(inside: &[u8], quote: u8) -> usize {
+    let mut escaped = false;
+    let ends = |byte: &u8| {
+        let ends = *byte == quote && !escaped;
+        escaped = *byte == b'\\' && !escaped;
+        ends
+    };
+    inside.iter().position(ends).unwrap_or(inside.len())
 }
 
 #[cfg(test)]
@@ -636,6 +697,20 @@ mod tests {
         };
         for text in texts(&library).into_iter().chain(texts(&library.join("jslib"))) {
             assert!(LIBRARY.iter().any(|(_, known)| *known == text), "no module has the file that begins {text:.80}");
+        }
+    }
+
+    #[test]
+    fn objects_of_exports_tell_their_names() {
+        assert_eq!(
+            keys("{ short: (a, b) => { return {c: 1} }, calls, 'x': 2, get size() { return [1, d] }, ...rest }; e"),
+            ["short", "calls", "get", "size", "rest"]
+        );
+        assert_eq!(keys("{\n  // a, b\n  c: `}${1}`, /* d, */ f\n}"), ["c", "f"]);
+        assert_eq!(keys("{}").len() + keys("").len() + keys("make({ a })").len() + keys("{ 'ö").len(), 0);
+        let module = imported("a.js", "0 && (module.exports = { options, setup });\nexports.more = 1");
+        for name in ["options", "setup", "more"] {
+            assert!(module.contains(&format!(" as {name} }}")), "{module}");
         }
     }
 

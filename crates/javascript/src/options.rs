@@ -45,6 +45,8 @@ const ABOUT_K6: &[&str] = &[
     "noConnectionReuse",
     "noVUConnectionReuse",
 ];
+/// Options that stand for a scenario.
+const SHORTCUTS: [&str; 3] = ["duration", "iterations", "stages"];
 /// Options that k6's modules heed.
 const HEEDED: &[&str] = &[
     "tags",
@@ -148,7 +150,8 @@ impl Options {
             return Err(WrongOption::new(&["options"], format!("options must be an object, not {options}")));
         };
         set_by_environment(fields, env)?;
-        let has_scenarios = fields.get("scenarios").is_some_and(Value::is_object);
+        let has_scenarios =
+            fields.get("scenarios").and_then(Value::as_object).is_some_and(|scenarios| !scenarios.is_empty());
         if !has_scenarios {
             let scenario = shortcut(fields);
             fields.insert("scenarios".to_owned(), json!({ "default": scenario }));
@@ -168,6 +171,9 @@ impl Options {
         let is = |name: &str| fields.get(name) == Some(&Value::Bool(true));
         let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
         let mut notes: Vec<String> = Vec::new();
+        if has_scenarios && let Some(name) = SHORTCUTS.iter().find(|name| fields.contains_key(**name)) {
+            notes.push(format!("options.{name} is not carried out: options.scenarios say what runs"));
+        }
         for name in fields.keys().map(String::as_str).filter(|name| !ABOUT_K6.contains(name) && !HEEDED.contains(name))
         {
             notes.push(match name {
@@ -263,6 +269,9 @@ impl Options {
             for (metric, ..) in METRICS {
                 add(metric, &[], (*metric).to_owned());
             }
+            // k6's summary has this one whether or not a threshold asks for it.
+            let expected = [("expected_response".to_owned(), "true".to_owned())];
+            add("http_req_duration", &expected, "http_req_duration{expected_response=true}".to_owned());
         }
         all
     }

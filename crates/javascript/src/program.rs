@@ -18,7 +18,7 @@ use brunt_script::{Asking, Files, KeepAlive, Library, Program, ScriptClient, Scr
 use crate::library::JavaScriptLibrary;
 use crate::modules::Modules;
 use crate::options::Options;
-use crate::shared::{Schema, Shared};
+use crate::shared::{ASIDE, SUMMARY, Schema, Shared};
 use crate::user::User;
 use crate::worker::Worker;
 
@@ -66,7 +66,7 @@ impl Source {
                 let has = |name: &str| script.function(name).map(|function| function.is_some());
                 let executable = |name: &str| has(name).unwrap_or(false);
                 let options = Options::read(text.as_deref().unwrap_or("{}"), &self.env, &executable);
-                Ok::<_, rquickjs::Error>((options, has("setup")?, has("teardown")?, has("handleSummary")?))
+                Ok::<_, rquickjs::Error>((options, has("setup")?, has("teardown")?, has(SUMMARY)?))
             };
             probed().map_err(|error| user.problem(&script.ctx, &error))
         });
@@ -93,7 +93,7 @@ impl Source {
         let scenarios = functions.len();
         let wanted =
             probed.map_or_else(|| "[]".to_owned(), |probed| probed.options.wanted(probed.has_summary, &probed.metrics));
-        functions.extend(["setup", "teardown"].map(|name| (name.to_owned(), name.to_owned())));
+        functions.extend(ASIDE.map(|name| (name.to_owned(), name.to_owned())));
         Shared {
             modules: Arc::clone(&self.modules),
             env: self.env.clone(),
@@ -104,6 +104,7 @@ impl Source {
             functions,
             has_setup: probed.is_some_and(|probed| probed.has_setup),
             has_teardown: probed.is_some_and(|probed| probed.has_teardown),
+            has_summary: probed.is_some_and(|probed| probed.has_summary),
             pacing_ns: probed.map_or(0, |probed| probed.options.pacing_ns),
             clients,
             schemas: probed.map_or_else(Vec::new, |probed| probed.schemas.clone()),
@@ -172,6 +173,7 @@ pub(crate) fn clients(
             timeout_ns: Some(TIMEOUT_NS),
             keep_alive: options.keep_alive,
             identities: options.identities.clone(),
+            is_base_found: true,
         })
     };
     let mut fields = Vec::new();

@@ -5,18 +5,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use brunt_script::Operation;
 use rquickjs::context::intrinsic;
 use rquickjs::{Context, Ctx, Exception, FromJs, Function, Module, Object, Persistent, Promise, Runtime, Value};
 
-use crate::bounded;
 use crate::error::{explained, thrown};
 use crate::loader::UserModules;
 use crate::memory::{MOST_MEMORY, Memory};
+use crate::shared::SUMMARY;
 use crate::stack::SCRIPT_STACK;
 use crate::trace;
 use crate::user::{LONGEST_STRETCH, LONGEST_TOP, Myself, User, uncatchable};
-use crate::worker::Worker;
+use crate::{bounded, bytes};
 
 /// What a runtime has of `ECMAScript`: all of it. Globals of browsers that k6 has not (`atob`, `performance`) are not there either.
 type Globals = (
@@ -107,6 +109,7 @@ impl User {
             iterate: events.get("iterate")?,
             settle: events.get("settle")?,
             known: Cell::new(None),
+            given: Cell::new(None),
             run_once: events.get("runOnce")?,
             options,
         })
@@ -245,6 +248,8 @@ pub(crate) struct Script<'js> {
     settle: Function<'js>,
     /// The function that was run last, by its place.
     known: Cell<Option<(u32, Function<'js>)>>,
+    /// What setup has returned, and the number of the user whose copy it is.
+    given: Cell<Option<(u64, Value<'js>)>>,
     run_once: Function<'js>,
 }
 
@@ -285,7 +290,12 @@ impl<'js> Script<'js> {
         let Some(function) = self.function(name)? else {
             return Err(Exception::throw_message(&self.ctx, &format!("the script exports no function '{name}'")));
         };
-        let given = self.given(worker)?;
+        let given = self.given(user)?;
+        if name == SUMMARY {
+            user.stretch.set((None, LONGEST_TOP));
+            *worker.given.borrow_mut() = Some(self.texts(function, given)?);
+            return Ok(());
+        }
         if name == "setup" || name == "teardown" {
             let returned = self.once(function, name, given)?;
             if name == "setup" {
@@ -298,17 +308,34 @@ impl<'js> Script<'js> {
         self.iterate.call((function, given))
     }
 
-    /// What setup has returned, made anew.
-    fn given(&self, worker: &Worker) -> rquickjs::Result<Value<'js>> {
-        match &*worker.given.borrow() {
-            Some(text) => self.ctx.json_parse(text.as_str()),
-            None => Ok(Value::new_undefined(self.ctx.clone())),
+    /// Runs `handleSummary` with the run's result. Returns the texts that it makes, in base64 by the names of their files, as JSON.
+    fn texts(&self, function: Function<'js>, result: Value<'js>) -> rquickjs::Result<String> {
+        let ours: Object<'js> = Module::import(&self.ctx, "brunt:summary")?.finish()?;
+        let data: Value<'js> = ours.get::<_, Function<'js>>("summaryData")?.call((result,))?;
+        let mut texts = serde_json::Map::new();
+        let made = self.once(function, "", data)?;
+        for entry in made.as_object().into_iter().flat_map(Object::props::<Value<'js>, Value<'js>>) {
+            let (name, text) = entry?;
+            texts.insert(bytes::text(&self.ctx, &name)?, STANDARD.encode(bytes::of(&self.ctx, &text)?).into());
         }
+        Ok(serde_json::Value::Object(texts).to_string())
+    }
+
+    /// The user's copy of what setup has returned. It is the same in all of the user's iterations, with what they have changed in it.
+    fn given(&self, user: &User) -> rquickjs::Result<Value<'js>> {
+        let text = user.worker.given.borrow();
+        let Some(text) = text.as_deref() else { return Ok(Value::new_undefined(self.ctx.clone())) };
+        let given = match self.given.take().filter(|(whose, _)| *whose == user.id.get()) {
+            Some((_, given)) => given,
+            None => self.ctx.json_parse(text)?,
+        };
+        self.given.set(Some((user.id.get(), given.clone())));
+        Ok(given)
     }
 
     /// Runs a scenario's function, which needs the library for what it leaves behind alone.
     fn run_alone(&self, user: &User, function: &Function<'js>) -> rquickjs::Result<()> {
-        let returned: Value<'js> = function.call((self.given(&user.worker)?,))?;
+        let returned: Value<'js> = function.call((self.given(user)?,))?;
         if !returned.is_promise() && user.goes_on_alone.get() {
             user.run_jobs(&self.ctx)?;
             if user.goes_on_alone.get() && user.rejected.borrow().is_empty() {
@@ -332,6 +359,7 @@ mod tests {
     use super::*;
     use crate::modules::Modules;
     use crate::program::Source;
+    use crate::worker::Worker;
 
     /// The bytes of a runtime in which a script's top has run.
     fn bytes(text: &str) -> i64 {

@@ -11,6 +11,11 @@ use brunt_script::ScriptClient;
 
 use crate::modules::Modules;
 
+/// The functions that run once, beside the load.
+pub(crate) const ASIDE: [&str; 3] = ["setup", "teardown", SUMMARY];
+/// The function that makes texts of a run's result.
+pub const SUMMARY: &str = "handleSummary";
+
 /// What users share.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Shared {
@@ -23,12 +28,13 @@ pub(crate) struct Shared {
     pub(crate) wanted: String,
     /// Whether a threshold or a summary takes samples of checks.
     pub(crate) samples_checks: bool,
-    /// The scenarios with the names of their functions, and `setup` and `teardown` behind them.
+    /// The scenarios with the names of their functions, and those of [`ASIDE`] behind them.
     pub(crate) functions: Vec<(String, String)>,
     /// The executors of the scenarios.
     pub(crate) executors: Vec<String>,
     pub(crate) has_setup: bool,
     pub(crate) has_teardown: bool,
+    pub(crate) has_summary: bool,
     /// The least time of an iteration, in nanoseconds.
     pub(crate) pacing_ns: u64,
     pub(crate) clients: Vec<ScriptClient>,
@@ -80,10 +86,11 @@ impl Shared {
         }
     }
 
-    /// The place of `setup` or `teardown`, if the script has it.
+    /// The place of a function beside the load, if the script has it.
     pub(crate) fn once(&self, which: &str) -> Option<u32> {
-        let (has, behind) = if which == "setup" { (self.has_setup, 0) } else { (self.has_teardown, 1) };
-        has.then(|| (self.begun.len() + behind) as u32)
+        let behind = ASIDE.iter().position(|known| *known == which)?;
+        let has = [self.has_setup, self.has_teardown, self.has_summary];
+        has.get(behind)?.then(|| (self.begun.len() + behind) as u32)
     }
 
     /// The same program, whose script prints nothing.

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use brunt_plan::plan::Plan;
 use brunt_plan::scenario::Scenarios;
+use brunt_protocol::scenario::Value as Plain;
 use brunt_record::figures::{Figures, OwnFigures, OwnKind};
 use brunt_script::ScriptError;
-use rquickjs::{Function, Module, Object, Value as JsValue};
 use serde_json::{Map, Value, json};
 
-use crate::bytes;
 use crate::options::{CHECK, Options};
 use crate::program::{Probed, Source};
-use crate::user::User;
-use crate::worker::Worker;
+use crate::shared::SUMMARY;
 
 /// Statistics of a trend that a summary has where the script chooses none.
 const STATISTICS: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
@@ -34,47 +34,30 @@ pub struct RunResult<'r> {
     pub is_terminal: bool,
 }
 
-/// The texts that the script's `handleSummary` makes of the run's result, by the names of their files; `None` where the script has no such
-/// function.
+/// What the script's `handleSummary` is given of the run's result; `None` where the script has no such function.
 ///
 /// # Errors
-/// The file and line of an error.
-pub fn handle_summary(
+/// The file and line of an error at the script's top.
+pub fn summary_data(
     plan: &Plan,
     scenarios: &Scenarios,
     result: &RunResult<'_>,
-) -> Result<Option<BTreeMap<String, Vec<u8>>>, ScriptError> {
+) -> Result<Option<Plain<'static>>, ScriptError> {
     // A script that does not mention it costs nothing.
-    let is_mentioned = |text: &[u8]| text.windows(13).any(|word| word == b"handleSummary");
+    let is_mentioned = |text: &[u8]| text.windows(SUMMARY.len()).any(|word| word == SUMMARY.as_bytes());
     if !scenarios.files.iter().any(|file| is_mentioned(&file.content.0)) {
         return Ok(None);
     }
-    let source = Source::of_plan(plan, scenarios)?;
-    let probed = source.probe(false)?;
-    if !probed.has_summary {
-        return Ok(None);
-    }
-    let run = described(result, &probed).to_string();
-    let worker = Worker::new(std::sync::Arc::new(source.program(&probed, Vec::new())), 0);
-    let user = User::new(&worker);
-    let handled = user.with_script(|script| {
-        let handled = || -> rquickjs::Result<BTreeMap<String, Vec<u8>>> {
-            let ctx = &script.ctx;
-            let ours: Object<'_> = Module::import(ctx, "brunt:summary")?.finish()?;
-            let data: JsValue<'_> =
-                ours.get::<_, Function<'_>>("summaryData")?.call((ctx.json_parse(run.as_str())?,))?;
-            let mut texts = BTreeMap::new();
-            let Some(function) = script.function("handleSummary")? else { return Ok(texts) };
-            let made = script.once(function, "", data)?;
-            for entry in made.as_object().into_iter().flat_map(Object::props::<JsValue<'_>, JsValue<'_>>) {
-                let (name, text) = entry?;
-                texts.insert(bytes::text(ctx, &name)?, bytes::of(ctx, &text)?);
-            }
-            Ok(texts)
-        };
-        handled().map_err(|error| user.problem(&script.ctx, &error))
-    });
-    handled.and_then(|texts| texts).map(Some).map_err(|problem| ScriptError::failed("handleSummary", &problem))
+    let probed = Source::of_plan(plan, scenarios)?.probe(false)?;
+    Ok(probed.has_summary.then(|| Plain::Text(described(result, &probed).to_string().into_bytes().into())))
+}
+
+/// The texts that `handleSummary` has left, by the names of their files.
+#[must_use]
+pub fn summary_texts(left: &Plain<'_>) -> BTreeMap<String, Vec<u8>> {
+    let packed: BTreeMap<String, String> =
+        serde_json::from_slice(left.as_bytes().unwrap_or_default()).unwrap_or_default();
+    packed.into_iter().map(|(name, text)| (name, STANDARD.decode(text).unwrap_or_default())).collect()
 }
 
 /// The result as `library/summary.js` takes it.

@@ -83,7 +83,7 @@ impl Asked {
     /// # Errors
     /// Says why it cannot be judged.
     pub(crate) fn condition(&self, kind: Option<OwnKind>) -> Result<Threshold, String> {
-        let wrong = |why: &str| format!("options.thresholds: {}: {}: {why}", self.name(), self.text);
+        let wrong = |why: &str| format!("options.thresholds: {}: {}: {why}", self.name_with(':'), self.text);
         let (what, sign, value) =
             read(&self.text).ok_or_else(|| wrong("expected a condition such as \"p(95)<500\""))?;
         let (subject, figure, limit) = if self.is_engines() {

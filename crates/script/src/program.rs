@@ -65,6 +65,8 @@ pub struct ScriptClient {
     pub caller: Arc<dyn Caller>,
     /// Where its calls go by default.
     pub base: Option<Target>,
+    /// Whether the base was found in a rehearsal, and not declared: where it has no address, calls fail and the run goes on.
+    pub is_base_found: bool,
     /// The schemes of its protocol.
     pub schemes: Vec<Scheme>,
     /// The most connections that a user may have to one origin.

@@ -13,7 +13,7 @@ from server import Server
 
 HERE = pathlib.Path(__file__).resolve().parent
 KEYS = {"known", "covers", "flags", "env", "exit", "serves", "receives", "order", "checks", "all_checks", "groups", "iterations", "names", "thresholds", "metrics", "console",
-        "never", "stdout", "files", "seconds", "tls", "grpc", "refused"}
+        "never", "result", "stdout", "files", "seconds", "tls", "grpc", "refused"}
 # Fields that every request has or may have, whatever the script says; Go's client sends Referer with redirected requests.
 FREE = {"host", "user-agent", "accept-encoding", "content-length", "connection", "transfer-encoding", "referer"}
 
@@ -149,6 +149,11 @@ class Trial:
         wanted = self.wanted
         if "refused" in wanted:
             return self.judge_refusal(wanted["refused"])
+        if self.wanted.get("result") is False:
+            if self.status != wanted["exit"] or self.json is not None:
+                self.differs(f"exit {self.status}, {'no' if self.json is None else 'a'} result: {self.err.strip()[-300:]}")
+            self.judge_requests()
+            return self.judge_texts()
         if self.json is None:
             tail = " | ".join((self.err or self.out).strip().splitlines()[-3:])
             return self.differs(f"exit {self.status} without a result: {tail[-400:]}")
@@ -315,7 +320,7 @@ class Trial:
             if not path.exists():
                 self.differs(f"{name} was not written")
                 continue
-            text = path.read_text()
+            text = path.read_text(errors="surrogateescape")
             for pattern in want.get("matches", []):
                 if not re.search(pattern, text, re.S):
                     self.differs(f"{name} has no /{pattern}/: {text[:300]!r}")

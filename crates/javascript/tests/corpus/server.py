@@ -118,7 +118,8 @@ class Server:
         status, fields = route.get("status", 302 if "location" in route else 200), [("Content-Type", kinds[kind])]
         fields += [("Set-Cookie", cookie) for cookie in route.get("cookies", [])]
         fields += [("Location", route["location"].replace("BASE", self.url))] if "location" in route else []
-        fields = [(n, v) for n, v in fields if n.lower() not in {name.lower() for name in route.get("set", {})}] + list(route.get("set", {}).items())
+        own = [(name, one) for name, value in route.get("set", {}).items() for one in (value if isinstance(value, list) else [value])]
+        fields = [(n, v) for n, v in fields if n.lower() not in {name.lower() for name, _ in own}] + own
         if route.get("gzip"):
             body, fields = gzip.compress(body), [*fields, ("Content-Encoding", "gzip")]
         if status in (204, 304):

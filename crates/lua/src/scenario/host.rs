@@ -266,6 +266,7 @@ impl Host {
             pipeline,
             timeout_ns: fields.duration_ns("timeout").map_err(|e| e.0)?,
             keep_alive,
+            is_base_found: false,
             identities: identity_of(&whose, &fields)?.into_iter().collect(),
         });
         Ok(declared.clients.len())
