@@ -50,6 +50,21 @@ pub fn instructions(core: usize, program: &Path, arguments: &[String]) -> anyhow
     counted
 }
 
+/// Runs a program to its end, and counts its instructions, those of all threads, with starting and ending.
+pub fn whole(core: usize, program: &Path, arguments: &[String]) -> anyhow::Result<u64> {
+    let itself = std::env::current_exe().context("where this program is cannot be said")?;
+    let file = std::env::temp_dir().join(format!("brunt-benchmarks-{}-whole", std::process::id()));
+    let mut command = pinned(core, &itself);
+    command.arg(AS_VALGRIND).arg("--tool=callgrind");
+    command.arg(format!("--callgrind-out-file={}", file.display())).arg(program).args(arguments);
+    Process::client(command, "brunt under valgrind")?.finish(LONGEST, |_| {})?;
+    let text = fs::read_to_string(&file).context("callgrind left no counts")?;
+    // A file that stays behind does no harm.
+    let _ = fs::remove_file(&file);
+    let total = text.lines().find_map(|line| line.strip_prefix("totals:")).map(str::trim);
+    total.and_then(|total| total.parse().ok()).context("callgrind counted nothing")
+}
+
 fn counted_in(folder: &Path, core: usize, program: &Path, arguments: &[String]) -> anyhow::Result<u64> {
     let itself = std::env::current_exe().context("where this program is cannot be said")?;
     let mut command = pinned(core, &itself);

@@ -5,6 +5,7 @@
 
 mod args;
 mod bar;
+mod bare;
 mod benches;
 mod clients;
 mod clocked;
@@ -41,6 +42,7 @@ fn run() -> anyhow::Result<bool> {
         Some((first, words)) if first == counted::AS_VALGRIND => {
             return counted::become_valgrind(words).map(|()| true);
         }
+        Some((first, words)) if first == bare::AS_BARE => return bare::run(words).map(|()| true),
         Some((first, _)) if first == clocked::AS_BUSY_LOOP => {
             clocked::busy_loop();
             return Ok(true);

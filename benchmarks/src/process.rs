@@ -144,8 +144,17 @@ impl Process {
         Ok(waitid(WaitId::Pid(pid), options)?.is_some())
     }
 
+    /// The same as [`finish`](Self::finish) for what is over within moments: it is looked at every 0.2 ms.
+    pub fn finish_used(self, most: Duration) -> anyhow::Result<Finished> {
+        self.finish_by(most, Duration::from_micros(200), |_| {})
+    }
+
     /// Waits until the process has ended by itself, for `most` at most. Calls `look` every 20 ms.
-    pub fn finish(mut self, most: Duration, mut look: impl FnMut(&Self)) -> anyhow::Result<Finished> {
+    pub fn finish(self, most: Duration, look: impl FnMut(&Self)) -> anyhow::Result<Finished> {
+        self.finish_by(most, LOOK, look)
+    }
+
+    fn finish_by(mut self, most: Duration, every: Duration, mut look: impl FnMut(&Self)) -> anyhow::Result<Finished> {
         let began = Instant::now();
         let (out, err) = (drain(self.child.stdout.take()), drain(self.child.stderr.take()));
         let mut peak_bytes = 0;
@@ -157,7 +166,7 @@ impl Process {
                 peak_bytes = peak;
             }
             look(&self);
-            thread::sleep(LOOK);
+            thread::sleep(every);
         }
         let wall = began.elapsed();
         let cpu_ticks = self.cpu_ticks()?;

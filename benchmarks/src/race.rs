@@ -215,8 +215,9 @@ pub fn at_once(setup: &Setup, load: &Load, clients: &[&Installed]) -> anyhow::Re
 pub struct Shared {
     /// CPU time for each request, in µs.
     pub cpu_us: f64,
-    /// Requests answered a second.
+    /// Requests answered a second, and in all.
     pub per_s: f64,
+    pub answered: u64,
 }
 
 /// One round of clients at once, in their order.
@@ -231,8 +232,8 @@ pub fn once(setup: &Setup, load: &Load, clients: &[&Installed]) -> anyhow::Resul
     let end = |(process, installed): (Process, &&Installed)| {
         let finished = process.finish(load.length * clients.len() as u32 + SLACK, |_| {})?;
         let report = (installed.client.read)(&finished.stdout).context(installed.client.name)?;
-        let cpu_us = ticks(finished.cpu_ticks).as_secs_f64() * 1e6 / report.answered.max(1) as f64;
-        Ok(Shared { cpu_us, per_s: report.per_s })
+        let cpu_us = finished.cpu.as_secs_f64() * 1e6 / report.answered.max(1) as f64;
+        Ok(Shared { cpu_us, per_s: report.per_s, answered: report.answered })
     };
     running.into_iter().zip(clients).map(end).collect()
 }

@@ -14,6 +14,7 @@ mod instructions;
 mod javascript;
 mod llm;
 mod pacing;
+mod parts;
 mod protocols;
 mod rate;
 mod replay;
@@ -23,6 +24,7 @@ mod shapes;
 mod shown;
 mod sinks;
 mod stall;
+mod start;
 mod streams;
 mod timestamps;
 mod trust;
@@ -38,7 +40,7 @@ use serde_json::Value;
 use crate::bar::Bar;
 use crate::clients::{Load, figures};
 use crate::process::{Finished, Process, pinned};
-use crate::race::{Race, Watched, at_once, median};
+use crate::race::{Race, Shared, Watched, at_once, median, once};
 use crate::servers::Server;
 use crate::setup::{Installed, Setup};
 
@@ -70,8 +72,10 @@ pub const BENCHES: &[Bench] = &[
     javascript::BENCH,
     llm::BENCH,
     agents::BENCH,
+    start::BENCH,
     rate::BENCH,
     pacing::BENCH,
+    parts::BENCH,
     replay::BENCH,
     sinks::BENCH,
     stall::BENCH,
@@ -144,6 +148,48 @@ impl CpuComparison {
         let got = format!("{ratio:.3} × {other} ({least:.3} to {greatest:.3})");
         Bar::new(figure, format!("≤ {most:.2} × {other}"), got, *ratio <= most)
     }
+}
+
+/// CPU time of a client's request and of another's, at once on the clients' core, without what starting and ending take.
+struct Both {
+    /// The client's, in µs, and relative to the other's: medians over the rounds.
+    cpu_us: f64,
+    ratio: f64,
+    least: f64,
+    greatest: f64,
+}
+
+impl Both {
+    /// Clients take `idle` without making calls.
+    fn measured(setup: &Setup, load: &Load, clients: [&Installed; 2], idle: [Duration; 2]) -> anyhow::Result<Self> {
+        let (mut own, mut ratios) = (Vec::new(), Vec::new());
+        for round in 0..setup.rounds {
+            let order = if round % 2 == 0 { clients } else { [clients[1], clients[0]] };
+            let mut both = once(setup, load, &order)?;
+            if round % 2 != 0 {
+                both.reverse();
+            }
+            let [client, other] = [both.first(), both.get(1)].map(Option::<&Shared>::copied);
+            let us = |shared: Option<Shared>, idle: Duration| {
+                let shared = shared.context("a figure for each client")?;
+                anyhow::Ok(shared.cpu_us - idle.as_secs_f64() * 1e6 / shared.answered.max(1) as f64)
+            };
+            let cpu_us = us(client, idle[0])?;
+            own.push(cpu_us);
+            ratios.push(cpu_us / us(other, idle[1])?);
+        }
+        let (least, greatest) =
+            ratios.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), r| (low.min(*r), high.max(*r)));
+        let (cpu_us, ratio) = (median(own).context("no rounds")?, median(ratios).context("no rounds")?);
+        Ok(Self { cpu_us, ratio, least, greatest })
+    }
+}
+
+/// CPU time of a run with as many connections and next to no calls.
+fn calm(setup: &Setup, load: &Load) -> anyhow::Result<Duration> {
+    let mut command = pinned(setup.client_core, &setup.brunt);
+    command.args((crate::clients::CLIENTS[0].arguments)(load)).args(["-r", "1"]);
+    Ok(Process::client(command, "brunt")?.finish(load.length + Duration::from_secs(30), |_| {})?.cpu)
 }
 
 const WITHOUT_WRK: &str = "this is measured in comparison to wrk: install it";

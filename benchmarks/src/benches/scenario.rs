@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Bench, CONNECTIONS};
+use anyhow::Context as _;
+
+use super::{Bench, Both, CONNECTIONS, calm};
 use crate::bar::Bar;
 use crate::clients::{Client, Load, Report, figures};
 use crate::process::{Process, pinned};
@@ -19,6 +21,8 @@ const WATCH: Duration = Duration::from_secs(20);
 /// The most resident memory at any time, in bytes.
 const MOST_BYTES: u64 = 250_000_000;
 const PAUSING: u64 = 10_000;
+/// The most CPU time of an iteration, relative to a request of the flood.
+const MOST_CPU: f64 = 1.28;
 
 pub(super) const BENCH: Bench = Bench {
     name: "scenario",
@@ -65,12 +69,30 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
             Bar::new("requests/s", "≥ 0.70 × the flood".to_owned(), got, ratio >= 0.70).excused(race.disturbed("wrk")),
         );
     }
+    let brunt = setup.installed("brunt").context("brunt is not there")?;
+    let both = Both::measured(setup, &load, [&users, brunt], [start_of_users(setup, &server)?, calm(setup, &load)?])?;
+    let got =
+        format!("{:.3} × the flood ({:.3} to {:.3}), {:.2} µs", both.ratio, both.least, both.greatest, both.cpu_us);
+    bars.push(Bar::new(
+        "CPU per iteration, both at once, without start and end",
+        format!("≤ {MOST_CPU} × the flood"),
+        got,
+        both.ratio <= MOST_CPU,
+    ));
     let failed: u64 = race.samples(USERS).map(|sample| sample.report.failed).sum();
     let uncounted = race.uncounted(USERS);
     let got = format!("{uncounted:+} answers, {failed} failed");
     bars.push(Bar::new("counted by users and the server", "the same, none failed", got, uncounted == 0 && failed == 0));
     bars.extend(ten_thousand(setup, &server)?);
     Ok(bars)
+}
+
+/// CPU time of a run of one iteration.
+fn start_of_users(setup: &Setup, server: &Server) -> anyhow::Result<Duration> {
+    let mut command = pinned(setup.client_core, &setup.brunt);
+    command.args(["run", "-t", "1", "--format", "json", "--quiet", "--env", "ITERATIONS=1", "--base-url"]);
+    command.arg(server.url.trim_end_matches('/')).arg(script("counted.lua"));
+    Ok(Process::client(command, "brunt")?.finish(Duration::from_secs(30), |_| {})?.cpu)
 }
 
 /// Ten thousand users, each with its own connection and a pause of a second.

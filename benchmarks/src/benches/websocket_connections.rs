@@ -16,6 +16,12 @@ use crate::table::Table;
 
 /// The most memory of a connection, in bytes: the slope over the number of connections.
 const MOST_BYTES_EACH: f64 = 12_000.0;
+/// The most memory of [`MOST_CONNECTIONS`], in bytes: by the slope, where there are fewer.
+const MOST_BYTES: f64 = 150e6;
+/// The longest time in which a connection is opened, on average.
+const MOST_OPENING: Duration = Duration::from_micros(200);
+/// Connections from one local address: with more, the kernel looks for a free port for longer and longer.
+const FROM_ONE_ADDRESS: u64 = 10_000;
 /// Descriptors that are kept for everything else.
 const SPARE_DESCRIPTORS: u64 = 1_000;
 /// The most connections, even if the limit allows more.
@@ -40,6 +46,8 @@ struct Held {
     not_ok: u64,
     /// The median of the resident memory in the second half, in bytes.
     resident: f64,
+    /// How long the run took beyond its load.
+    opening: Duration,
     others: f64,
 }
 
@@ -75,6 +83,8 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
         Bar::new("connections", format!("{most}, {due} echoes, none failed"), got, whole)
             .excused(disturbed(last.others)),
         Bar::new("memory of each, by slope", "≤ 12 kB", format!("{:.1} kB", each / 1e3), each <= MOST_BYTES_EACH),
+        of_most(last, each),
+        opened(last),
         too_many(setup, &server, limit)?,
     ])
 }
@@ -82,7 +92,11 @@ fn run(setup: &Setup) -> anyhow::Result<Vec<Bar>> {
 /// Holds this many connections for this long.
 fn hold(setup: &Setup, server: &Server, (connections, length): (u64, Duration)) -> anyhow::Result<Held> {
     setup.wait_for_quiet();
-    let options = format!("-c {connections} -r {connections} -d {}s --message 12B", length.as_secs());
+    let addresses = connections.div_ceil(FROM_ONE_ADDRESS);
+    let options = format!(
+        "-c {connections} --source-ip 127.0.0.1-127.0.0.{addresses} -r {connections} -d {}s --message 12B",
+        length.as_secs()
+    );
     let mut began = None;
     let mut resident: Vec<f64> = Vec::new();
     let run: Run = brunt(setup, server, &options, length, |process| {
@@ -97,8 +111,25 @@ fn hold(setup: &Setup, server: &Server, (connections, length): (u64, Duration)) 
         calls: run.count("answered")?,
         not_ok: run.count("not_ok")?,
         resident: median(resident).context("the run was too short")?,
+        opening: run.finished.wall.saturating_sub(length),
         others: run.others(),
     })
+}
+
+/// The memory of [`MOST_CONNECTIONS`].
+fn of_most(held: &Held, each: f64) -> Bar {
+    let bytes = held.resident + each * (MOST_CONNECTIONS - held.connections) as f64;
+    let how = if held.connections < MOST_CONNECTIONS { ", by the slope" } else { "" };
+    let figure = format!("memory of {MOST_CONNECTIONS}");
+    Bar::new(figure, "≤ 150 MB", format!("{:.0} MB{how}", bytes / 1e6), bytes <= MOST_BYTES)
+}
+
+/// How long a connection took to be opened, at most: the run's own start and end are in it.
+fn opened(held: &Held) -> Bar {
+    let each = held.opening.as_secs_f64() / held.connections as f64;
+    let got = format!("{:.0} µs; {:.1} s for {}", each * 1e6, held.opening.as_secs_f64(), held.connections);
+    Bar::new("opening each", "≤ 200 µs, 20 s for 100,000", got, each <= MOST_OPENING.as_secs_f64())
+        .excused(disturbed(held.others))
 }
 
 /// By how much memory grows with each connection, in bytes.
@@ -123,7 +154,7 @@ mod tests {
     use super::*;
 
     fn held(connections: u64, resident: f64) -> Held {
-        Held { connections, made: connections, calls: 0, not_ok: 0, resident, others: 0.0 }
+        Held { connections, made: connections, calls: 0, not_ok: 0, resident, opening: Duration::ZERO, others: 0.0 }
     }
 
     #[test]
