@@ -110,21 +110,21 @@ pub fn variant(bytes: &[u8]) -> Option<&str> {
 fn check(bytes: &[u8], limits: &Limits) -> Result<(), Unreadable> {
     let mut decoder = Decoder::new(bytes);
     let mut values = 0;
-    // What is left of each list and map that is open; `None` is one that ends by a mark.
-    let mut open = vec![Some(1)];
+    // What is left of each list and map that is open.
+    let mut open = vec![Inside::Values(1)];
     while let Some(left) = open.last_mut() {
         match left {
-            Some(0) => {
+            Inside::Values(0) => {
                 open.pop();
                 continue;
             }
-            Some(left) => *left -= 1,
-            None if decoder.datatype()? == Type::Break => {
+            Inside::Values(left) => *left -= 1,
+            Inside::UpToMark if decoder.datatype()? == Type::Break => {
                 decoder.set_position(decoder.position() + 1);
                 open.pop();
                 continue;
             }
-            None => {}
+            Inside::UpToMark => {}
         }
         values += 1;
         if values > limits.values {
@@ -141,11 +141,25 @@ fn check(bytes: &[u8], limits: &Limits) -> Result<(), Unreadable> {
     }
 }
 
-/// Reads a value, or the head of a list or map: then how many values stand in it, if that is known.
-fn inside(decoder: &mut Decoder<'_>, limits: &Limits) -> Result<Option<Option<u64>>, Unreadable> {
+/// What stands in a list or map.
+enum Inside {
+    /// So many values.
+    Values(u64),
+    /// Values up to a mark.
+    UpToMark,
+}
+
+impl Inside {
+    fn of(length: Option<u64>, each: u64) -> Self {
+        length.map_or(Self::UpToMark, |length| Self::Values(length.saturating_mul(each)))
+    }
+}
+
+/// Reads a value, or the head of a list or map: then what stands in it.
+fn inside(decoder: &mut Decoder<'_>, limits: &Limits) -> Result<Option<Inside>, Unreadable> {
     match decoder.datatype()? {
-        Type::Array | Type::ArrayIndef => return Ok(Some(decoder.array()?)),
-        Type::Map | Type::MapIndef => return Ok(Some(decoder.map()?.map(|pairs| pairs.saturating_mul(2)))),
+        Type::Array | Type::ArrayIndef => return Ok(Some(Inside::of(decoder.array()?, 1))),
+        Type::Map | Type::MapIndef => return Ok(Some(Inside::of(decoder.map()?, 2))),
         Type::U8 | Type::U16 | Type::U32 | Type::U64 => match decoder.u64()? {
             got if got > limits.number => return Err(Unreadable::Number { got, most: limits.number }),
             _ => {}

@@ -226,7 +226,7 @@ fn the_version_is_that_of_the_package() {
     for line in [
         "protocols  grpc, grpcs, http, https, ",
         "scripts    LuaJIT 2.1",
-        "formats    result 2, decision 2, plan 1, store 3, agents 11",
+        "formats    result 3, decision 2, plan 1, store 4, agents 12",
     ] {
         assert!(long.lines().any(|said| said.starts_with(line)), "{long}");
     }

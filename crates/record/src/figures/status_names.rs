@@ -26,7 +26,9 @@ impl StatusNames {
     /// Adds those of others.
     pub fn merge(&mut self, other: &Self) {
         for (&status, names) in &other.0 {
-            names.iter().for_each(|name| self.add(status, name));
+            for name in names {
+                self.add(status, name);
+            }
         }
     }
 
@@ -63,7 +65,9 @@ mod tests {
         let (mut some, mut others) = (StatusNames::default(), StatusNames::default());
         some.add(1, "Gone");
         // A name may have the word in it that stands between names.
-        ["Busy", "Gone", "Busy", "Lost or stolen"].into_iter().for_each(|name| others.add(1, name));
+        for name in ["Busy", "Gone", "Busy", "Lost or stolen"] {
+            others.add(1, name);
+        }
         some.merge(&others);
         assert_eq!(some.shown(), BTreeMap::from([(1, "Busy or Gone or Lost or stolen".to_owned())]));
         assert_eq!(some.0[&1].len(), 3);
