@@ -80,7 +80,11 @@ impl From<minicbor::decode::Error> for Unreadable {
 ///
 /// Writing into memory fails only for a value whose own `Serialize` does. The bytes are empty then, and cannot be read.
 pub fn to_bytes(value: &impl Serialize) -> Vec<u8> {
-    minicbor_serde::to_vec(value).unwrap_or_default()
+    let mut bytes = Vec::new();
+    let mut serializer = minicbor_serde::Serializer::new(&mut bytes);
+    // Options of protocols are JSON, whose null is a unit to serde. As a list of nothing it would come back as one.
+    let written = value.serialize(serializer.serialize_unit_as_null(true));
+    if written.is_ok() { bytes } else { Vec::new() }
 }
 
 /// The value in bytes that [`to_bytes`] made.
@@ -248,6 +252,12 @@ mod tests {
         assert_eq!(check(&[0xbf, 0x61, b'a', 0x9f, 1, 0xff, 0xff], &most), Ok(()));
         assert!(matches!(check(&[0x9f, 0xc2, 0x41, 1, 0xff], &most), Err(Unreadable::Content(_))));
         assert!(matches!(check(&[0x7a, 0xff, 0xff, 0xff, 0xff], &most), Err(Unreadable::Content(_))));
+    }
+
+    #[test]
+    fn json_comes_back_as_it_was() {
+        let json = serde_json::json!({"none": null, "list": [null, [], {}, -1, 1.5, "a", true], "": u64::MAX});
+        assert_eq!(from_bytes::<serde_json::Value>(&to_bytes(&json)).unwrap(), json);
     }
 
     #[test]
