@@ -10,7 +10,7 @@
 #   GATE_FOLDER      where result.json, junit.xml, report.html and summary.md go [brunt-gate]
 #   GATE_BRUNT       the program [brunt]
 # The exit status is brunt's: 0 passed, 1 a threshold or a comparison failed, 2 something is wrong with the flags or variables, 3 the
-# target never answered; 127 where there is no brunt. -d, --quiet and --wait-for are the gate's own flags.
+# target never answered, 5 the comparison could not be judged, by the runner or for too few calls and not by the build; 127 where there is no brunt. -d, --quiet and --wait-for are the gate's own flags.
 set -eu
 brunt=${GATE_BRUNT:-brunt} folder=${GATE_FOLDER:-brunt-gate} baseline=${GATE_BASELINE:-}
 mkdir -p "$folder"
@@ -78,12 +78,6 @@ attempt() {
 # A job that is cancelled puts no more load on anything.
 trap '[ -z "$run" ] || { kill "$run"; wait "$run" || :; }; rm -f "$folder/.said"; trap - TERM; kill -TERM $$' INT TERM
 
-# Whether conditions could not be judged, and nothing else failed.
-unjudged() {
-    grep -q '"unjudged": true' "$folder/comparison.json" && ! grep '"condition": .*"failed": true' "$folder/comparison.json" | grep -qv '"unjudged": true' &&
-        ! grep -q '"held": false, "sure": true' "$folder/comparison.json"
-}
-
 status=0
 flags=$(split "${GATE_FLAGS--r 500}") || refuse "GATE_FLAGS: a quote is not closed: ${GATE_FLAGS-}"
 flags=$(words "$flags")
@@ -116,15 +110,17 @@ if [ "$status" != 0 ]; then
     echo "### Performance: failed (exit status $status)"
 elif [ "$compared" = 2 ]; then
     echo "### Performance: could not be compared (exit status 2)"
-elif [ "$compared" = 1 ] && unjudged; then
-    echo "### Performance: could not be judged, by the runner or for too few calls and not by the build (exit status 1)"
+elif [ "$compared" = 5 ]; then
+    echo "### Performance: could not be judged, by the runner or for too few calls and not by the build (exit status 5)"
 elif [ "$compared" != 0 ]; then
     echo "### Performance: failed in the comparison (exit status $compared)"
 else
     echo "### Performance: passed"
 fi >>"$folder/summary.md"
 # What failed stands in the report and the comparison; why there is none stands nowhere else.
-[ "$status" -lt 2 ] && [ "$compared" -lt 2 ] || quote "$reasons"
+case $status$compared in
+*[!015]*) quote "$reasons" ;;
+esac
 # A comparison comes first; the run beside it is folded where its thresholds held.
 {
     [ ! -f "$folder/comparison.md" ] || { echo && cat "$folder/comparison.md"; }

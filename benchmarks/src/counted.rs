@@ -42,9 +42,25 @@ pub fn become_valgrind(words: &[String]) -> anyhow::Result<()> {
 
 /// Runs a program on a core, and counts the instructions of all its threads but the first, without [`ONCE_A_SECOND`].
 pub fn instructions(core: usize, program: &Path, arguments: &[String]) -> anyhow::Result<u64> {
+    in_folder(|folder| of_workers(folder, core, program, arguments))
+}
+
+/// Runs a program on a core, and counts the instructions of all its threads.
+pub fn instructions_of_all(core: usize, program: &Path, arguments: &[String]) -> anyhow::Result<u64> {
+    in_folder(|folder| {
+        count_in(folder, core, program, arguments)?;
+        let mut sum = 0;
+        for entry in fs::read_dir(folder)? {
+            sum += thread_and_total(&fs::read_to_string(entry?.path())?).map_or(0, |(_, count)| count);
+        }
+        Ok(sum)
+    })
+}
+
+fn in_folder(count: impl FnOnce(&Path) -> anyhow::Result<u64>) -> anyhow::Result<u64> {
     let folder = std::env::temp_dir().join(format!("brunt-benchmarks-{}-counted", std::process::id()));
     fs::create_dir_all(&folder)?;
-    let counted = counted_in(&folder, core, program, arguments);
+    let counted = count(&folder);
     // A folder that stays behind does no harm.
     let _ = fs::remove_dir_all(&folder);
     counted
@@ -65,12 +81,17 @@ pub fn whole(core: usize, program: &Path, arguments: &[String]) -> anyhow::Resul
     total.and_then(|total| total.parse().ok()).context("callgrind counted nothing")
 }
 
-fn counted_in(folder: &Path, core: usize, program: &Path, arguments: &[String]) -> anyhow::Result<u64> {
+/// Runs a program on a core under callgrind, which writes what each thread took into a file of its own.
+fn count_in(folder: &Path, core: usize, program: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let itself = std::env::current_exe().context("where this program is cannot be said")?;
     let mut command = pinned(core, &itself);
     command.arg(AS_VALGRIND).args(["--tool=callgrind", "--separate-threads=yes"]);
     command.arg(format!("--callgrind-out-file={}", folder.join("counts").display())).arg(program).args(arguments);
-    Process::client(command, "brunt under valgrind")?.finish(LONGEST, |_| {})?;
+    Process::client(command, "brunt under valgrind")?.finish(LONGEST, |_| {}).map(drop)
+}
+
+fn of_workers(folder: &Path, core: usize, program: &Path, arguments: &[String]) -> anyhow::Result<u64> {
+    count_in(folder, core, program, arguments)?;
     let mut sum = None;
     let mut is_named = false;
     for entry in fs::read_dir(folder)? {

@@ -26,7 +26,7 @@ after(async () => {
 
 /** Its page, with nothing to complain of at either width, light and dark. */
 async function shown(html) {
-  for (const [width, colorScheme] of [[390, "dark"], [1280, "light"]]) {
+  for (const [width, colorScheme] of [[360, "dark"], [390, "dark"], [1280, "light"]]) {
     const { page, complaints } = await open(browser, html, { viewport: { width, height: 900 }, colorScheme });
     const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     assert.ok(wider <= 0, `${wider} pixels wider than its window`);

@@ -386,7 +386,7 @@ test("a report of ten minutes is under a megabyte, and still works", async () =>
 });
 
 for (const colorScheme of ["light", "dark"]) {
-  for (const width of [390, 1280]) {
+  for (const width of [360, 390, 1280]) {
     test(`${colorScheme}, ${width} pixels wide: fits, and can be used by everyone`, async () => {
       await mkdir(new URL("screenshots/", import.meta.url), { recursive: true });
       for (const name of ["shop", "open", "failing", "silent"]) {

@@ -14,6 +14,7 @@ mod instructions;
 mod javascript;
 mod llm;
 mod pacing;
+mod page;
 mod parts;
 mod protocols;
 mod rate;
@@ -93,6 +94,7 @@ pub const BENCHES: &[Bench] = &[
     coverage::BENCH,
     timestamps::BENCH,
     instructions::BENCH,
+    page::BENCH,
 ];
 
 /// Connections of the comparisons.

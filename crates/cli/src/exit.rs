@@ -26,6 +26,8 @@ pub enum Exit {
     NoAnswer,
     /// A signal of this number ended it early.
     Interrupted(u8),
+    /// A comparison in which nothing failed, and something could not be judged.
+    NotJudged,
     /// An agent was lost, and the run may not go on without it; or too few agents came.
     AgentsLost,
     /// wrk's command line was wrong: the status is wrk's.
@@ -72,6 +74,9 @@ impl Exit {
             Self::NoAnswer
         } else if brunt_report::decision::failures(decision).is_empty() {
             Self::Done
+        } else if matches!(decision, Decision::Comparison(compared) if compared.is_unjudged() && compared.lacking.short.is_empty())
+        {
+            Self::NotJudged
         } else {
             Self::ThresholdFailed
         }
@@ -117,6 +122,7 @@ impl From<Exit> for ExitCode {
             Exit::Wrong => 2,
             Exit::NoAnswer => 3,
             Exit::AgentsLost => 4,
+            Exit::NotJudged => 5,
             Exit::Interrupted(signal) => 128_u8.saturating_add(signal),
         })
     }
@@ -226,10 +232,11 @@ mod tests {
             Exit::Wrong,
             Exit::NoAnswer,
             Exit::AgentsLost,
+            Exit::NotJudged,
             Exit::Interrupted(2),
             Exit::Interrupted(15),
         ];
-        let codes = [0, 1, 2, 3, 4, 130, 143].map(ExitCode::from);
+        let codes = [0, 1, 2, 3, 4, 5, 130, 143].map(ExitCode::from);
         assert_eq!(format!("{:?}", all.map(ExitCode::from)), format!("{codes:?}"));
     }
 }

@@ -310,7 +310,8 @@ fn explain(exit: Exit, summary: &Summary) {
                 console::note(&format!("error: {reason}{advice}"));
             }
         }
-        Exit::Done | Exit::Interrupted(_) | Exit::AsWrk => {}
+        // A single run is judged, or fails.
+        Exit::Done | Exit::Interrupted(_) | Exit::AsWrk | Exit::NotJudged => {}
     }
 }
 

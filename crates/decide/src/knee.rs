@@ -27,6 +27,14 @@ pub struct Knee {
     pub is_last: bool,
 }
 
+impl Evidence {
+    /// The figure whose knee is looked for, where it is 0 though the target answered: no call did any good.
+    pub fn without_yield(&self) -> Option<&str> {
+        let figure = self.leading.iter().find(|figure| figure.has_knee)?;
+        (self.is_answered() && figure.value <= 0.0).then_some(&figure.name)
+    }
+}
+
 /// The knees of each figure that has one, by runs under known loads. Runs under the same load count with their mean, and those
 /// whose rate is the generator's doing do not count. Two loads are the fewest that have one.
 pub fn knees<'a>(runs: impl Iterator<Item = (f64, &'a Evidence)>) -> Vec<Knee> {
@@ -82,6 +90,12 @@ mod tests {
         let knees = knees(runs.iter().map(|(load, run)| (*load, run)));
         let [knee] = &knees[..] else { panic!("{knees:?}") };
         assert_eq!((knee.at, knee.value, knee.most_at, knee.most, knee.is_last), (4.0, 3.9, 8.0, 4.0, false));
+    }
+
+    #[test]
+    fn a_run_whose_calls_did_no_good_says_so() {
+        assert_eq!(run(0.0).without_yield(), Some("goodput/s"));
+        assert_eq!((run(0.1).without_yield(), Evidence::from_summary(&summary()).without_yield()), (None, None));
     }
 
     #[test]

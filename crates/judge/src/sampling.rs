@@ -19,7 +19,7 @@ use brunt_record::histogram::{Censored, Percentile};
 use brunt_record::packed::Packed;
 use brunt_record::series::Point;
 
-use crate::statistics::{Estimate, LEAST_OF_TIME, share_interval};
+use crate::statistics::{Estimate, LEAST_OF_TIME, extreme_interval, share_interval};
 
 /// The seconds of a run as clusters of its calls: calls of one second are alike, so that uncertainty counts seconds and not calls.
 #[derive(Debug, Clone)]
@@ -202,6 +202,21 @@ pub fn rate(points: &[Point], with_in_flight: f64) -> Option<(f64, f64)> {
     let rates: Vec<_> = points.iter().filter(|point| point.length_ns == usual).map(Point::ok_per_s).collect();
     let (low, high) = Estimate::of_time(&rates)?.interval();
     Some((low.max(0.0), high.max(with_in_flight)))
+}
+
+/// The interval of the share of calls that are not a success, `not_ok` of `due`, over the points as clusters. `None` if the run is
+/// too short, or if some of them, `unended`, never ended: how many do not is where the run was cut.
+pub fn error_rate(points: &[Point], not_ok: u64, unended: u64, due: u64) -> Option<(f64, f64)> {
+    if not_ok == 0 || not_ok == due {
+        return extreme_interval(not_ok > 0, due);
+    }
+    let with_calls = points.iter().filter(|point| point.not_ok + point.ok() > 0).count();
+    if with_calls < LEAST_OF_TIME || unended > 0 {
+        return None;
+    }
+    let of_all = points.iter().map(|point| (point.not_ok + point.ok()) as f64);
+    let estimate = ratio(points.iter().map(|point| point.not_ok as f64), of_all)?;
+    share_interval(not_ok as f64 / due as f64, &estimate, due)
 }
 
 /// The value of `times` at the share `rank`; `None` where it is known only from below, or lies beyond the largest.

@@ -160,6 +160,13 @@ pub fn share_interval(share: f64, of: &Estimate, count: u64) -> Option<(f64, f64
     Some((center - half, center + half))
 }
 
+/// The interval of a share of which none, or all, of `count` cases were seen: Clopper and Pearson's, of cases that are
+/// independent, since nothing that was seen tells of another. None without cases.
+pub fn extreme_interval(is_all: bool, count: u64) -> Option<(f64, f64)> {
+    let beyond = 1.0 - f64::powf((1.0 - CONFIDENCE) / 2.0, 1.0 / count as f64);
+    (count > 0).then_some(if is_all { (1.0 - beyond, 1.0) } else { (0.0, beyond) })
+}
+
 /// The value that a beta distribution stays below with probability `p`, by halving: statrs' own search does not end for all
 /// parameters.
 fn beta_quantile(a: f64, b: f64, p: f64) -> Option<f64> {
@@ -275,6 +282,16 @@ mod tests {
         assert!(estimate.p_value() > 0.05, "{}", estimate.p_value());
         assert!(Estimate::from_values(&[1.0], 0.0).is_none() && Estimate::from_values(&[1.0, f64::NAN], 0.0).is_none());
         assert_eq!(Estimate::from_values(&[0.0; 3], 0.0).unwrap().p_value(), 1.0);
+    }
+
+    #[test]
+    fn a_share_of_which_nothing_was_seen_has_an_end() {
+        // The rule of three, for both tails: 3.69 / n.
+        let (low, high) = extreme_interval(false, 1000).unwrap();
+        assert!(low.abs() < f64::EPSILON && (high - 0.003_682).abs() < 1e-6, "{high}");
+        let (low, high) = extreme_interval(true, 10).unwrap();
+        assert!((low - 0.691_5).abs() < 1e-4 && (high - 1.0).abs() < f64::EPSILON, "{low}");
+        assert_eq!(extreme_interval(true, 0), None);
     }
 
     #[test]

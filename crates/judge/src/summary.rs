@@ -117,6 +117,9 @@ pub struct Summary {
     pub not_ok: u64,
     /// `not_ok` over `due`, 0 to 1; 0 when nothing was due.
     pub error_rate: f64,
+    /// The ends of the 95% interval of `error_rate`; `None` where an episode or the end of the run made the share, or the run was too
+    /// short to say.
+    pub error_rate_within: Option<(f64, f64)>,
     /// Rates over the measured part.
     pub rates: Rates,
     /// Distributions over all calls.
@@ -157,6 +160,9 @@ impl Summary {
         let ended_ok = total.numbers.ended_ok();
         let in_flight = run.drained.ended_late() + total.numbers.get(Counter::CarriedUnderWay);
         let rate = sampling::rate(points, per_s(ended_ok + in_flight)).filter(|_| is_steady);
+        let due = total.numbers.get(Counter::Due);
+        let unended = [Counter::Unfinished, Counter::Unsent, Counter::Unknown].map(|end| total.numbers.get(end));
+        let error_rate_within = sampling::error_rate(points, not_ok, unended.iter().sum(), due).filter(|_| is_steady);
         let responses = Clusters::of_response(points).filter(|_| is_steady);
         let services = Clusters::of_service(points).filter(|_| is_steady);
         let (of_response, of_service) =
@@ -178,11 +184,8 @@ impl Summary {
         let breakdown = Breakdown::new(&plan, &run, &total.figures, &whole);
         let mut summary = Self {
             not_ok,
-            error_rate: if total.numbers.get(Counter::Due) > 0 {
-                not_ok as f64 / total.numbers.get(Counter::Due) as f64
-            } else {
-                0.0
-            },
+            error_rate: if due > 0 { not_ok as f64 / due as f64 } else { 0.0 },
+            error_rate_within,
             rates: Rates {
                 answered_per_s: per_s(total.numbers.get(Counter::EndedAnswered)),
                 ok_per_s: per_s(ended_ok),
@@ -314,6 +317,11 @@ impl Summary {
     /// Which statuses count as a success.
     pub fn ok_status(&self) -> &OkStatus {
         &self.plan.ok_status
+    }
+
+    /// Whether what happened to the target made the figures, and not chance: an interval of a steady state would not hold for them.
+    pub fn is_unsteady(&self) -> bool {
+        self.remarks.iter().any(|remark| remark.about.is_unsteady())
     }
 
     /// How often `failure` happened.

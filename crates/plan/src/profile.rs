@@ -255,6 +255,32 @@ impl Profile {
         if last > 0.0 { end + (calls - all) / last } else { units::LONGEST_NS as f64 / 1e9 }
     }
 
+    /// It in words: `300 requests/s`, `100 requests/s for 1s, then 1,000/s for 6s`; of many pieces, the least and the greatest rate.
+    pub fn in_words(&self, unit: &str) -> String {
+        /// The most pieces that are told one by one.
+        const MOST: usize = 3;
+        let rates = |unit: &str, from: f64, to: f64| {
+            let (from, to) = (units::Number(from), units::Number(to));
+            if from.to_string() == to.to_string() {
+                format!("{from}{unit}/s")
+            } else {
+                format!("{from} to {to}{unit}/s")
+            }
+        };
+        let unit = format!(" {unit}");
+        if self.pieces.len() > MOST {
+            let all = || self.pieces.iter().flat_map(|piece| [piece.first_rate(), piece.last_rate()]);
+            let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
+            return format!("{}, in {} steps", rates(&unit, least, most), self.pieces.len());
+        }
+        let piece = |(place, piece): (usize, &Piece)| {
+            let text = rates(if place == 0 { &unit } else { "" }, piece.first_rate(), piece.last_rate());
+            let length = ExactDuration((piece.seconds * 1e9).round() as u64);
+            if piece.seconds.is_finite() { format!("{text} for {length}") } else { text }
+        };
+        self.pieces.iter().enumerate().map(piece).collect::<Vec<_>>().join(", then ")
+    }
+
     /// Its length, in nanoseconds; `None` if it has no end.
     pub fn duration_ns(&self) -> Option<u64> {
         let seconds = self.seconds_before.last().copied().unwrap_or(0.0);
@@ -376,6 +402,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn it_is_told_in_words() {
+        for (text, words) in [
+            ("300", "300 requests/s"),
+            ("100/1s,1000/6s", "100 requests/s for 1s, then 1,000/s for 6s"),
+            ("0..2000/30s,2000", "0 to 2,000 requests/s for 30s, then 2,000/s"),
+            ("10/1s,20/1s,5/1s,40/1s", "5 to 40 requests/s, in 4 steps"),
+        ] {
+            assert_eq!(text.parse::<Profile>().unwrap().in_words("requests"), words);
+        }
+    }
 
     #[test]
     fn reads_what_it_writes() {

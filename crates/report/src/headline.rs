@@ -507,7 +507,12 @@ fn nothing_answered(summary: &Summary, never: &str) -> Option<String> {
             let said = failed::in_words(&summary.total.failures, failure, n);
             let is_proxys = summary.plan.transport.proxy.is_some() && of(Counter::ConnectionsMade) == 0;
             let never = if is_proxys && failure.is_of_connecting() { NO_WAY } else { never };
-            format!("{never}: {said}{}", given_up(summary))
+            // Each of the calls that failed has its place: those that never ended, too.
+            let unended = [Counter::Unfinished, Counter::Unsent].map(|end| (of(end), end.key()));
+            let others =
+                unended.into_iter().filter(|(n, _)| *n > 0 && n + summary.total.failures.total() <= of(Counter::Due));
+            let others: String = others.map(|(n, name)| format!(", {name} × {}", count(n))).collect();
+            format!("{never}: {said}{others}{}", given_up(summary))
         }
         None if open > 0 => format!("{never}: {} had not ended", counted(open, "call")),
         None if matches!(summary.run.ending, Ending::Aborted(_) | Ending::Unreached(_) | Ending::Stopped(_)) => {

@@ -17,6 +17,7 @@ use brunt_judge::summary::Summary;
 use brunt_plan::plan::Origin;
 use brunt_record::agents::AgentPart;
 use brunt_record::catalogue::Counter;
+use brunt_record::machine::Machine;
 use brunt_record::recording::Ending;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
@@ -67,7 +68,8 @@ pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
         ("verdict", summary.verdict.sentence.to_string()),
         ("seed", plan.seed.to_string()),
     ];
-    let mut properties = properties(&own, started_unix_ms, &plan.origin);
+    let by = made_by(&summary.run.brunt_version, summary.run.machine.as_ref());
+    let mut properties = properties(&own, started_unix_ms, &plan.origin, by);
     let without_rows = summary.breakdown.scenarios.iter().filter(|scenario| scenario.out_of_rows > 0);
     let users = |scenario: &ScenarioBreakdown| counted(scenario.out_of_rows, "user");
     properties.extend(without_rows.map(|scenario| (format!("out of rows: {}", scenario.name), users(scenario))));
@@ -143,10 +145,21 @@ impl Suite {
     }
 }
 
-/// Properties by name: its own, when it began, what its user calls it, and the command that repeats it.
-pub(crate) fn properties(own: &[(&str, String)], started_unix_ms: u64, origin: &Origin) -> Vec<(String, String)> {
+/// What made the load: `brunt 0.1.0 on bench-3, AMD EPYC, 8 cores, Linux 6.1.0`.
+pub(crate) fn made_by(version: &str, machine: Option<&Machine>) -> String {
+    format!("brunt {version}{}", machine.map_or_else(String::new, |machine| format!(" on {machine}")))
+}
+
+/// Properties by name: its own, what made the load, when it began, what its user calls it, and the command that repeats it.
+pub(crate) fn properties(
+    own: &[(&str, String)],
+    started_unix_ms: u64,
+    origin: &Origin,
+    by: String,
+) -> Vec<(String, String)> {
     let named = |name: &str, value: String| (name.to_owned(), value);
     let mut properties: Vec<_> = own.iter().map(|(name, value)| named(name, value.clone())).collect();
+    properties.push(named("made by", by));
     properties.push(named("started", iso_8601(started_unix_ms / 1000)));
     properties.extend(origin.name.iter().map(|name| named("name", name.clone())));
     properties.extend(origin.tags.iter().map(|(key, value)| (format!("tag {key}"), value.clone())));

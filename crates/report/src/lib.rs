@@ -61,6 +61,7 @@ mod page;
 pub mod schema;
 mod skipped;
 mod style;
+mod sure;
 pub mod text;
 pub mod vllm;
 pub mod wrk;

@@ -14,7 +14,7 @@ use crate::decision::table::Table;
 use crate::headline::remarks;
 use crate::numbers::{bound, clean, count, duration};
 use crate::style::{Detail, Paint, Style};
-use crate::text;
+use crate::{sure, text};
 
 /// The latencies that have a column.
 const SHOWN: [Percentile; 4] = [Percentile::P50, Percentile::P90, Percentile::P99, Percentile::P99_9];
@@ -28,6 +28,7 @@ pub fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let mut said = remarks(summary).into_iter();
     parts
         .extend(said.next().map(|first| format!("**{}{}**", first.sign(), escaped(&first.remark.message.to_string()))));
+    parts.extend(sure::judged(summary).map(|words| escaped(&words)));
     parts.push(escaped(&text::in_words(&summary.plan).join(", ")));
     let others: Vec<_> =
         said.map(|one| format!("- {}{}", one.sign(), escaped(&one.remark.message.to_string()))).collect();

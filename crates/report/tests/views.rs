@@ -111,7 +111,7 @@ fn what_is_left_out_is_named() {
     many.breakdown.requests =
         (0..500).map(|nth| CallBreakdown { name: format!("r{nth}"), ..request.clone() }).collect();
     let many = text(Format::Text, &many, Style::default());
-    assert!(many.lines().count() < 24 && many.contains("  r0 ") && many.contains("  r5 "), "{many}");
+    assert!(many.lines().count() < 24 && many.contains("  r0 ") && many.contains("  r4 "), "{many}");
     assert!(many.contains(" more requests (-v, -o FILE.json)\n"), "{many}");
     let clean = text(Format::Text, &fixtures::clean(), Style::default());
     assert!(!clean.contains("-v") && clean.contains("Measurement"), "{clean}");

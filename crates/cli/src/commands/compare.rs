@@ -39,10 +39,11 @@ Examples:
 
 Exit status:
   0  compared, and no --fail-if condition is met
-  1  one is met, a threshold failed in a run, agents left in the middle of it, or there was too little to compare
+  1  one is met, a threshold failed in a run, or agents left in the middle of it
   2  the command line or a file was wrong
   3  a target never answered
   4  an agent was lost: the round was made again, or left out
+  5  nothing failed, and something could not be judged: too little to compare, or brunt itself can have decided it
   130  Ctrl-C ended it early, with the rounds so far; pressed twice, at once (143: SIGTERM)";
 
 /// Many short runs tell more than few long ones.

@@ -71,7 +71,12 @@ fn words(text: &str) -> Vec<String> {
             let is_interval = ["95% low", "95% high", "at least", "at most"].iter().any(|name| first.starts_with(name));
             let is_mark = first.starts_with("spoiled") || first.starts_with("service ") || line.starts_with("  ≥ ");
             let has_waited = first.starts_with("waited for a free connection: ");
-            let is_verdict = line.starts_with("Verdict:") || is_measurement(line);
+            let is_verdict =
+                line.starts_with("Verdict:") || is_measurement(line) || first.starts_with("exact for this run; ");
+            let is_machine = line.starts_with("  brunt ") && line.contains(" on ");
+            if is_machine {
+                continue;
+            }
             if !is_finding && !is_mark && !has_waited && !is_interval && !is_verdict && !needs_room(first) {
                 words.extend(line.split_whitespace().filter_map(word));
             }

@@ -13,6 +13,8 @@ use crate::evidence::Evidence;
 const MOST_TRIALS: usize = 100;
 /// Attempts at a spoiled trial before the search goes on as if its rate was too high.
 const MOST_ATTEMPTS: u32 = 3;
+/// Spoiled trials in all after which the search is given up: on a machine that others use, more of them say no more.
+const MOST_SPOILED_IN_ALL: usize = 12;
 /// Spoiled trials at a deciding rate after which the generator counts as the limit.
 const MOST_SPOILED: u32 = 5;
 /// Steps between met and failed from which on trials are short.
@@ -152,10 +154,15 @@ pub fn next(settings: &Settings, trials: &[Trial]) -> Next {
     if trials.len() >= MOST_TRIALS {
         return Next::Done(Answer::Unsteady { met: met.map(|step| settings.level(step)) });
     }
-    // A trial that was spoiled once may succeed the next time.
     if let Some(last) = trials.last().filter(|last| last.outcome == Outcome::Spoiled) {
+        let spoiled = trials.iter().filter(|trial| trial.outcome == Outcome::Spoiled).count();
+        if spoiled >= MOST_SPOILED_IN_ALL {
+            return Next::Done(generator(settings, seen.met_below(last.step), last.step, trials));
+        }
+        // A trial that was spoiled once may succeed the next time, unless all attempts at another rate were in vain.
         let tally = seen.tally(last.step, last.length);
-        if tally.met + tally.failed == 0 && tally.spoiled < MOST_ATTEMPTS {
+        let is_known = seen.short.values().chain(seen.full.values()).any(|tally| tally.spoiled >= MOST_ATTEMPTS);
+        if tally.met + tally.failed == 0 && !is_known {
             return Next::Try { step: last.step, length: last.length };
         }
     }

@@ -493,6 +493,16 @@ impl ComparedRuns {
         if sure.is_empty() { failed().collect() } else { sure }
     }
 
+    /// Whether nothing failed for sure, and something could not be judged: there was too little to compare, a condition's figure could
+    /// not be compared, or a threshold failed that brunt's own delays can have decided.
+    pub fn is_unjudged(&self) -> bool {
+        let runs = self.failed_runs();
+        let has_failed = self.conditions.iter().any(|condition| condition.failed && !condition.unjudged);
+        let has_failed = has_failed || runs.iter().any(|(_, result)| result.sure) || self.silent_side().is_some();
+        let is_open = self.comparison.is_none() || self.conditions.iter().any(|condition| condition.unjudged);
+        !has_failed && (is_open || !runs.is_empty())
+    }
+
     /// Judges `conditions` and keeps everything together. Where nothing could be compared, a condition counts as true.
     #[must_use]
     pub fn with_conditions(mut self, conditions: &[FailIf]) -> Self {

@@ -457,6 +457,36 @@ fn a_condition_is_true_only_beyond_the_interval() {
     assert_eq!(result.got, "cannot be judged: too few calls in 10 of 10; try a longer -d");
 }
 
+/// Runs of two sides with this result, none of which failed.
+fn compared(comparison: Option<Comparison>) -> ComparedRuns {
+    ComparedRuns {
+        origin: Origin::default(),
+        a: "a".to_owned(),
+        b: "b".to_owned(),
+        how: String::new(),
+        differing: Vec::new(),
+        comparison,
+        conditions: Vec::new(),
+        interrupted: false,
+        runs: Vec::new(),
+        lacking: Lacking::default(),
+    }
+}
+
+#[test]
+fn what_could_not_be_judged_is_no_failure() {
+    let rounds: Vec<_> = (0..10).map(|i| (figures(100.0), figures(105.0 + f64::from(i % 3)))).collect();
+    let comparison = Comparison::of_rounds(&rounds).unwrap();
+    let judged = |texts: &[&str]| {
+        let conditions: Vec<FailIf> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        compared(Some(comparison.clone())).with_conditions(&conditions).is_unjudged()
+    };
+    assert!(judged(&["p99.9 > 2x"]) && judged(&["p99.9 > 2x", "rate < 0.5x"]), "its figure is unknown");
+    assert!(!judged(&["p99.9 > 2x", "rate > 1.00x"]), "one failed for sure");
+    assert!(!judged(&["rate < 0.5x"]) && !judged(&[]), "all was judged");
+    assert!(compared(None).with_conditions(&[]).is_unjudged(), "there was too little");
+}
+
 #[test]
 fn conditions_that_are_nonsense_are_refused_with_a_way_out() {
     for (text, expected) in [

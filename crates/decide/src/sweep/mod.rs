@@ -135,11 +135,12 @@ impl Choice<'_> {
 }
 
 impl Sweep {
-    /// The choice among values that met every threshold and whose throughput is the target's doing.
+    /// The choice among values that met every threshold, whose throughput is the target's doing, and at which calls did some good.
     pub fn choice(&self) -> Option<Choice<'_>> {
         let runs = || {
             let good = self.steps.iter().filter(|step| step.is_good() && step.point().is_some());
-            good.filter_map(|step| Some((step.value, step.evidence.as_ref()?)))
+            let runs = good.filter_map(|step| Some((step.value, step.evidence.as_ref()?)));
+            runs.filter(|(_, run)| run.without_yield().is_none())
         };
         let most = runs().max_by(|a, b| a.1.ok_per_s.total_cmp(&b.1.ok_per_s))?;
         let enough =

@@ -5,6 +5,7 @@
 //! stretch that one kind explains is taken out before the next kind is searched for.
 
 use crate::advice::Advice;
+use crate::statistics::Estimate;
 use brunt_plan::plan::Plan;
 use brunt_plan::units::{Clock, count, counted};
 use brunt_record::SECOND_NS;
@@ -454,8 +455,14 @@ fn overload(plan: &Plan, run: &Recording, explained: &[Stretch]) -> Option<Remar
     }
     let from = if first == 0 { String::new() } else { format!("from {} on ", Clock(stretch.from)) };
     let end = if last + 1 == points.len() { "the end".to_owned() } else { Clock(stretch.to).to_string() };
+    let rates: Vec<_> =
+        of.iter().map(|point| ended(point) as f64 * SECOND_NS as f64 / point.length_ns as f64).collect();
+    let within = Estimate::of_time(&rates).map_or_else(String::new, |rate| {
+        let (low, high) = rate.interval();
+        format!(" (95%: {} to {})", count(low.max(0.0).round() as u64), count(high.round() as u64))
+    });
     let message = format!(
-        "{from}the target answered {} calls/s while {}/s were due: {} waited at {end}",
+        "{from}the target answered {} calls/s{within} while {}/s were due: {} waited at {end}",
         count(rate.round() as u64),
         count(due_rate.round() as u64),
         counted(most, "call")

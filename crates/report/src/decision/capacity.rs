@@ -265,6 +265,7 @@ fn of_answer(plan: &Plan, capacity: &Capacity) -> (String, Vec<String>) {
                     ),
                     None => format!("no {} was met; the verdict: {verdict}", noun(searched)),
                 },
+                spoiled(capacity),
                 MORE_CORES.to_owned(),
             ],
         ),
@@ -303,6 +304,19 @@ const fn limit_of(plan: &Plan) -> (&'static str, &'static str) {
     } else {
         ("connections were in use", "it is -c that is the limit, so give twice as many")
     }
+}
+
+/// How many trials brunt itself can have decided, and the lowest level at which the target surely failed.
+fn spoiled(capacity: &Capacity) -> String {
+    let of = |outcome: Outcome| capacity.trials.iter().filter(move |trial| trial.outcome == outcome);
+    let failed = of(Outcome::Failed).map(|trial| trial.level).min_by(f64::total_cmp);
+    let failed =
+        failed.map_or_else(String::new, |at| format!("; it failed at {}", level(capacity.settings.searched, at)));
+    format!(
+        "brunt itself may have limited {} of {} trials{failed}",
+        of(Outcome::Spoiled).count(),
+        capacity.trials.len()
+    )
 }
 
 /// That repetitions contradict each other. Where brunt spoiled many of them, they say little of the target.

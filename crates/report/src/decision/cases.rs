@@ -10,7 +10,7 @@ use brunt_plan::plan::Plan;
 
 use super::not_made::not_made;
 use super::{Decision, DecisionFormat, capacity, render};
-use crate::junit::{Case, Subject, Suite, properties, write_suites};
+use crate::junit::{Case, Subject, Suite, made_by, properties, write_suites};
 use crate::numbers::clean;
 use crate::style::{Detail, Style};
 
@@ -30,11 +30,12 @@ pub(super) fn write(out: &mut impl Write, decision: Decision<'_>) -> io::Result<
     let runs = decision.runs();
     let report = render(DecisionFormat::Text, decision, Style { detail: Detail::Dated, ..Style::default() })?;
     let started_unix_ms = decision.started_unix_ms().unwrap_or(0);
+    let by = made_by(env!("CARGO_PKG_VERSION"), decision.machine());
     let subject = Subject {
         host: decision.machine().map_or("", |machine| machine.hostname.as_str()),
         started_unix_ms,
         took_ns: runs.iter().map(|run| run.measured_ns).sum(),
-        properties: properties(&own, started_unix_ms, decision.origin()),
+        properties: properties(&own, started_unix_ms, decision.origin(), by),
         report: String::from_utf8_lossy(&report).into_owned(),
     };
     write_suites(out, &[Suite { name, cases: cases(decision) }], &subject)
@@ -106,13 +107,13 @@ pub(super) fn before_all(compared: &ComparedRuns) -> Vec<(&'static str, String)>
         .conditions
         .iter()
         .filter_map(|condition| Some((if condition.unjudged { "?" } else { "✗" }, failed_condition(condition)?)));
-    let little = too_little(compared).map(|sentence| ("✗", sentence));
+    let little = too_little(compared).map(|sentence| ("?", sentence));
     first.into_iter().chain(little).chain(conditions).collect()
 }
 
 fn too_little(compared: &ComparedRuns) -> Option<String> {
     let is_little = compared.comparison.is_none() && compared.silent_side().is_none();
-    is_little.then(|| "no result: too little data to compare".to_owned())
+    is_little.then(|| "not judged: too little data to compare".to_owned())
 }
 
 fn failed_condition(result: &FailIfResult) -> Option<String> {

@@ -78,7 +78,7 @@ pub fn write(out: &mut impl Write, format: DecisionFormat, decision: Decision<'_
     let paint = Paint(style.colour);
     let is_dated = style.detail >= Detail::Dated;
     let origin = origin_lines(decision.origin(), decision.started_unix_ms(), is_dated, paint);
-    let machine = machine_lines(decision.machine().filter(|_| is_dated), paint);
+    let machine = machine_lines(decision.machine(), env!("CARGO_PKG_VERSION"), is_dated, paint);
     let label = [origin, machine, loss_lines(decision, paint)].concat();
     let text = match (decision, format) {
         (_, DecisionFormat::Json) => return json(out, &Document::from_decision(decision)),

@@ -159,7 +159,25 @@ pub(super) fn law(sweep: &Sweep) -> Vec<(Role, String)> {
         );
         sentences.push((Role::Bad, text));
     }
-    sentences.extend(choice(sweep).or_else(|| highest(sweep)));
+    let useless: Vec<_> =
+        sweep.steps.iter().filter_map(|step| Some((step, step.evidence.as_ref()?.without_yield()?))).collect();
+    if let Some((first, figure)) = useless.first() {
+        let is_all = useless.len() + silent.len() == sweep.steps.len();
+        let text = if is_all {
+            format!("{figure} is 0 at every value: no call met its objectives")
+        } else {
+            format!(
+                "{figure} is 0 at {} of {of}, such as {}: no call met its objectives",
+                useless.len(),
+                count(first.value)
+            )
+        };
+        sentences.push((if is_all { Role::Bad } else { Role::Warning }, text));
+        // How many calls are answered is then no answer.
+        sentences.extend(choice(sweep));
+    } else {
+        sentences.extend(choice(sweep).or_else(|| highest(sweep)));
+    }
     let left_out = if sweep.law.is_some() { "; the law leaves them out" } else { "" };
     for (number, what) in [
         (sweep.generator_bound, "brunt, not the target, was the limit: throughput there is a lower bound"),

@@ -24,7 +24,7 @@ use crate::headline::{InReports, Toned};
 use crate::markup::Html;
 use crate::numbers::{brief, clean, count, counted, duration, percent};
 use crate::page::Section;
-use crate::text;
+use crate::{sure, text};
 
 /// The most kinds of failures that are named below the outcome.
 const MOST_WAYS: usize = 3;
@@ -92,6 +92,9 @@ fn outcome(html: &mut Html, shown: Shown<'_>, remarks: &[Toned], live: Option<&L
     } else {
         paragraph(html, "warning", "! nothing is known of this run");
     }
+    if live.is_none() {
+        judged(html, shown.summary);
+    }
     let is_said = remarks.iter().any(|remark| matches!(remark.tone, Tone::Failed | Tone::Failing));
     let is_listed = !shown.has_no_figure(live) && thresholds(html, shown.summary, is_said, live.is_some());
     if shown.summary.answered() {
@@ -113,6 +116,14 @@ fn outcome(html: &mut Html, shown: Shown<'_>, remarks: &[Toned], live: Option<&L
     }
     if shown.summary.answered() {
         measurement(html, shown.summary);
+    }
+}
+
+/// Whether the run passed, where the headline leaves it open.
+fn judged(html: &mut Html, summary: &Summary) {
+    if let Some(words) = sure::judged(summary) {
+        let class = if summary.answered() { "judged" } else { "judged bad" };
+        html.raw("<p class=\"").raw(class).raw("\">").text(&words).raw("</p>");
     }
 }
 
@@ -238,6 +249,8 @@ struct Tile {
     statistic: Option<Statistic>,
     value: String,
     note: String,
+    /// Whether the note has the interval of chance.
+    has_interval: bool,
     class: &'static str,
 }
 
@@ -263,6 +276,9 @@ fn lead(tiles: &mut Vec<Tile>, summary: &Summary) -> bool {
         if let Some(upto) = usual.and_then(|place| tiles.get_mut(..=place)) {
             upto.rotate_right(1);
         }
+        if let Some(first) = tiles.first_mut().filter(|first| usual.is_some() && !first.has_interval) {
+            add_note(first, sure::without_interval(summary));
+        }
         return usual.is_some();
     };
     let is_of_time = |tile: &Tile| tile.statistic.is_some_and(|statistic| is_over_limit(result, None, statistic));
@@ -275,13 +291,24 @@ fn lead(tiles: &mut Vec<Tile>, summary: &Summary) -> bool {
             value: brief(&result.got.to_string()),
             statistic: None,
             note: String::new(),
+            has_interval: true,
             class: "",
         },
     };
+    if leading.statistic.is_some() && !leading.has_interval {
+        add_note(&mut leading, sure::without_interval(summary));
+    }
     leading.class = if result.sure { "bad" } else { "warning" };
     leading.note = if leading.note.is_empty() { limit } else { format!("{limit}; {}", leading.note) };
     tiles.insert(0, leading);
     true
+}
+
+fn add_note(tile: &mut Tile, note: &str) {
+    if !tile.note.is_empty() {
+        tile.note.push_str("; ");
+    }
+    tile.note.push_str(note);
 }
 
 /// What a condition is about, in words: `p95 of group checkout`; as written where it names nothing, or several conditions on calls.
@@ -316,15 +343,13 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
     let summary = shown.summary;
     let is_spoiled = |figure: Spoils| summary.verdict.spoils(&[figure]);
     let least = if is_spoiled(Spoils::Throughput) { "≥" } else { "" };
+    let rate_within = rate_within(summary);
     let mut tiles = vec![Tile {
         name: "ok/s".to_owned(),
         statistic: None,
         value: format!("{least}{}", Number(summary.rates.ok_per_s)),
-        note: if summary.is_open() {
-            format!("of {} due/s", Number(summary.rates.due_per_s))
-        } else {
-            rate_within(summary)
-        },
+        note: if summary.is_open() { format!("of {} due/s", Number(summary.rates.due_per_s)) } else { rate_within },
+        has_interval: summary.rates.ok_low_per_s.is_some(),
         class: if least.is_empty() { "" } else { "warning" },
     }];
     let due = summary.total.numbers.get(Counter::Due);
@@ -338,8 +363,9 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
                 Some(share) if share < 1.0 => {
                     format!("{} for {} of the time", failed::absent(summary), percent(1.0 - share))
                 }
-                _ => format!("{} of {}", count(summary.not_ok), count(due)),
+                _ => format!("{} of {}; {}", count(summary.not_ok), count(due), sure::errors(summary)),
             },
+            has_interval: true,
             class: if summary.not_ok > 0 { "bad" } else { "" },
         });
     }
@@ -351,7 +377,9 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
             shown.into_iter().filter_map(|(of, what)| Some((of, what, response.at(of)?)))
         {
             let is_longest = response.count as f64 * (1.0 - quantile.share_ratio) < 1.0;
-            let off = quantile.interval.as_ref().map_or_else(String::new, |of| within(of.low_ns, of.high_ns));
+            // The instrument's interval alone says nothing of chance.
+            let of_chance = quantile.interval.as_ref().filter(|of| of.sampling_low_ns.is_some());
+            let off = of_chance.map_or_else(String::new, |of| within(of.low_ns, of.high_ns));
             // Whoever reads a range asks how sure it is.
             let off = if off.is_empty() { off } else { format!("95%: {off}") };
             let is_of_few = response.count < fewest_calls(quantile.share_ratio);
@@ -367,6 +395,7 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
                     () if off.is_empty() => what.to_owned(),
                     () => off,
                 },
+                has_interval: of_chance.is_some(),
                 class: match () {
                     () if failed(Statistic::Quantile(quantile.share_ratio)) => "bad",
                     () if is_spoiled(Spoils::Latency) || is_spoiled(Spoils::Arrivals) => "warning",
@@ -381,6 +410,7 @@ fn figures(html: &mut Html, shown: Shown<'_>) {
             statistic: Some(Statistic::Max),
             value: duration(response.max),
             note: String::new(),
+            has_interval: true,
             class,
         });
     }

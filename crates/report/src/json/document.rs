@@ -134,6 +134,13 @@ pub struct Outcomes<'a> {
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
     #[serde(rename = "error_ratio")]
     pub error_rate: f64,
+    /// Lower end of the 95% interval of `error_ratio`; missing where an episode or the end of the run made the share, or the run was too
+    /// short to say.
+    #[serde(rename = "error_low_ratio", skip_serializing_if = "Option::is_none")]
+    pub error_rate_low: Option<f64>,
+    /// Upper end of that interval.
+    #[serde(rename = "error_high_ratio", skip_serializing_if = "Option::is_none")]
+    pub error_rate_high: Option<f64>,
     /// Messages; missing where no answer came as messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessageFields>,
@@ -392,6 +399,8 @@ impl<'a> Outcomes<'a> {
             failed: total.failures.total(),
             not_ok: summary.not_ok,
             error_rate: summary.error_rate,
+            error_rate_low: summary.error_rate_within.map(|(low, _)| low),
+            error_rate_high: summary.error_rate_within.map(|(_, high)| high),
             messages: MessageFields::from_summary(summary),
             events: &total.events,
             connections_by_address: total.addresses.taken().collect(),

@@ -9,7 +9,7 @@ use brunt_judge::thresholds::ThresholdResult;
 use self::fitting::{Rank, Section, fitted, whole};
 use crate::headline::Toned;
 use crate::style::{Detail, Paint, Style};
-use crate::{columns, headline, numbers};
+use crate::{columns, headline, numbers, sure};
 
 mod agents;
 mod by_name;
@@ -83,6 +83,7 @@ fn sections(summary: &Summary, detail: Detail, paint: Paint) -> Vec<Section> {
     let mut first = Section::new("Thresholds").with_rows("threshold").apart();
     verdict::remarks(&mut first, &remarks, paint);
     thresholds(&mut first, &remarks, summary, paint);
+    first.add(Rank::Cause, sure::judged(summary).map(|words| format!("  {words}")));
     let mut sections = vec![
         first,
         plan::section(summary, detail >= Detail::Dated, paint),

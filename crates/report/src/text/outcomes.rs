@@ -13,6 +13,7 @@ use crate::columns;
 use crate::failed::in_words;
 use crate::numbers::{brief, clean, count, counted, percent};
 use crate::style::Paint;
+use crate::sure;
 
 /// The columns that the name of a line takes.
 const WIDTH_OF_LABEL: usize = 15;
@@ -43,7 +44,8 @@ pub(super) fn section(summary: &Summary, paint: Paint, verbose: bool) -> Section
         // Green is for thresholds that held.
         let rate = if summary.not_ok > 0 { paint.bad(rate) } else { rate };
         let rank = if summary.not_ok > 0 { Rank::Figure } else { Rank::Repeated };
-        section.add(rank, [format!("{}{rate} ({} not ok)", label("error rate", paint), count(summary.not_ok))]);
+        let of = format!("({} not ok; {})", count(summary.not_ok), sure::errors(summary));
+        section.add(rank, [format!("{}{rate} {of}", label("error rate", paint))]);
     } else {
         let text = format!("{}none: no call was due in the measured part", label("error rate", paint));
         section.add(Rank::Always, [text]);

@@ -13,6 +13,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::fitting::{Rank, Section};
 use super::{UNBROKEN, WIDTH, wrapped};
+use crate::columns;
 use crate::dates::iso_8601;
 use crate::numbers::{brief, clean, count, counted, percent};
 use crate::style::Paint;
@@ -22,9 +23,8 @@ pub(super) fn section(summary: &Summary, is_dated: bool, paint: Paint) -> Sectio
     plan_lines(&mut section, summary, paint);
     let plan = &summary.plan;
     let label = origin_lines(&plan.origin, Some(summary.run.started_unix_ms), is_dated, paint);
-    let machine = machine_lines(summary.run.machine.as_ref().filter(|_| is_dated), paint);
     section.add(Rank::Figure, label);
-    section.add(Rank::Minor, machine);
+    section.add(Rank::Always, machine_lines(summary.run.machine.as_ref(), &summary.run.brunt_version, is_dated, paint));
     section.add(Rank::Cause, traceback(summary, paint));
     section
 }
@@ -69,11 +69,15 @@ pub(crate) fn origin_lines(origin: &Origin, started_unix_ms: Option<u64>, is_dat
     wrapped("  ", "  ", &text, WIDTH).into_iter().map(|line| paint.faint(line)).collect()
 }
 
-/// Such as `on bench-3, AMD EPYC, 8 cores, Linux 6.1.0`; nothing where it is unknown.
-pub(crate) fn machine_lines(machine: Option<&Machine>, paint: Paint) -> Vec<String> {
-    let text = machine.map(|machine| format!("on {}", clean(&machine.to_string())));
-    let lines = text.iter().flat_map(|text| wrapped("  ", "  ", text, WIDTH));
-    lines.map(|line| paint.faint(line)).collect()
+/// Such as `brunt 0.1.0 on bench-3, AMD EPYC, 8 cores, Linux 6.1.0`, in one line unless it `is_whole`; nothing where it is unknown.
+pub(crate) fn machine_lines(machine: Option<&Machine>, version: &str, is_whole: bool, paint: Paint) -> Vec<String> {
+    let Some(machine) = machine else { return Vec::new() };
+    let text = format!("brunt {} on {}", clean(version), clean(&machine.to_string()));
+    let mut lines = wrapped("  ", "  ", &text, WIDTH);
+    if !is_whole && lines.len() > 1 {
+        lines = vec![format!("  {}…", columns::cut(&text, WIDTH - 3).trim_end())];
+    }
+    lines.into_iter().map(|line| paint.faint(line)).collect()
 }
 
 /// Such as `2026-01-31 09:30:00 UTC`.
@@ -287,15 +291,21 @@ fn load(plan: &Plan) -> String {
 
 /// The load in a few words: `300 requests/s for 8s`, `20 connections for 4s, each with a request at a time`; `None` where it takes more.
 pub(crate) fn in_short(plan: &Plan) -> Option<String> {
-    if plan.scenarios.is_some() || plan.own_times {
+    if let Some(scenarios) = &plan.scenarios {
+        let [only] = scenarios.populations.as_slice() else { return None };
+        let steps: Vec<_> = only.steps.iter().map(step).collect();
+        return Some(format!("{}: {}", names(only), steps.join(", then ")));
+    }
+    if plan.own_times {
         return None;
     }
     let stop = stop(plan);
     let length = if plan.duration_ns().is_some() { format!(" for {stop}") } else { format!(", {stop}") };
     match &plan.load {
         Load::Open { profile, .. } => {
-            let rate = profile.to_string();
-            Some(format!("{} requests/s{length}", rate.parse().map_or(rate, count)))
+            let is_said =
+                profile.duration_ns().is_some() && profile.duration_ns() == plan.duration_ns() && plan.warmup_ns == 0;
+            Some(format!("{}{}", profile.in_words("requests"), if is_said { "" } else { &length }))
         }
         Load::Closed {} => Some(format!("{}{length}, as fast as they are answered", connections_of(plan))),
         Load::Replay(_) => None,

@@ -16,6 +16,7 @@ use crate::columns;
 use crate::headline::{InReports, Toned};
 use crate::numbers::percent;
 use crate::style::{Paint, Role};
+use crate::sure;
 
 /// Remarks, each with its advice. Those with a place in time are numbered, as in the chart over time.
 pub(super) fn remarks(section: &mut Section, remarks: &[Toned], paint: Paint) {
@@ -50,6 +51,9 @@ pub(super) fn measurement(summary: &Summary, paint: Paint, verbose: bool) -> Vec
         !verbose && summary.verdict.judgement == Judgement::Trustworthy && summary.verdict.findings.is_empty();
     let brief = if is_short { paint.faint(in_brief(summary)) } else { String::new() };
     let mut lines = vec![format!("{}{words}{brief}", title("Measurement", paint))];
+    if summary.is_unsteady() {
+        lines.push(format!("{:15}{}", "", paint.faint(sure::ACROSS_EPISODE)));
+    }
     if verbose {
         lines.extend(wrapped("  ", "  ", &generator(summary), WIDTH).into_iter().map(|line| paint.faint(line)));
     }

@@ -271,7 +271,11 @@ fn a_target_that_falls_behind_is_said_to() {
     let found = remarks(carried_out(12, evenly(970, 12), end));
     assert_eq!(kinds(&found), [About::Overload], "{found:?}");
     let message = found[0].message.to_string();
-    assert!(message.starts_with("from 0:06 on the target answered 500 calls/s while 970/s were due"), "{message}");
+    assert!(
+        message.starts_with("from 0:06 on the target answered 500 calls/s (95%: ")
+            && message.contains(") while 970/s were due"),
+        "{message}"
+    );
 }
 
 #[test]
