@@ -408,7 +408,7 @@ mod tests {
         for (text, words) in [
             ("300", "300 requests/s"),
             ("100/1s,1000/6s", "100 requests/s for 1s, then 1,000/s for 6s"),
-            ("0..2000/30s,2000", "0 to 2,000 requests/s for 30s, then 2,000/s"),
+            ("0..2000/30s,2000/1m", "0 to 2,000 requests/s for 30s, then 2,000/s for 1m"),
             ("10/1s,20/1s,5/1s,40/1s", "5 to 40 requests/s, in 4 steps"),
         ] {
             assert_eq!(text.parse::<Profile>().unwrap().in_words("requests"), words);

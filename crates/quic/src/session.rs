@@ -47,7 +47,7 @@ impl Limits {
         connection_window: 1 << 28,
         send_window: 1 << 20,
         idle_ns: 0,
-        finds_path_mtu: cfg!(target_os = "linux"),
+        finds_path_mtu: true,
     };
 
     /// Limits of a server.

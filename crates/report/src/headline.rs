@@ -5,6 +5,8 @@
 //! about the instrument makes no call succeed or fail. Where nothing failed and nothing happened, the number of successful
 //! calls leads.
 
+use std::fmt::Write as _;
+
 use brunt_decide::kept::Headline;
 use brunt_judge::abort::Reason;
 use brunt_judge::advice::Advice;
@@ -511,8 +513,11 @@ fn nothing_answered(summary: &Summary, never: &str) -> Option<String> {
             let unended = [Counter::Unfinished, Counter::Unsent].map(|end| (of(end), end.key()));
             let others =
                 unended.into_iter().filter(|(n, _)| *n > 0 && n + summary.total.failures.total() <= of(Counter::Due));
-            let others: String = others.map(|(n, name)| format!(", {name} × {}", count(n))).collect();
-            format!("{never}: {said}{others}{}", given_up(summary))
+            let mut all = format!("{never}: {said}");
+            for (n, name) in others {
+                let _ = write!(all, ", {name} × {}", count(n));
+            }
+            all + &given_up(summary)
         }
         None if open > 0 => format!("{never}: {} had not ended", counted(open, "call")),
         None if matches!(summary.run.ending, Ending::Aborted(_) | Ending::Unreached(_) | Ending::Stopped(_)) => {

@@ -204,7 +204,7 @@ fn files_that_are_not_ours_stay_as_they_are() {
     std::fs::remove_file(&path).unwrap();
     Store::open(&path).unwrap().connection.pragma_update(None, "user_version", 7).unwrap();
     let newer = refused(&std::fs::read(&path).unwrap());
-    assert!(newer.0.contains("made by a later brunt (its format is 7, this one knows 3)"), "{newer:?}");
+    assert!(newer.0.contains("made by a later brunt (its format is 7, this one knows 4)"), "{newer:?}");
 
     std::fs::remove_file(&path).unwrap();
     Store::open(&path).unwrap().connection.pragma_update(None, "user_version", 2).unwrap();

@@ -246,7 +246,7 @@ fn a_replay_fails_where_it_differs_too_much() {
     }
     let file = dir.file("access.log", text);
     let with = |condition: &str, status: i32| {
-        let args = ["replay", "--no-save", "--fail-if", condition, &file, &server.url()];
+        let args = ["replay", "-v", "--no-save", "--fail-if", condition, &file, &server.url()];
         run(args).with_status(status).stdout
     };
     let text = with("other_status>10%", 1);

@@ -49,6 +49,10 @@ fn statements(printed: &str) -> Vec<String> {
     // A statement goes on in lines that are indented, and no sign begins them.
     for line in printed.lines().skip_while(|line| line.trim().is_empty()).take_while(|line| !line.is_empty()) {
         let text = line.trim_start();
+        // How it was judged where no threshold was set stands below the statements.
+        if ["passed the ", "no threshold was set", "failed: no call"].iter().any(|judged| text.starts_with(judged)) {
+            continue;
+        }
         match all.last_mut() {
             Some(last) if line.starts_with(' ') && !text.starts_with(['✗', '✓', '→']) => {
                 let _ = write!(last, " {text}");

@@ -14,7 +14,7 @@ const MOST_TRIALS: usize = 100;
 /// Attempts at a spoiled trial before the search goes on as if its rate was too high.
 const MOST_ATTEMPTS: u32 = 3;
 /// Spoiled trials in all after which the search is given up: on a machine that others use, more of them say no more.
-const MOST_SPOILED_IN_ALL: usize = 12;
+const MOST_SPOILED_IN_ALL: usize = 14;
 /// Spoiled trials at a deciding rate after which the generator counts as the limit.
 const MOST_SPOILED: u32 = 5;
 /// Steps between met and failed from which on trials are short.
