@@ -97,7 +97,8 @@ test("a real run: the page says what the terminal says", async () => {
     assert.equal(new Date(await page.getAttribute("#settings time", "datetime")).getTime(), Math.floor(result.started_unix_ms / 1000) * 1000);
     const command = await page.textContent("#repeat pre");
     assert.equal(command, `brunt --seed ${result.plan.seed} -c 4 -t 1 -n 1200 -r 400 --threshold 'p99<10s' '${server.url}a?%3Cb%3E'`);
-    assert.equal(await page.textContent("[data-figure='error rate'] small"), `0 of ${(1200).toLocaleString("en")}`);
+    const atMost = "; 95%: at most 0.307%";
+    assert.equal(await page.textContent("[data-figure='error rate'] small"), `0 of ${(1200).toLocaleString("en")}${atMost}`);
     const head = await page.$$eval("#latency thead th", (cells) => cells.map((cell) => cell.textContent));
     const table = new Map((await rows(page, "latency")).map(([row, ...times]) => [row, times]));
     for (const [column, row, time] of latencies(report)) {
